@@ -5,21 +5,21 @@ import ServiceKit
 public import Settings
 import TokenValidation
 
-/// Whose access tokens a service takes, and where it learns what they are worth.
+/// The issuer whose access tokens a service accepts, and the addresses and trust limits for verifying them.
 public struct AccessTokenConfiguration: Sendable {
     /// `iss`: tokens' `TOKENS_ISSUER`.
     public var issuer: String
     /// `aud`: tokens' `TOKENS_AUDIENCE`.
     public var audience: String
-    /// The replicas of tokens. No gateway leads to what is asked there.
+    /// The replicas of tokens. The gateway does not forward to the internal routes that are called here.
     public var tokensURLs: [URL]
     /// One of tokens' `TOKENS_INTROSPECTION_CREDENTIALS`.
     public var tokensCredential: String
-    /// Seconds for which keys are trusted that can't be fetched again.
+    /// Seconds for which the last fetched keys are trusted while fetching fails.
     public var keysMaximumStaleness: Int64
-    /// Seconds for which the last known revocations are trusted once the feed is lost.
+    /// Seconds for which the last known revocations are trusted while the feed cannot be read.
     public var revocationMaximumStaleness: Int64
-    /// How long tokens may take.
+    /// The timeout for calls to tokens.
     public var patience: Duration
 
     /// Reads the settings; of a service `orders` they begin with `ORDERS_`:
@@ -48,13 +48,13 @@ public struct AccessTokenConfiguration: Sendable {
 }
 
 extension AccessTokenConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never the credential: it would end up in a log.
+    /// Omits the credential, which must not be logged.
     public var description: String { "AccessTokenConfiguration(issuer: \(issuer), audience: \(audience))" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: ["issuer": issuer, "audience": audience]) }
 }
 
-/// Gatehouse, whose access tokens are verified.
+/// Gatehouse as the issuer of the access tokens.
 struct OwnIssuer: KeyIssuer {
     /// `iss`
     var issuer: String

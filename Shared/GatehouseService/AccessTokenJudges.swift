@@ -10,26 +10,26 @@ public import ServiceKit
 public import ServiceLifecycle
 import TokenValidation
 
-/// Finds out whose an access token is, in a service that the gateway does not stand before.
+/// Verifies an access token and returns its user, in a service that clients reach without the gateway.
 ///
-/// Two ways, each a conformer: ``PublishedKeyJudge`` asks nobody for a token, ``IntrospectionJudge`` asks tokens for each.
+/// Two types conform: ``PublishedKeyJudge`` verifies tokens locally, ``IntrospectionJudge`` calls tokens for each one.
 public protocol AccessTokenJudge: Sendable {
     /// The user whose access token it is.
     ///
     /// - Parameters:
-    ///   - token: the text after `Bearer`; anything that a stranger may send.
+    ///   - token: the text after `Bearer`, which is untrusted input.
     ///   - deadline: when the caller stops waiting.
-    /// - Throws: `INVALID_TOKEN` for a token that is not good, or whose session has ended; `TOKEN_EXPIRED` from a judge
-    ///   that can tell, which ``PublishedKeyJudge`` can and ``IntrospectionJudge`` cannot; `UNAVAILABLE` where nothing is
-    ///   known of it: a client that was told otherwise would sign its user out.
+    /// - Throws: `INVALID_TOKEN` for a token that is invalid, or whose session has ended; `TOKEN_EXPIRED` from
+    ///   ``PublishedKeyJudge`` (``IntrospectionJudge`` cannot distinguish it); `UNAVAILABLE` when the token could not
+    ///   be verified: after any other error the client would sign its user out.
     func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser
 }
 
-/// Verifies access tokens with the keys that tokens publishes (RFC 7517), and follows its revocation feed: no token is
-/// asked about, and one whose session has ended is refused within a second.
+/// Verifies access tokens with the keys that tokens publishes (RFC 7517), and follows its revocation feed, as the
+/// gateway does. A request needs no call to tokens. A token whose session has ended is refused within a second.
 ///
-/// The same that the gateway does. It has to run: hand it to ``ServiceAssembly`` as a service, and its ``readiness`` too.
-/// Keys that were fetched once are good for a day while tokens is away, revocations for the access tokens' lifetime.
+/// It has to run: add it to the services of ``ServiceAssembly``, and add its ``readiness`` too. While tokens is
+/// unavailable, fetched keys stay trusted for a day, and known revocations for the access tokens' lifetime.
 public struct PublishedKeyJudge: AccessTokenJudge, Service {
     private let keys: KeyStore<OwnIssuer>
     private let revoked: RevokedSessions
@@ -37,7 +37,7 @@ public struct PublishedKeyJudge: AccessTokenJudge, Service {
     private let feedReader: RevocationFeedReader
 
     /// - Parameters:
-    ///   - configuration: whose tokens are good, and where tokens is.
+    ///   - configuration: the accepted issuer, and the addresses of tokens.
     ///   - httpClient: ``ServiceBoot/httpClient``.
     public init(_ configuration: AccessTokenConfiguration, httpClient: HTTPClient, logger: Logger) {
         let issuer = OwnIssuer(issuer: configuration.issuer, audience: configuration.audience)
@@ -67,10 +67,10 @@ public struct PublishedKeyJudge: AccessTokenJudge, Service {
             fetch: { try await tokens.revocations(after: $0, waiting: $1) })
     }
 
-    /// Whether keys are there, and the feed was read whole: before that every token is answered `UNAVAILABLE`.
+    /// Whether keys were fetched and the feed was read to its end. Before that, every token gets `UNAVAILABLE`.
     public var isReady: Bool { keys.isUsable(now: Self.now) && revoked.isUsable(now: Self.now) }
 
-    /// The same for ``ServiceAssembly``.
+    /// The readiness checks for ``ServiceAssembly``.
     public var readiness: [ReadinessCheck] {
         [
             ReadinessCheck("keys") { [keys] in keys.isUsable(now: Self.now) },
@@ -108,7 +108,7 @@ public struct PublishedKeyJudge: AccessTokenJudge, Service {
         switch error.code {
         case .expired: Problem(.tokenExpired)
         case .cryptography: Problem(.unavailable)
-        // It may be a key that was published just now: fetched at most every 30 s, and asked for again by the client.
+        // The key may have been published just now. Keys are fetched at most every 30 s, and the client retries.
         case .unknownKey where keys.demandFetch(now: now) || didLastFetchFail: Problem(.unavailable)
         default: Problem(.invalidToken)
         }
@@ -126,12 +126,12 @@ extension ForwardedUser {
     }
 }
 
-/// Asks tokens about each access token (RFC 7662): it is refused from the moment at which its session has ended, at the
-/// price of a call for each request.
+/// Calls tokens for each access token (RFC 7662). A token is refused as soon as its session has ended, at the cost of a
+/// call for each request.
 ///
-/// tokens does not say why a token is good no more (RFC 7662 §2.2): an expired one is `INVALID_TOKEN`, too.
+/// tokens does not say why a token is invalid (RFC 7662 §2.2), so an expired one gets `INVALID_TOKEN` too.
 public struct IntrospectionJudge: AccessTokenJudge {
-    /// As in the other judge; also what tokens would not take for an access token.
+    /// The limit of ``PublishedKeyJudge``. tokens would not accept a longer access token either.
     private static let longestToken = 8192
 
     private let configuration: AccessTokenConfiguration
@@ -140,21 +140,21 @@ public struct IntrospectionJudge: AccessTokenJudge {
     private let authorization: String
 
     /// - Parameters:
-    ///   - configuration: whose tokens are good, and where tokens is.
+    ///   - configuration: the accepted issuer, and the addresses of tokens.
     ///   - httpClient: ``ServiceBoot/httpClient``.
     public init(_ configuration: AccessTokenConfiguration, httpClient: HTTPClient, logger: Logger) {
         self.configuration = configuration
         tokens = configuration.tokens(httpClient)
         self.logger = logger
-        // Both form-encoded first (RFC 6749 §2.3.1); of the client id nothing changes.
+        // Id and secret are form-encoded first (RFC 6749 §2.3.1), which leaves this client id unchanged.
         let secret = FormBody.encode([("", configuration.tokensCredential)]).dropFirst()
         authorization = "Basic " + Data("introspection:\(secret)".utf8).base64EncodedString()
     }
 
     public func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {
-        // Without any, tokens would find fault with the request.
+        // tokens refuses a request without a token as invalid.
         guard (1...Self.longestToken).contains(token.utf8.count) else { throw Problem(.invalidToken) }
-        let answer = try await ask(about: token, before: deadline)
+        let answer = try await introspect(token, before: deadline)
         guard answer.active, answer.use == "access_token" else { throw Problem(.invalidToken) }
         guard let issuer = answer.issuer, let audience = answer.audience, let subject = answer.subject,
             let session = answer.sessionID
@@ -168,7 +168,7 @@ public struct IntrospectionJudge: AccessTokenJudge {
             authenticationMethods: answer.authenticationMethods ?? [])
     }
 
-    /// What is read of RFC 7662 §2.2 and of Gatehouse's own members.
+    /// The members of RFC 7662 §2.2 and of Gatehouse that are used.
     private struct Answer: Decodable {
         private enum CodingKeys: String, CodingKey {
             case active
@@ -195,8 +195,8 @@ public struct IntrospectionJudge: AccessTokenJudge {
         var authenticationMethods: [AuthenticationMethod]?
     }
 
-    /// Asking changes nothing, so that it may be repeated at another replica.
-    private func ask(about token: String, before deadline: Deadline) async throws(Problem) -> Answer {
+    /// Introspection is idempotent, so the call may be retried at another replica.
+    private func introspect(_ token: String, before deadline: Deadline) async throws(Problem) -> Answer {
         do {
             return try await tokens.post(
                 form: [("token", token)], to: "/internal/oauth/introspect", authorization: authorization,
@@ -207,7 +207,7 @@ public struct IntrospectionJudge: AccessTokenJudge {
     }
 
     private func unavailable(_ reason: String) -> Problem {
-        logger.warning("tokens could not be asked about an access token", metadata: ["error": "\(reason)"])
+        logger.warning("introspection of an access token failed", metadata: ["error": "\(reason)"])
         return Problem(.unavailable)
     }
 }

@@ -4,18 +4,18 @@ public import Hummingbird
 public import HummingbirdCore
 public import ServiceKit
 
-/// Middleware for routes that the gateway does not stand before: verifies the access token in `Authorization` (RFC 6750
-/// §2.1), and lets the route find its user in ``GatehouseRequestContext/user``.
+/// Middleware for routes that clients reach without the gateway. It verifies the access token in `Authorization`
+/// (RFC 6750 §2.1), and sets ``GatehouseRequestContext/user`` for the route.
 ///
-/// A request that shows the gateway's credential was verified there, and passes as it is: a service may be reached both
-/// ways.
+/// The gateway has already verified a request with its credential. Such a request passes unchanged, so a service may be
+/// reached both ways.
 public struct BearerAuthentication: RouterMiddleware {
     public typealias Context = GatehouseRequestContext
 
     private let judge: any AccessTokenJudge
     private let isRequired: Bool
 
-    /// - Parameter isRequired: whether a request without a token is refused. A bad token is refused either way.
+    /// - Parameter isRequired: whether a request without a token is refused. An invalid token is always refused.
     public init(_ judge: any AccessTokenJudge, isRequired: Bool = true) {
         self.judge = judge
         self.isRequired = isRequired
@@ -34,7 +34,7 @@ public struct BearerAuthentication: RouterMiddleware {
         return try await next(request, context)
     }
 
-    /// The token; `nil` for another scheme. The scheme's name is read in any case (RFC 9110 §11.1).
+    /// The token; `nil` for another scheme. The scheme's name is case-insensitive (RFC 9110 §11.1).
     static func bearer(_ field: String) -> String? {
         let parts = field.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
         guard parts.count == 2, parts[0].elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }

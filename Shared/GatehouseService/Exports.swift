@@ -1,4 +1,4 @@
-// All that a team's own service is written with: the team's package names the product GatehouseService and nothing else.
+// Everything that a team's own service needs. So the team's package depends on the product GatehouseService only.
 @_exported public import ArgumentParser
 @_exported public import Contracts
 @_exported public import HTTPTypes

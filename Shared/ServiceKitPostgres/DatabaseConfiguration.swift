@@ -4,29 +4,29 @@ public import Postgres
 import ServiceKit
 public import Settings
 
-/// Where a service's database is: `<SERVICE>_DATABASE_URL`, `<SERVICE>_DATABASE_MAXIMUM_CONNECTIONS`,
+/// The settings of a service's database: `<SERVICE>_DATABASE_URL`, `<SERVICE>_DATABASE_MAXIMUM_CONNECTIONS`,
 /// `<SERVICE>_DATABASE_TLS`, `<SERVICE>_DATABASE_POOLER`.
 public struct DatabaseConfiguration: Sendable {
     /// The connection's settings.
     public var connection: PostgresConfiguration
-    /// Whether it is a production's.
+    /// Whether the environment is production.
     let isProduction: Bool
     /// The pool's settings.
     public var pool: PostgresPoolConfiguration
 
-    /// Reads the settings; what is wrong is noted there.
+    /// Reads the settings, which collect their problems.
     public init(settings: Settings) {
         isProduction = settings.environment == .production
         pool = PostgresPoolConfiguration()
         pool.name = settings.service
-        // A request waits for a connection as long as it would for the answer.
+        // A request waits for a connection as long as for a result.
         pool.acquireTimeout = settings.patience
         pool.maximumConnections = settings.int(
             "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000)
         pool.reservedConnections = min(1, pool.maximumConnections - 1)
         connection = Self.address(settings)
         connection.applicationName = settings.service
-        // What a service keeps it has to write: a standby, or a primary of yesterday, will not do.
+        // Every service writes, so a standby or a former primary must be refused.
         connection.needsPrimary = true
         connection.connectTimeout = settings.patience + .milliseconds(500)
         connection.statementTimeout = settings.patience
@@ -37,9 +37,9 @@ public struct DatabaseConfiguration: Sendable {
             remedy: "add sslmode=verify-full and sslrootcert")
     }
 
-    /// A pool; it runs as one of the service's parts.
+    /// A pool, which runs as one of the service's parts.
     ///
-    /// - Parameter tracing: records its statements; `nil` where no traces are recorded.
+    /// - Parameter tracing: records the pool's statements; `nil` if no traces are recorded.
     public func pool(logger: Logger, tracing: Tracing? = nil) -> PostgresPool {
         var connection = connection
         if tracing != nil {
@@ -50,7 +50,7 @@ public struct DatabaseConfiguration: Sendable {
         return PostgresPool(configuration: connection, pool: pool, logger: logger)
     }
 
-    /// Where the address is missing or wrong, that is noted and nothing will run.
+    /// If the address is missing or invalid, the settings report it and the service does not start.
     private static func address(_ settings: Settings) -> PostgresConfiguration {
         let url = settings.string("databaseURL", secret: true)
         guard !url.isEmpty else { return PostgresConfiguration() }

@@ -2,38 +2,38 @@ import Foundation
 public import Postgres
 public import ServiceKit
 
-/// What a PostgreSQL server says of itself and of a service's database, and what follows from it.
+/// The state of a PostgreSQL server and of a service's database, and its findings.
 struct DatabaseFacts: Sendable, Equatable {
-    /// As in `15.4`.
+    /// For example `15.4`.
     var version: String
     /// 150004 for 15.4.
     var versionNumber: Int
     /// Seconds that the server's clock is ahead of this machine's.
     var ahead: TimeInterval
     var isEncrypted: Bool
-    /// Whether it has to be: a production's server on another machine.
+    /// Whether encryption is required: in production, for a server on another machine.
     var needsEncryption: Bool
-    /// Settings without which what was committed may not survive a crash, and that are off.
+    /// Disabled settings without which committed data may not survive a crash.
     var off: [String]
     var maximumConnections: Int
     /// Connections that all clients have open now.
     var connections: Int
-    /// `CONNECTION LIMIT` of the role that signs in; `nil` where it has none.
+    /// `CONNECTION LIMIT` of the role that signs in; `nil` if it has none.
     var roleLimit: Int?
     /// Connections that this role has open now.
     var roleConnections: Int
-    /// Of the service's pool, in one replica.
+    /// The maximum of the service's pool in one replica.
     var poolConnections: Int
-    /// Addresses from which replicas of the service have connections open now. Fewer than there are replicas where
-    /// these share an address, or where a pooler stands between.
+    /// Addresses from which replicas of the service have connections open now. Fewer than the replicas if these share
+    /// an address, or if they connect by a pooler.
     var replicas: Int
-    /// The age of the oldest transaction number; at 2 thousand million PostgreSQL stops.
+    /// The age of the oldest transaction number. At 2,000,000,000 PostgreSQL stops accepting writes.
     var transactionAge: Int
-    /// Seconds since the oldest prepared transaction was left behind.
+    /// Seconds since the oldest prepared transaction was prepared.
     var preparedTransactionAge: TimeInterval?
     var migrations: [PostgresMigrationStatus]
 
-    /// - Parameter service: whose database it is.
+    /// - Parameter service: the service that owns the database.
     func findings(of service: String) -> [Finding] {
         let state = "PostgreSQL \(version) takes writes\(isEncrypted ? ", over TLS" : "")."
         return [versionNumber < 140_000 ? tooOld : .fine(state)] + migrationFindings(service)
@@ -52,7 +52,7 @@ struct DatabaseFacts: Sendable, Equatable {
         guard needsEncryption, !isEncrypted else { return nil }
         let setting = "\(service.uppercased())_DATABASE_URL"
         return .problem(
-            "PostgreSQL is spoken to without TLS: whoever is on the way reads what is kept, and may change it.",
+            "PostgreSQL connections do not use TLS: an attacker on the network can read and change the data.",
             remedy: "Add sslmode=verify-full and sslrootcert to \(setting) (docs/operations/managed-databases.md).")
     }
 
@@ -70,7 +70,7 @@ struct DatabaseFacts: Sendable, Equatable {
             findings.append(
                 .problem(
                     "Migrations were changed after they had been taken: \(changed).",
-                    remedy: "Use the build that they came from. A migration never changes once it has landed."))
+                    remedy: "Use the build that they came from. A released migration never changes."))
         }
         if let unknown = list(.unknown) {
             findings.append(
@@ -90,7 +90,7 @@ struct DatabaseFacts: Sendable, Equatable {
             remedy: "Switch it on in postgresql.conf, and reload.")
     }
 
-    /// A replica more than there are is started while the service is rolled.
+    /// Counts one additional replica, because a rolling update starts one.
     private func room(_ service: String) -> Finding? {
         let free = maximumConnections - connections
         guard free < poolConnections else { return nil }
@@ -105,7 +105,7 @@ struct DatabaseFacts: Sendable, Equatable {
         return free <= 0 ? .problem(text, remedy: remedy) : .warning(text, remedy: remedy)
     }
 
-    /// Without a limit, the connections of one service can take those of all.
+    /// Without a limit, one service can use the connections of all services.
     private func roleRoom(_ service: String) -> Finding? {
         let remedy = """
             ALTER ROLE … CONNECTION LIMIT, to what all replicas need and one more while the service is rolled out \
@@ -128,7 +128,7 @@ struct DatabaseFacts: Sendable, Equatable {
     }
 
     private var wraparound: Finding? {
-        // What PostgreSQL itself does at 200 million (autovacuum_freeze_max_age) has then not been done for long.
+        // PostgreSQL freezes by itself at 200 million (autovacuum_freeze_max_age). So that has failed for a long time.
         guard transactionAge > 1_000_000_000 else { return nil }
         return .problem(
             "PostgreSQL's oldest transaction number is \(transactionAge) old: at 2,000,000,000 it takes no writes.",
@@ -140,16 +140,16 @@ struct DatabaseFacts: Sendable, Equatable {
         let age = KeyAge.days(preparedTransactionAge)
         return .warning(
             "A prepared transaction has been left open for \(age): VACUUM does not work.",
-            remedy: "Whoever prepared it has to end it: see pg_prepared_xacts, ROLLBACK PREPARED.")
+            remedy: "End it with COMMIT PREPARED or ROLLBACK PREPARED: pg_prepared_xacts shows its owner.")
     }
 }
 
 extension Examination {
-    /// Looks at a service's database, and at the certificates of its servers.
+    /// Examines a service's database and the certificates of its servers.
     ///
     /// - Parameters:
-    ///   - migrations: those that the service's program knows.
-    ///   - further: what else to ask, on the same connection.
+    ///   - migrations: the migrations of the service's program.
+    ///   - further: additional checks on the same connection.
     public func database(
         of service: String, _ configuration: DatabaseConfiguration, migrations: [PostgresMigration],
         _ further: (PostgresConnection) async throws -> [Finding] = { _ in [] }

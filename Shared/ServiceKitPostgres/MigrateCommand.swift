@@ -5,7 +5,7 @@ public import Postgres
 public import ServiceKit
 import Settings
 
-/// `<service> migrate up|down|status`. Of the settings only the database's are needed.
+/// `<service> migrate up|down|status`. Needs only the settings of the database.
 public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -89,6 +89,6 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
 
 /// A service with a database of its own.
 public protocol MigratingApplication: ServiceApplication {
-    /// The steps that bring an empty database to what this program was written for, embedded in the binary.
+    /// The migrations from an empty database to the schema of this program, embedded in the binary.
     static var migrations: [PostgresMigration] { get }
 }

@@ -3,14 +3,14 @@ public import Postgres
 public import ServiceKit
 
 extension PostgresError: ProblemConvertible {
-    /// `UNAVAILABLE` while PostgreSQL is away or slow; anything else is a fault of ours.
+    /// `UNAVAILABLE` while PostgreSQL is unavailable or slow. Any other error is a defect of the service.
     public var problem: Problem {
         Problem(isUnavailable || code == .cancelled ? .unavailable : .internal)
     }
 }
 
 extension PostgresError {
-    /// What is wrong with the server, in a person's words, as ``NetworkTrouble`` says it of others.
+    /// The problem in plain words, as in ``NetworkTrouble``.
     var words: String {
         if let state = sqlState?.description, let known = Self.states[state] { return known }
         if let known = Self.texts.first(where: { message.contains($0.text) }) { return known.words }
@@ -27,7 +27,7 @@ extension PostgresError {
         "57P03": "it is starting up, or stopping",
     ]
 
-    /// What libpq and the driver say where there is no SQLSTATE.
+    /// Texts of libpq and the driver for errors without SQLSTATE.
     private static let texts: [(text: String, words: String)] = [
         ("Connection refused", NetworkTrouble.refused),
         ("the address of ", NetworkTrouble.unknownName), ("could not translate host name", NetworkTrouble.unknownName),

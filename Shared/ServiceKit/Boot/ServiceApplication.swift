@@ -6,44 +6,44 @@ public import Observability
 public import ServiceLifecycle
 public import Settings
 
-/// What makes a program one of Gatehouse's services: its name, its settings and how its parts are put together.
+/// One of Gatehouse's services: its name, its settings and the assembly of its parts.
 public protocol ServiceApplication: Sendable {
     associatedtype Configuration: Sendable
 
-    /// As in `tokens`; prefix of the settings and name in logs.
+    /// For example `tokens`. The prefix of the settings and the name in logs.
     static var name: String { get }
 
-    /// The port to listen on unless set otherwise; the admin port lies 10 above.
+    /// The default port. The default admin port is 10 higher.
     static var defaultPort: Int { get }
 
-    /// Reads all of the service's own settings. `settings` notes what is wrong with them.
+    /// Reads all of the service's own settings. `settings` collects their problems.
     ///
-    /// - Throws: ``Settings/failure`` once all are read, if the configuration cannot be made from them.
+    /// - Throws: ``Settings/failure`` after all were read, if the configuration cannot be created from them.
     static func configuration(from settings: Settings) throws(SettingsError) -> Configuration
 
-    /// Puts the parts together. Nothing runs yet.
+    /// Assembles the parts. Nothing runs yet.
     static func build(_ configuration: Configuration, boot: ServiceBoot) async throws -> ServiceAssembly
 }
 
-/// What every service is given to be built from.
+/// The resources from which every service is built.
 public struct ServiceBoot: Sendable {
     public let logger: Logger
     public let eventLoopGroup: any EventLoopGroup
     /// For calls to other services and to Apple. Shut down after the service's parts have ended.
     public let httpClient: HTTPClient
-    /// How long a request waits for PostgreSQL or for another service.
+    /// The timeout of a request for PostgreSQL or for another service.
     public let patience: Duration
-    /// For the last requests to end in when the service stops.
+    /// Time allowed for in-flight requests at shutdown.
     public let shutdownGrace: Duration
-    /// Where a service with a server of its own listens.
+    /// The listen address for a service with a server of its own.
     public let listenAddress: ListenAddress
-    /// To be told the port by a service with a server of its own.
+    /// A service with a server of its own reports its port here.
     public let listening: ListeningPort
-    /// For a service with a server of its own, which answers `/readyz` by it.
+    /// A service with a server of its own answers `/readyz` from this.
     public let readiness: Readiness
-    /// How many descriptors the process may have open.
+    /// The number of descriptors that the process may have open.
     public let descriptors: Int
-    /// Records traces; `nil` where none are.
+    /// Records traces; `nil` when traces are off.
     public let tracing: Tracing?
 }
 
@@ -62,16 +62,16 @@ public struct ServiceAssembly: Sendable {
     }
 
     /// - Parameters:
-    ///   - services: what runs beside the server; started in order, stopped in reverse after the last request.
-    ///   - readiness: what must hold before requests are welcome.
-    ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` where one of `services` is a server
-    ///     of its own.
-    ///   - credentials: by which callers are known.
-    ///   - endsAtDeadline: whether a route's work is cancelled when its caller's deadline comes, and `TIMEOUT` answered.
-    ///     Gatehouse's own services hand the deadline to what they wait for instead.
-    ///   - descriptors: how many the services have open at the most, for their connections to a database, say: so many
-    ///     are not left to the server's callers.
-    ///   - admin: what the admin port answers besides metrics and health.
+    ///   - services: the services beside the server. They start in order, and stop in reverse after the last request.
+    ///   - readiness: the conditions under which the service is ready.
+    ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` if one of `services` is a server of its
+    ///     own.
+    ///   - credentials: the credentials of callers.
+    ///   - endsAtDeadline: whether a route's work is cancelled at its caller's deadline and answered `TIMEOUT`.
+    ///     Gatehouse's own services pass the deadline to each operation instead.
+    ///   - descriptors: the most descriptors that the services have open, for example for connections to a database.
+    ///     The server's callers cannot use them.
+    ///   - admin: the routes of the admin port besides metrics and health.
     public init(
         services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
         credentials: CallerCredentials = CallerCredentials([:]), endsAtDeadline: Bool = false, descriptors: Int = 0,
@@ -89,29 +89,29 @@ public struct ServiceAssembly: Sendable {
     }
 }
 
-/// All settings of one service: those that every service has, and its own.
+/// All settings of one service: the common ones and its own.
 public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
     public var application: Application.Configuration
     public var environment: Settings.Environment
     public var logLevel: Logger.Level
     public var listenAddress: ListenAddress
     public var adminListenAddress: ListenAddress
-    /// How long requests in flight may take to end once the service is told to stop.
+    /// Time allowed for in-flight requests at shutdown.
     public var shutdownGrace: Duration
-    /// How long a request waits for PostgreSQL or for another service.
+    /// The timeout of a request for PostgreSQL or for another service.
     public var patience: Duration
-    /// Where traces go, if they are recorded.
+    /// The destination of traces, if any.
     public var traces: TraceSettings
 
     /// Reads the settings.
     ///
     /// - Parameter environment: the process' environment; another one in tests.
-    /// - Throws: ``SettingsError`` with all that is wrong at once.
+    /// - Throws: ``SettingsError`` with all problems.
     public static func load(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(SettingsError) -> Self {
         let settings = Settings(service: Application.name, environment: environment)
-        // Not thrown before the rest is read: `finish` tells of everything at once.
+        // Rethrown only after the rest is read, so that `finish` reports all problems.
         let application = Result { () throws(SettingsError) in try Application.configuration(from: settings) }
         let logLevel = settings.choice(SettingName(service: "gatehouse", key: "logLevel"), default: Logger.Level.info)
         let listenAddress = settings.listenAddress(

@@ -12,7 +12,7 @@ import UnixSignals
 public struct ServeCommand<Application: ServiceApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "serve", abstract: "Run \(Application.name) until it is told to stop.",
+            commandName: "serve", abstract: "Run \(Application.name) until SIGTERM or SIGINT.",
             discussion: """
                 Settings come from the environment and from the file that \
                 \(SettingName(service: Application.name, key: "configFile").variable) names. \
@@ -36,7 +36,7 @@ public struct ServeCommand<Application: ServiceApplication>: AsyncParsableComman
     }
 }
 
-/// `<service> check-config`: tells what is wrong with the settings, all at once.
+/// `<service> check-config`: reports all problems of the settings.
 public struct CheckConfigCommand<Application: ServiceApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -51,13 +51,13 @@ public struct CheckConfigCommand<Application: ServiceApplication>: AsyncParsable
     }
 }
 
-/// `<service> health`: whether the service that runs with these settings is ready. For an image's health check: there
-/// need be no shell and no curl in it.
+/// `<service> health`: whether the service that runs with these settings is ready. The health check of an image, which
+/// then needs neither a shell nor curl.
 public struct HealthCommand<Application: ServiceApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "health", abstract: "Ask \(Application.name) on its admin port whether it is ready.",
-            discussion: "Ends with 0 if it is, and otherwise says why it is not. It is given two seconds.")
+            commandName: "health", abstract: "Check on the admin port whether \(Application.name) is ready.",
+            discussion: "Exits with 0 if it is ready. Otherwise prints the reason. The timeout is two seconds.")
     }
 
     public init() {}
@@ -71,14 +71,14 @@ public struct HealthCommand<Application: ServiceApplication>: AsyncParsableComma
             throw CommandError.wrongConfiguration(error)
         }
         do {
-            let (isReady, said) = try await Self.ask(address.ofThisMachine)
-            guard isReady else { throw NotReady(description: said) }
+            let (isReady, body) = try await Self.probe(address.ofThisMachine)
+            guard isReady else { throw NotReady(description: body) }
         } catch {
             throw CommandError.failure(Application.name, error)
         }
     }
 
-    private static func ask(_ address: ListenAddress) async throws -> (isReady: Bool, said: String) {
+    private static func probe(_ address: ListenAddress) async throws -> (isReady: Bool, body: String) {
         let response = try await HTTPClient.shared.execute(
             HTTPClientRequest(url: "http://\(address)/readyz"), timeout: .seconds(2))
         let body = try await response.body.collect(upTo: 65_536)
@@ -91,7 +91,7 @@ private struct NotReady: Error, CustomStringConvertible {
 }
 
 extension ListenAddress {
-    /// Where this machine reaches what listens here: a wildcard address is none to connect to.
+    /// The address at which this machine reaches the listener. A client cannot connect to a wildcard address.
     var ofThisMachine: ListenAddress {
         switch host {
         case "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
@@ -101,7 +101,7 @@ extension ListenAddress {
     }
 }
 
-/// How commands end that cannot do what they were asked: lines on standard error and an exit code.
+/// The failure of a command: lines on standard error and an exit code.
 public enum CommandError {
     /// The settings are wrong: a line for each, and `EX_CONFIG` of sysexits.h.
     public static func wrongConfiguration(_ error: SettingsError) -> ExitCode {
@@ -121,7 +121,7 @@ public enum CommandError {
 }
 
 extension ServiceConfiguration {
-    /// As ``load(environment:)`` for commands: tells what is wrong, a line for each setting.
+    /// As ``load(environment:)``, for commands: prints a line for each problem.
     ///
     /// - Throws: the exit code.
     public static func loadOrExit() throws(ExitCode) -> Self {

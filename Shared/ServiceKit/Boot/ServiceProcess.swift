@@ -9,7 +9,7 @@ import ServiceLifecycle
 import Settings
 public import UnixSignals
 
-/// A service put together from its configuration, ready to run: the same in production and in tests.
+/// A service assembled from its configuration and ready to run, the same in production and in tests.
 public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     /// The public port, once it is open.
     public let listening = ListeningPort()
@@ -34,11 +34,11 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         tracing = Tracing(configuration.traces)
     }
 
-    /// Builds the service and runs it until it is told to stop.
+    /// Builds the service and runs it until a signal or ``stop()``.
     ///
-    /// Then, in this order: it is not ready any more, requests in flight end, the service's parts stop.
+    /// Shutdown has this order: the service is no longer ready, in-flight requests end, the service's parts stop.
     ///
-    /// - Parameter signals: those that stop it.
+    /// - Parameter signals: the signals that stop the service.
     public func run(stoppingOn signals: [UnixSignal] = []) async throws {
         let httpClient = HTTPClient(
             eventLoopGroupProvider: .shared(eventLoopGroup), configuration: .gatehouse())
@@ -65,7 +65,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         let assembly = try await Application.build(configuration.application, boot: boot)
         // The admin port may be open before the public one.
         readiness.require(assembly.readiness + [ReadinessCheck("listener") { listening.isOpen }])
-        // Stops last, so that it has the spans of the last requests.
+        // The exporter stops last, so that it exports the spans of the last requests.
         var services: [any Service] = spanExporter(httpClient).map { [$0] } ?? []
         services += assembly.services
         services.append(readiness)
@@ -100,14 +100,14 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             ).send)
     }
 
-    /// Below `info`, the life cycle writes out its services with all that is within them, secrets too.
+    /// Below `info`, the life cycle logs its services with all their properties, secrets included.
     private var lifecycleLogger: Logger {
         var logger = logger
         logger.logLevel = max(logger.logLevel, .info)
         return logger
     }
 
-    /// Load balancers need a moment to see that the service is not ready before its port closes.
+    /// Load balancers need time to notice that the service is not ready before its port closes.
     private var drainDelay: Duration {
         configuration.environment == .production ? Draining.delay : .zero
     }
@@ -139,8 +139,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     }
 }
 
-/// The last service to start and so the first to be told to stop: from then on the process is not ready, and what
-/// stops after it waits a moment.
+/// The last service to start, and so the first to stop. When it stops, the process is no longer ready, and the other
+/// services wait for the drain delay.
 private struct DrainGate: Service {
     let readiness: Readiness
     let delay: Duration
@@ -153,13 +153,13 @@ private struct DrainGate: Service {
     }
 }
 
-/// How a service that is told to stop takes leave of its callers.
+/// How a stopping service ends its callers' connections.
 public enum Draining {
-    /// For how long it goes on accepting in production, and asks with each answer that the connection be closed. A
-    /// caller that keeps a connection idle for longer has not been asked when it closes: its next request is cut. So
-    /// callers let go of idle connections sooner than that.
+    /// How long a stopping service still accepts requests in production, each response with `Connection: close`. A
+    /// caller that keeps a connection idle for longer gets no such response, and its next request fails. So callers
+    /// close idle connections earlier.
     public static let delay = Duration.seconds(3)
-    /// For how long a caller keeps an idle connection.
+    /// How long a caller keeps an idle connection.
     public static let longestIdle = Duration.seconds(2)
 }
 
@@ -173,11 +173,11 @@ public enum Draining {
     private let openFiles = RLIMIT_NOFILE
 #endif
 
-/// What the system lets this process have open.
+/// The number of files that the system lets this process open.
 public enum FileDescriptors {
-    /// Has the system allow as many as it allows at all; the usual 1,024 are left for programs that use `select`.
+    /// Raises the soft limit to the hard limit. The usual soft limit of 1,024 exists for programs that use `select`.
     ///
-    /// - Returns: how many may be open now.
+    /// - Returns: the new limit.
     public static func raiseLimit() -> Int {
         var limit = rlimit()
         guard getrlimit(openFiles, &limit) == 0 else { return 1024 }

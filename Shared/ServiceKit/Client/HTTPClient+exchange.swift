@@ -5,14 +5,14 @@ public import NIOHTTP1
 extension HTTPClient {
     /// Sends a request and reads the whole answer, all of it before `deadline`.
     ///
-    /// AsyncHTTPClient's own deadlines end with the answer's head. Behind it an answer may stall, drip, or hold bytes
-    /// that are no body: whoever merely collects the body waits for ever.
+    /// AsyncHTTPClient's own deadlines end with the head of the response. After the head, a response may stall,
+    /// trickle, or consist of bytes outside the body, and a caller that only collects the body would wait forever.
     /// When the deadline passes, or the task is cancelled, the connection is closed.
     ///
-    /// - Parameter limit: bytes of the body at most.
+    /// - Parameter limit: the most bytes of the body.
     /// - Throws: `HTTPClientError.deadlineExceeded`; `NIOTooManyBytesError`, for a longer body;
     ///   ``AnswerOverheadExceeded``, with ``AsyncHTTPClient/HTTPClient/Configuration/gatehouse()``; `CancellationError`;
-    ///   whatever else the connection brings.
+    ///   other errors of the connection.
     public func exchange(
         _ request: HTTPClientRequest, upTo limit: Int, before deadline: Deadline
     ) async throws -> WholeAnswer {
@@ -21,7 +21,7 @@ extension HTTPClient {
             group.addTask {
                 let response = try await self.execute(request, deadline: .distantFuture)
                 let body = try await response.body.collect(upTo: limit)
-                // A body that was cut off by the end of the task may look like a whole one.
+                // A body that the end of the task cut off may look complete.
                 try _Concurrency.Task.checkCancellation()
                 return WholeAnswer(status: Int(response.status.code), headers: response.headers, body: body)
             }
@@ -35,7 +35,7 @@ extension HTTPClient {
     }
 }
 
-/// An answer of which everything has come.
+/// A complete response.
 public struct WholeAnswer: Sendable {
     public var status: Int
     public var headers: HTTPHeaders
@@ -43,25 +43,25 @@ public struct WholeAnswer: Sendable {
 }
 
 extension HTTPClient.Configuration {
-    /// For calls between services and to Apple: no redirects, and a callee that is away is known within a second.
+    /// For calls between services and to Apple: no redirects, and an unreachable callee is detected within a second.
     public static func gatehouse() -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow, timeout: .init(connect: .seconds(1)), decompression: .disabled)
-        // A request never meets a connection that is being closed.
+        // So a request never uses a connection that the callee is closing.
         configuration.connectionPool.idleTimeout = TimeAmount(Draining.longestIdle)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
-        // Whether to try again is decided by the caller, who knows another replica.
+        // The caller decides about retries, because it knows other replicas.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.limitOverhead()
         return configuration
     }
 }
 
-/// An answer has far more bytes than its body accounts for: endless chunk extensions, for example.
+/// A response has far more bytes than its body, for example endless chunk extensions.
 public struct AnswerOverheadExceeded: Error {}
 
 extension HTTPClient.Configuration {
-    /// Has connections of HTTP/1.1 closed whose answers are mostly overhead.
+    /// Closes HTTP/1.1 connections whose responses are mostly overhead.
     mutating func limitOverhead() {
         http1_1ConnectionDebugInitializer = { channel in
             channel.eventLoop.makeCompletedFuture {
@@ -75,21 +75,21 @@ extension HTTPClient.Configuration {
     }
 }
 
-/// Bytes of the present answer on one connection. Only the connection's event loop touches it.
+/// The bytes of the current response on one connection. Only the connection's event loop uses it.
 private final class AnswerBytes {
-    /// For a head and for trailers.
+    /// Bytes for the head and the trailers.
     private static let allowance = 256 * 1024
-    /// Bytes that each byte of a body may have on its way.
+    /// Bytes on the wire that each byte of a body may cost.
     private static let perByte = 8
 
-    /// That came from the socket.
+    /// Bytes read from the socket.
     var all = 0
     var body = 0
 
     var isExceeded: Bool { all > Self.allowance + Self.perByte * body }
 }
 
-/// Stands at the socket. Each request begins the count anew.
+/// Counts bytes at the socket. Each request restarts the count.
 private final class SocketBytes: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -112,7 +112,7 @@ private final class SocketBytes: ChannelDuplexHandler {
     }
 }
 
-/// Stands behind the decoder.
+/// Counts bytes of the body, behind the decoder.
 private final class BodyBytes: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
 

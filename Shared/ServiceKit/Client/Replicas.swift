@@ -1,16 +1,16 @@
 import Foundation
 import Synchronization
 
-/// The addresses of one service's replicas, and how they have fared of late.
+/// The addresses of one service's replicas, with their outstanding requests and recent failures.
 final class Replicas: Sendable {
     private struct Replica {
         let base: String
         var outstanding = 0
-        /// Until then it is asked only if no other is left.
+        /// Until then the replica is used only if no other is left.
         var asideUntil: ContinuousClock.Instant?
     }
 
-    /// How long a replica that could not be asked is set aside.
+    /// How long a replica is set aside after a failed call.
     static let aside = Duration.seconds(1)
 
     private let state: Mutex<[Replica]>
@@ -25,9 +25,9 @@ final class Replicas: Sendable {
 
     var count: Int { state.withLock(\.count) }
 
-    /// Chooses the one with fewer requests outstanding of two taken at random.
+    /// Chooses two replicas at random, and returns the one with fewer outstanding requests.
     ///
-    /// - Parameter previous: the one that has just failed; not taken while there is another.
+    /// - Parameter previous: the replica that has just failed; used only if no other is left.
     func acquire(avoiding previous: Int? = nil, now: ContinuousClock.Instant = .now) -> (index: Int, base: String)? {
         state.withLock { replicas in
             let others = replicas.indices.filter { $0 != previous }
@@ -40,7 +40,7 @@ final class Replicas: Sendable {
         }
     }
 
-    /// - Parameter failed: whether it could not be asked.
+    /// - Parameter failed: whether the call to the replica failed.
     func release(_ index: Int, failed: Bool, now: ContinuousClock.Instant = .now) {
         state.withLock { replicas in
             replicas[index].outstanding -= 1

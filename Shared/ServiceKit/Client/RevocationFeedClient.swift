@@ -6,10 +6,10 @@ public import Instruments
 extension ServiceClient {
     /// The page of tokens' revocation feed that follows `cursor`; `nil` begins with the oldest entry.
     ///
-    /// A long poll: tokens answers at once when there is something to tell. It is made once, since a second attempt
-    /// would halve the time of the first, and whoever follows the feed asks again anyway.
+    /// A long poll: tokens answers as soon as the feed has entries. The call is not retried: a second attempt would
+    /// halve the time of the first, and a reader that follows the feed calls again anyway.
     ///
-    /// - Parameter seconds: how long tokens may wait; the answer is there 2 s later at the latest.
+    /// - Parameter seconds: how long tokens may wait. The response arrives at most 2 s later.
     public func revocations(
         after cursor: String?, waiting seconds: Int
     ) async throws(ServiceClientError) -> RevocationPage {
@@ -26,9 +26,9 @@ extension ServiceClient {
 /// longer each time and with jitter, so that replicas do not return together.
 ///
 /// - Parameters:
-///   - pauses: seconds to pause after the first failure, and at most after further ones.
-///   - readPage: reads a page and applies it; waits where the feed has nothing new.
-///   - onFailure: called before each pause; `isFirst` after a page that was read.
+///   - pauses: seconds to pause after the first failure, and the maximum after further failures.
+///   - readPage: reads a page and applies it. It waits while the feed has no new entries.
+///   - onFailure: called before each pause. `isFirst` is true after a page that was read.
 public func followRevocations(
     pauses: ClosedRange<Double>, readPage: () async throws -> Void,
     onFailure: (_ error: any Error, _ isFirst: Bool) async -> Void
@@ -47,23 +47,23 @@ public func followRevocations(
     }
 }
 
-/// What a reader of tokens' revocation feed tells of itself: whether it reads at all, when it was last at the feed's
-/// end, and how long after its revocation it hears of a session.
+/// The metrics of a reader of tokens' revocation feed: whether it can read, when it last reached the feed's end, and
+/// the delay from a session's revocation.
 ///
-/// The time of the last reading and not its age: whoever looks computes the age, also of a reader that has stopped
-/// telling anything.
+/// The metric is the time of the last reading, not its age. So monitoring can compute the age even for a reader that
+/// has stopped.
 public struct RevocationFeedMetrics: Sendable {
     private let isLost: Gauge
     private let readAt: Gauge
     private let delay: DurationHistogram
-    /// Whether it has been at the feed's end. What it reads before is history.
+    /// Whether the reader has reached the feed's end. Entries before that are history, and their delay is not measured.
     private var isFollowing = false
 
     /// - Parameters:
     ///   - isLost: 1 while the feed cannot be read, else 0.
-    ///   - readAt: when the feed was last read to its end, in seconds since 1970; from now on until then, when the reader
-    ///     began.
-    ///   - delay: from a session's revocation until the reader knew of it.
+    ///   - readAt: when the feed was last read to its end, in seconds since 1970. Before the first time, the start of
+    ///     the reader.
+    ///   - delay: the time from a session's revocation until the reader received it.
     public init(isLost: Gauge, readAt: Gauge, delay: DurationHistogram, now: Date = .now) {
         self.isLost = isLost
         self.readAt = readAt
@@ -71,13 +71,13 @@ public struct RevocationFeedMetrics: Sendable {
         readAt.set(now.timeIntervalSince1970)
     }
 
-    /// A page was read, and what it tells was done.
+    /// Records that a page was read and applied.
     public mutating func read(_ page: RevocationPage, now: Date = .now) {
         isLost.set(0)
         if page.reset { isFollowing = false }
         if isFollowing {
             for entry in page.entries {
-                // Without its age, by two clocks: PostgreSQL's may be ahead.
+                // An entry without an age is measured by two clocks, and PostgreSQL's may be ahead.
                 delay.record(.seconds(max(0, entry.age ?? now.timeIntervalSince(entry.revokedAt))))
             }
         }
@@ -86,7 +86,7 @@ public struct RevocationFeedMetrics: Sendable {
         readAt.set(now.timeIntervalSince1970)
     }
 
-    /// The feed could not be read.
+    /// Records that the feed could not be read.
     public func failed() {
         isLost.set(1)
     }

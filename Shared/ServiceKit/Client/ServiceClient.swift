@@ -10,14 +10,14 @@ import ServiceContextModule
 
 /// Calls another of Gatehouse's services.
 ///
-/// Shows the caller's credential; passes on the request's identifier, its trace and what is left of its deadline. A
-/// call is tried a second time, at another replica where there is one, only if nothing was sent or if repeating it
-/// does no harm. Trouble on the way is `UNAVAILABLE`, never a refusal: a client signs its user out on refusals.
+/// Sends the caller's credential, the request's identifier, its trace and its remaining deadline. A call is retried
+/// once, at another replica if one exists, only if nothing was sent or the call is idempotent. A failed call is
+/// `UNAVAILABLE`, never a refusal, because a client signs its user out after a refusal.
 public struct ServiceClient: Sendable {
-    /// How long a callee may take unless a call says otherwise: a little longer than it waits for PostgreSQL itself, so
-    /// that a stopped one is known within two seconds.
+    /// The default timeout of a call: slightly longer than the callee's timeout for PostgreSQL, so that a stopped
+    /// callee is detected within two seconds.
     public let timeout: Duration
-    /// Bytes of an answer at most.
+    /// The most bytes of a response.
     public static let maximumResponseBytes = 4 << 20
 
     private let callee: String
@@ -26,10 +26,10 @@ public struct ServiceClient: Sendable {
     private let replicas: Replicas
 
     /// - Parameters:
-    ///   - callee: for logs and errors.
+    ///   - callee: the callee's name in logs and errors.
     ///   - urls: the replicas' addresses.
-    ///   - credential: what this caller proves itself with.
-    ///   - patience: how long a callee may wait for what it needs itself.
+    ///   - credential: this caller's credential.
+    ///   - patience: the callee's own timeout for its dependencies.
     public init(
         callee: String, urls: [URL], credential: String, httpClient: HTTPClient,
         patience: Duration = Deadline.defaultPatience
@@ -46,7 +46,7 @@ public struct ServiceClient: Sendable {
     /// - Parameters:
     ///   - query: names and values, not yet encoded.
     ///   - timeout: caps the deadline, in place of ``timeout``.
-    ///   - idempotent: whether a call whose outcome is unknown may be made again; by default that of the method.
+    ///   - idempotent: whether a call with an unknown outcome may be retried; by default, if the method is idempotent.
     /// - Throws: ``ServiceClientError``: the callee's refusal, or that it is unavailable.
     public func send<Response: Decodable>(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
@@ -57,7 +57,7 @@ public struct ServiceClient: Sendable {
         return try decode(await call(method, path, .json(body), query, deadline, idempotent))
     }
 
-    /// As the other form, for a call whose answer holds nothing of use.
+    /// As the other overload, for a call whose response is not used.
     public func send(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
         query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
@@ -71,9 +71,9 @@ public struct ServiceClient: Sendable {
     ///
     /// - Parameters:
     ///   - form: names and values, not yet encoded.
-    ///   - authorization: what stands in `Authorization`, for a route that does not go by ours.
-    ///   - idempotent: whether a call whose outcome is unknown may be made again.
-    /// - Throws: as the other form does; a refusal of OAuth's shape is that the callee is unavailable.
+    ///   - authorization: the value of `Authorization`, for a route that does not accept Gatehouse's credential.
+    ///   - idempotent: whether a call with an unknown outcome may be retried.
+    /// - Throws: as the other overload. An OAuth error counts as an unavailable callee.
     public func post<Response: Decodable>(
         form: [(String, String)], to path: String, authorization: String? = nil, deadline: Deadline,
         idempotent: Bool = false, as type: Response.Type = Response.self
@@ -107,7 +107,7 @@ public struct ServiceClient: Sendable {
             throw .unavailable("a request to \(callee) cannot be encoded", mayHaveActed: false)
         }
         let mayRepeat = idempotent ?? [.get, .head, .put, .delete].contains(method)
-        // Half of the time for each of two attempts, where a second one may follow a silent first.
+        // If a second attempt may follow a silent first, each gets half of the time.
         let first = mayRepeat && replicas.count > 1 ? deadline.capped(at: deadline.remaining / 2) : deadline
         let (outcome, replica) = await attempt(call, deadline: first, avoiding: nil)
         let firstWasSent: Bool
@@ -126,7 +126,7 @@ public struct ServiceClient: Sendable {
     private struct Call {
         var method: String
         var target: String
-        /// Of this request alone.
+        /// The fields of this request alone.
         var fields: [(String, String)] = []
         var body: Data?
     }
@@ -161,7 +161,7 @@ public struct ServiceClient: Sendable {
         }
     }
 
-    /// - Parameter trace: of the call's own span; `nil`: it has none.
+    /// - Parameter trace: the context of the call's own span, if any.
     private func headers(deadline: Deadline, trace: TraceContext?) -> HTTPHeaders {
         var headers = HTTPHeaders([
             (HeaderName.credential, credential), (HeaderName.deadline, String(deadline.milliseconds)),
@@ -187,14 +187,14 @@ public struct ServiceClient: Sendable {
         throw .problem(problem)
     }
 
-    /// What a callee says of the matter itself. All else (a credential that is not accepted, a route that is not
-    /// there) is trouble between services and no business of the client's.
+    /// The callee's refusals that are passed to the client. All other errors (a credential that is not accepted, a
+    /// missing route) are failures between services.
     private static let refusals: Set<ErrorCode> = [
         .invalidRequest, .invalidCredentials, .invalidRefreshToken, .invalidAppleToken, .accountDisabled, .notFound,
         .identifierTaken, .weakPassword, .rateLimited,
     ]
 
-    /// Whether the connection was never made, so that nothing can have been done.
+    /// Whether the connection was never established, so that the callee cannot have acted.
     private static func isConnectFailure(_ error: any Error) -> Bool {
         if error is NIOConnectionError { return true }
         guard let error = error as? HTTPClientError else {
@@ -205,20 +205,20 @@ public struct ServiceClient: Sendable {
 }
 
 extension ServiceClient: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never the credential: it would end up in a log.
+    /// Omits the credential, which must not be logged.
     public var description: String { "ServiceClient(callee: \(callee))" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: ["callee": callee]) }
 }
 
-/// What a call to another service sends.
+/// The body of a call to another service.
 enum CallBody {
     /// `nil` sends nothing.
     case json((any Encodable & Sendable)?)
-    /// - Parameter authorization: what stands in `Authorization` beside it.
+    /// - Parameter authorization: the value of `Authorization`.
     case form(String, authorization: String?)
 
-    /// The fields that it needs, and its bytes.
+    /// The body's header fields and bytes.
     func encoded() throws -> (fields: [(String, String)], body: Data?) {
         switch self {
         case .json(nil): return ([], nil)
@@ -230,7 +230,7 @@ enum CallBody {
     }
 }
 
-/// Why a call to another service brought no answer to use.
+/// Why a call to another service failed.
 public struct ServiceClientError: Error, Sendable, ProblemConvertible, CustomStringConvertible {
     enum Kind: Sendable {
         case problem
@@ -238,15 +238,15 @@ public struct ServiceClientError: Error, Sendable, ProblemConvertible, CustomStr
     }
 
     let kind: Kind
-    /// What to tell the client: the callee's own refusal, or `UNAVAILABLE`.
+    /// The problem for the client: the callee's own refusal, or `UNAVAILABLE`.
     public let problem: Problem
 
-    /// Whether the callee could not be asked, or did not answer as agreed; as opposed to having refused.
+    /// Whether the callee could not be reached, or sent an unexpected response, and did not refuse.
     public var isUnavailable: Bool {
         if case .unavailable = kind { true } else { false }
     }
 
-    /// Whether the callee may have done what it was asked all the same: it was sent, and no refusal came back.
+    /// Whether the callee may have acted anyway: the request was sent, and no refusal came back.
     public var mayHaveActed: Bool {
         if case .unavailable(_, let mayHaveActed) = kind { mayHaveActed } else { false }
     }

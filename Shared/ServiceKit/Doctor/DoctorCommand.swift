@@ -7,11 +7,11 @@ import NIOHTTP1
 import NIOPosix
 import Settings
 
-/// `<service> doctor`: looks at the installation with the service's own settings and says what is wrong.
+/// `<service> doctor`: examines the installation with the service's own settings and reports problems.
 public struct DoctorCommand<Application: ExaminedApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "doctor", abstract: "Look at what \(Application.name) depends on, and say what is wrong.",
+            commandName: "doctor", abstract: "Check the dependencies of \(Application.name), and report problems.",
             discussion: """
                 Run it where the service runs, with its settings. It changes nothing. Ends with 0 where there is no \
                 problem; a warning is none.
@@ -59,7 +59,7 @@ public struct DoctorCommand<Application: ExaminedApplication>: AsyncParsableComm
             return [
                 .problem(
                     "\(name) runs here and is not ready\(Examination.reasons(reply.body)).",
-                    remedy: "The lines below, and its log, tell why.")
+                    remedy: "See the lines below and its log for the reason.")
             ]
         } catch {
             return [
@@ -71,31 +71,30 @@ public struct DoctorCommand<Application: ExaminedApplication>: AsyncParsableComm
     }
 }
 
-/// What an examination is made with, and what services have alike.
+/// The resources of an examination, and the checks that services share.
 public struct Examination: Sendable {
     public let httpClient: HTTPClient
     public let eventLoopGroup: any EventLoopGroup
-    /// Drops everything: what is wrong is told by findings.
+    /// Drops everything, because findings report the problems.
     public let logger = Logger(label: "doctor") { _ in SwiftLogNoOpLogHandler() }
-    /// How long an answer may take.
-    let patience = Duration.seconds(3)
+    let timeout = Duration.seconds(3)
 
     public init(httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup) {
         self.httpClient = httpClient
         self.eventLoopGroup = eventLoopGroup
     }
 
-    /// An answer, and how far the clock of whoever gave it was from this machine's.
+    /// A response, and the difference between the responder's clock and this machine's.
     public struct Reply: Sendable {
         public let status: Int
         public let body: String
-        /// Seconds that the other clock is ahead; `nil` where no `Date` came.
+        /// Seconds that the other clock is ahead; `nil` without a `Date` field.
         let ahead: TimeInterval?
     }
 
-    /// Asks for something over HTTP.
+    /// Sends a request over HTTP.
     ///
-    /// - Throws: why there was no answer.
+    /// - Throws: why no response came.
     public func ask(
         _ url: String, method: String = "GET", headers: [(String, String)] = [], json: String? = nil
     ) async throws -> Reply {
@@ -107,25 +106,25 @@ public struct Examination: Sendable {
             request.body = .bytes(ByteBuffer(string: json))
         }
         let sent = Date.now
-        let answer = try await httpClient.exchange(request, upTo: 4 << 20, before: .after(patience))
+        let answer = try await httpClient.exchange(request, upTo: 4 << 20, before: .after(timeout))
         let middle = sent.addingTimeInterval(Date.now.timeIntervalSince(sent) / 2)
-        // The field has whole seconds, so on average its clock is half of one further.
+        // The field has whole seconds, so on average the other clock is half a second ahead of it.
         let ahead = answer.headers.first(name: "Date").flatMap(ClockFinding.date).map {
             $0.addingTimeInterval(0.5).timeIntervalSince(middle)
         }
         return Reply(status: answer.status, body: String(buffer: answer.body), ahead: ahead)
     }
 
-    /// How old a file is, and who may read it.
+    /// Examines the age of a file.
     ///
     /// - Parameters:
-    ///   - what: as in "The refresh keys".
-    ///   - remedy: how what it holds is replaced.
+    ///   - what: the content, for example "The refresh keys".
+    ///   - remedy: how to replace the content.
     public func age(of what: String, in path: String, remedy: String, now: Date = .now) -> Finding {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard let changed = attributes?[.modificationDate] as? Date else {
             return .problem(
-                "\(what) cannot be looked at: \(path).", remedy: "Give the service's user the right to read it.")
+                "\(what) cannot be read: \(path).", remedy: "Give the service's user the right to read the file.")
         }
         return KeyAge.finding(what, age: now.timeIntervalSince(changed), verb: "were last changed", remedy: remedy)
     }
@@ -133,28 +132,28 @@ public struct Examination: Sendable {
 
 /// A service that `<service> doctor` can examine.
 public protocol ExaminedApplication: ServiceApplication {
-    /// Looks at everything that the service depends on. Changes nothing, and takes seconds at most.
+    /// Examines everything that the service depends on. Changes nothing, and takes at most a few seconds.
     ///
-    /// - Parameter configuration: of settings that are valid.
+    /// - Parameter configuration: the configuration from valid settings.
     static func examine(_ configuration: Configuration, _ examination: Examination) async -> [Finding]
 }
 
-/// One thing that `<service> doctor` has looked at, in the words that it prints.
+/// One result of `<service> doctor`, in the words that it prints.
 public struct Finding: Sendable, Equatable {
-    /// How bad it is.
+    /// The severity of the finding.
     public enum Severity: String, Sendable, CaseIterable {
         /// As it should be.
         case fine
-        /// It works; somebody should look at it before it does not.
+        /// It works. The operator should act before it fails.
         case warning
         /// Something does not work, or is not safe.
         case problem
     }
 
     public let severity: Severity
-    /// What was found: one sentence or two, with the figure.
+    /// One or two sentences, with the figure.
     public let text: String
-    /// What to do about it; `nil` where nothing is to be done.
+    /// The operator's action; `nil` if none is needed.
     public let remedy: String?
 
     private init(_ severity: Severity, _ text: String, _ remedy: String?) {

@@ -4,10 +4,9 @@ import NIOPosix
 import NIOSSL
 import NIOTLS
 
-/// What is left of a certificate's life.
+/// The remaining lifetime of a certificate.
 public enum CertificateFinding {
-    /// Seconds before its end at which a certificate should have been renewed: authorities that renew by ACME do so a
-    /// month before.
+    /// Seconds before its expiry by which a certificate should have been renewed. ACME clients renew a month before.
     static let soon: TimeInterval = 21 * 86_400
     static let urgent: TimeInterval = 3 * 86_400
 
@@ -17,7 +16,7 @@ public enum CertificateFinding {
             remedy: "Renew it and put both files in place; they are read again within a second.")
     }
 
-    /// As the other, for a certificate that is shown to the services.
+    /// As the other overload, for the certificate of a server that the services connect to.
     static func finding(of server: TLSServer, expiresAt: Date, now: Date = .now) -> Finding {
         finding(
             "The certificate of \(server.what) at \(server.host):\(server.port)", expiresAt, now,
@@ -36,10 +35,10 @@ public enum CertificateFinding {
     }
 }
 
-/// Opens TLS to a server and looks at the certificate that it shows, without judging it: whoever verifies one that has
-/// expired only says that it cannot connect.
+/// Opens TLS to a server and reads its certificate without verifying it: a client that verifies an expired certificate
+/// reports only that it cannot connect.
 ///
-/// The end of the certificate is promised once, or why there is none. The connection is closed after that.
+/// The promise gets the certificate's expiry, or the error, once. Then the connection is closed.
 final class CertificateReader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -60,18 +59,18 @@ final class CertificateReader: ChannelInboundHandler {
         self.promise = promise
     }
 
-    /// - Throws: why there was no certificate to look at.
+    /// - Throws: why no certificate could be read.
     static func expiry(
-        of server: TLSServer, on group: any EventLoopGroup, within patience: Duration
+        of server: TLSServer, on group: any EventLoopGroup, within limit: Duration
     ) async throws -> Date {
         var settings = TLSConfiguration.makeClientConfiguration()
         settings.certificateVerification = .none
         let tls = try NIOSSLContext(configuration: settings)
         let eventLoop = group.next()
         let promise = eventLoop.makePromise(of: Date.self)
-        // Until there is a connection the promise is nobody's but ours.
+        // Until a connection exists, only this function can complete the promise.
         let connecting = ClientBootstrap(group: eventLoop)
-            .connectTimeout(TimeAmount(patience))
+            .connectTimeout(TimeAmount(limit))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
@@ -81,7 +80,7 @@ final class CertificateReader: ChannelInboundHandler {
             .connect(host: server.host, port: server.port)
         connecting.whenFailure { promise.fail($0) }
         connecting.whenSuccess { channel in
-            let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(patience)) { channel.close(promise: nil) }
+            let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(limit)) { channel.close(promise: nil) }
             promise.futureResult.whenComplete { _ in
                 timeout.cancel()
                 channel.close(promise: nil)
@@ -99,7 +98,7 @@ final class CertificateReader: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let answer = unwrapInboundIn(data)
-        // One byte, before TLS; whatever comes inside of TLS is of no interest.
+        // One byte, before TLS. Data inside TLS is ignored.
         guard server.greeting == .postgres, promise != nil else { return }
         guard answer.readableBytesView.elementsEqual([Self.consent]) else { return end(.failure(NoTLS())) }
         openTLS(context)
@@ -138,17 +137,17 @@ final class CertificateReader: ChannelInboundHandler {
     }
 }
 
-/// What a difference between two clocks means. Windows of refreshes and the times in tokens come from PostgreSQL's clock,
-/// and each gateway judges by its own whether a token has expired.
+/// The effect of a difference between two clocks. The windows of refreshes and the times in tokens come from
+/// PostgreSQL's clock, and each gateway uses its own clock to check whether a token has expired.
 public enum ClockFinding {
-    /// Seconds; a gateway refuses fresh tokens, or takes expired ones, for as long as clocks differ.
+    /// Seconds. A gateway refuses new tokens, or accepts expired ones, by as much as the clocks differ.
     static let noticeable: TimeInterval = 2
     static let harmful: TimeInterval = 30
 
     /// - Parameters:
-    ///   - whose: as in "PostgreSQL".
+    ///   - whose: the owner of the other clock, for example "PostgreSQL".
     ///   - ahead: seconds by which that clock is ahead of this machine's.
-    /// - Returns: `nil` where they agree.
+    /// - Returns: `nil` if the clocks agree.
     public static func finding(_ whose: String, ahead: TimeInterval) -> Finding? {
         guard abs(ahead) >= noticeable else { return nil }
         let text = "\(whose)'s clock is \(seconds(abs(ahead))) \(ahead > 0 ? "ahead of" : "behind") this machine's."
@@ -156,7 +155,7 @@ public enum ClockFinding {
         return abs(ahead) >= harmful ? .problem(text, remedy: remedy) : .warning(text, remedy: remedy)
     }
 
-    /// The time that a `Date` field says (RFC 9110 §5.6.7, the form that is sent).
+    /// The time of a `Date` field (RFC 9110 §5.6.7, the format that senders use).
     static func date(_ field: String) -> Date? {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -174,7 +173,7 @@ public enum ClockFinding {
 enum DescriptorFinding {
     static let comfortable = 10_000
 
-    /// - Parameter limit: how many files the system lets the process have open at most.
+    /// - Parameter limit: the most files that the system lets the process open.
     static func finding(limit: Int) -> Finding {
         guard limit < comfortable else { return .fine("Up to \(limit) files may be open.") }
         return .warning(
@@ -184,23 +183,23 @@ enum DescriptorFinding {
     }
 }
 
-/// What the age of a key means: nothing breaks with age, and who has seen the key can use it for as long as it is in use.
+/// The age of a key. Nothing fails because of age, but an attacker who obtained the key can use it until replacement.
 public enum KeyAge {
     /// Seconds after which a key is due for replacement: a year.
     public static let due: TimeInterval = 365 * 86_400
 
     /// - Parameters:
-    ///   - what: the keys, as the sentence begins.
+    ///   - what: the keys, as the start of a sentence.
     ///   - age: seconds.
-    ///   - verb: what happened that long ago, as in "were last changed".
-    ///   - remedy: how they are replaced.
+    ///   - verb: the event at that time, for example "were last changed".
+    ///   - remedy: how to replace the keys.
     public static func finding(_ what: String, age: TimeInterval, verb: String, remedy: String) -> Finding {
         let text = "\(what) \(verb) \(days(age)) ago"
         guard age >= due else { return .fine("\(text).") }
         return .warning("\(text): that is more than a year.", remedy: remedy)
     }
 
-    /// As in "2 days"; hours below two days.
+    /// For example "2 days"; hours below two days.
     public static func days(_ age: TimeInterval) -> String {
         let hours = max(0, Int(age / 3600))
         if hours < 1 { return "less than an hour" }

@@ -5,15 +5,15 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Another service of Gatehouse, and how to find out whether it accepts this caller.
+/// Another service of Gatehouse, and a probe for whether it accepts this caller.
 public struct ExaminedPeer: Sendable {
-    /// A request that changes nothing. It is answered one way to a caller that is known, and as a stranger's otherwise.
+    /// A request that changes nothing. Its response differs between a known and an unknown caller.
     public struct Probe: Sendable {
         var method: String
         var path: String
         var headers: [(String, String)]
         var json: String?
-        /// What is answered only where the credential is accepted.
+        /// The status that the peer answers only to an accepted credential.
         var accepted: Int
 
         public init(
@@ -35,8 +35,8 @@ public struct ExaminedPeer: Sendable {
     let probe: Probe
 
     /// - Parameters:
-    ///   - settings: where the credential stands at the caller and at the callee.
-    ///   - probe: how to show the credential.
+    ///   - settings: the names of the settings with the credential, at the caller and at the callee.
+    ///   - probe: the request that sends the credential.
     public init(
         _ name: String, urls: [URL], credential: String, settings: (mine: String, theirs: String), probe: Probe
     ) {
@@ -49,7 +49,7 @@ public struct ExaminedPeer: Sendable {
 }
 
 extension Examination {
-    /// Asks each replica of another service whether it is ready, what time it has, and whether it knows this caller.
+    /// Checks whether each replica of another service is ready, its clock, and whether it accepts this caller.
     public func look(at peer: ExaminedPeer) async -> [Finding] {
         var findings: [Finding] = []
         for url in peer.urls {
@@ -93,22 +93,22 @@ extension Examination {
                     .problem(
                         "\(name) does not accept the credential in \(peer.settings.mine).",
                         remedy: "Let it be one of those in \(peer.settings.theirs) of \(peer.name), and restart "
-                            + "whichever was changed."))
+                            + "the service that was changed."))
             default:
                 findings.append(
                     .problem(
-                        "\(name) is ready, but answered \(known.status) where \(probe.accepted) was due.",
-                        remedy: "Look into its log."))
+                        "\(name) is ready, but answered \(known.status) instead of \(probe.accepted).",
+                        remedy: "See its log."))
             }
         } catch {
             findings.append(
                 .problem(
-                    "\(name) gives no answer any more: \(NetworkTrouble.words(error)).", remedy: "Look into its log."))
+                    "\(name) no longer gives an answer: \(NetworkTrouble.words(error)).", remedy: "See its log."))
         }
         return findings
     }
 
-    /// What a service says of why it is not ready: the names of the checks that fail.
+    /// The names of the failing checks in a service's response that it is not ready.
     static func reasons(_ problem: String) -> String {
         let document = try? StrictJSON.decode(ProblemDocument.self, from: Array(problem.utf8))
         let fields = document?.errors?.map(\.field) ?? []
@@ -116,19 +116,19 @@ extension Examination {
     }
 }
 
-/// Why a server gave no answer, in a person's words: libraries say it by the names of their types and numbers.
+/// Why a server did not respond, in plain words: libraries report the names of their types and numbers.
 public enum NetworkTrouble {
-    public static let refused = "nobody listens there"
+    public static let refused = "it refuses connections"
     public static let silent = "it does not answer in time"
-    public static let unknownName = "its name leads to no address"
-    public static let unreachable = "no way leads there from this machine"
-    public static let hungUp = "it hangs up"
+    public static let unknownName = "its name does not resolve"
+    public static let unreachable = "it is unreachable from this machine"
+    public static let hungUp = "it closes the connection"
     public static let untrusted = "its certificate has expired, or is of an authority that is not trusted here"
     public static let otherName = "its certificate is for another name"
     public static let noTLS = "it does not speak TLS"
-    public static let unconnected = "no connection comes about in time: it is away, or a firewall drops what is sent"
+    public static let unconnected = "connecting timed out: it is down, or a firewall drops the packets"
 
-    /// What follows "gives no answer: ", without a full stop. What is not known here is told as it is.
+    /// The text after "gives no answer: ", without a full stop. An unknown error is described as it is.
     public static func words(_ error: any Error) -> String {
         switch error {
         case let error as NIOConnectionError: words(error)
@@ -177,8 +177,8 @@ public enum NetworkTrouble {
     }
 }
 
-/// What Redis says of itself (`INFO`), and what follows from it. Gatehouse keeps limits and locks there, which may be
-/// lost at any time.
+/// The state of Redis (`INFO`) and its findings. Gatehouse keeps limits and locks in Redis, which may be lost at any
+/// time.
 public struct RedisFacts: Sendable, Equatable {
     /// `master`, or `slave`.
     var role: String?
@@ -187,7 +187,7 @@ public struct RedisFacts: Sendable, Equatable {
     var maximumMemory: Int64?
     var policy: String?
 
-    /// - Parameter info: what `INFO` answers: lines `name:value`.
+    /// - Parameter info: the response to `INFO`: lines `name:value`.
     public init(info: String) {
         var values: [Substring: String] = [:]
         for line in info.split(whereSeparator: \.isNewline) {
@@ -215,7 +215,7 @@ public struct RedisFacts: Sendable, Equatable {
             findings.append(
                 .warning(
                     "Redis is nearly full (\(usedMemory >> 20) of \(maximumMemory >> 20) MiB) and evicts nothing: it "
-                        + "will refuse what is written.",
+                        + "will refuse writes.",
                     remedy: "Give it more memory, or set maxmemory-policy to allkeys-lru: only counts would be lost."))
         }
         return findings.isEmpty ? [.fine("Redis answers.")] : findings
@@ -223,11 +223,11 @@ public struct RedisFacts: Sendable, Equatable {
 }
 
 extension Examination {
-    /// Asks Redis, and looks at its certificate.
+    /// Examines Redis and its certificate.
     ///
     /// - Parameters:
-    ///   - tls: `nil` where it is spoken to without.
-    ///   - info: sends `INFO` and returns what it answers.
+    ///   - tls: `nil` if connections do not use TLS.
+    ///   - info: sends `INFO` and returns the response.
     public func redis(tls: TLSServer?, _ info: () async throws -> String) async -> [Finding] {
         let certificate = if let tls { await certificate(of: tls) } else { [] as [Finding] }
         return await answer(info) + certificate
@@ -247,9 +247,9 @@ extension Examination {
     }
 }
 
-/// A server that proves itself by a certificate.
+/// A server with a TLS certificate.
 public struct TLSServer: Sendable {
-    /// What is said before TLS begins.
+    /// The protocol before the TLS handshake.
     public enum Greeting: Sendable {
         case none
         /// PostgreSQL's request for TLS.
@@ -261,7 +261,7 @@ public struct TLSServer: Sendable {
     let port: Int
     let greeting: Greeting
 
-    /// - Parameter what: as in "PostgreSQL".
+    /// - Parameter what: the server's name, for example "PostgreSQL".
     public init(_ what: String, host: String, port: Int, greeting: Greeting = .none) {
         self.what = what
         self.host = host
@@ -269,16 +269,16 @@ public struct TLSServer: Sendable {
         self.greeting = greeting
     }
 
-    /// What Server Name Indication says: it has no place for addresses (RFC 6066 §3).
+    /// The name for Server Name Indication, which does not permit addresses (RFC 6066 §3).
     var name: String? { (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil }
 }
 
 extension Examination {
-    /// Looks at what is left of the life of a server's certificate; nothing where it shows none: that it cannot be
-    /// connected to is found by whoever does.
+    /// Examines the remaining lifetime of a server's certificate. Returns no finding if the certificate cannot be read:
+    /// the check that connects to the server reports that.
     public func certificate(of server: TLSServer) async -> [Finding] {
         guard
-            let expiresAt = try? await CertificateReader.expiry(of: server, on: eventLoopGroup, within: patience)
+            let expiresAt = try? await CertificateReader.expiry(of: server, on: eventLoopGroup, within: timeout)
         else { return [] }
         return [CertificateFinding.finding(of: server, expiresAt: expiresAt)]
     }

@@ -22,7 +22,7 @@ struct JSONValueDecoder: Decoder {
     }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        // Foundation's own `Date` and `URL` expect the decoder to know better.
+        // Foundation's `Date` and `URL` rely on the decoder for the usual format.
         switch type {
         case is Date.Type: return try date() as! Value
         case is URL.Type: return try url() as! Value
@@ -82,7 +82,7 @@ struct JSONIndexKey: CodingKey {
     init?(stringValue: String) { nil }
 }
 
-/// The members of a JSON object. A member that is `null` is as if absent.
+/// The members of a JSON object. A member that is `null` counts as absent.
 struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let members: [VerbatimString: JSONValue]
     let codingPath: [any CodingKey]

@@ -2,15 +2,15 @@ import Bytes
 public import Contracts
 import Foundation
 
-/// JSON from outside, read strictly (RFC 8259, and of what it leaves open only one reading).
+/// Strict decoding of untrusted JSON: RFC 8259, without its ambiguities.
 ///
 /// Foundation's decoder takes the first of two equal keys, trailing commas, a byte-order mark, NUL in strings and
-/// `1.0` for a whole number; none of that passes here. Nor does text that would take long to compare, as
-/// ``StreamSafeText`` has it: in a name, and in a value of more than 2 KiB.
+/// `1.0` for a whole number. This decoder refuses all of these. It also refuses text that would take long to compare
+/// (``StreamSafeText``), in a name and in a value of more than 2 KiB.
 public enum StrictJSON {
-    /// Decodes a value. Unknown keys are ignored; `null` is as if absent; times are ISO 8601 in UTC.
+    /// Decodes a value. Unknown keys are ignored; `null` counts as absent; times are ISO 8601 in UTC.
     ///
-    /// - Throws: `INVALID_REQUEST`, with the field by its dotted path where one is to blame.
+    /// - Throws: `INVALID_REQUEST`, with the dotted path of the invalid field, if any.
     public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws(Problem) -> Value {
         let tree: JSONValue
         do {
@@ -48,12 +48,12 @@ public enum StrictJSON {
     }
 }
 
-/// Makes a tree of a JSON text in a single pass.
+/// Parses a JSON text to a tree in a single pass.
 ///
 /// The nesting is capped, so the recursion is too.
 struct StrictJSONParser {
     static let maximumDepth = 16
-    /// Bytes of a value that are taken whatever they spell, as what is kept of users may.
+    /// A value of up to this many bytes is accepted with any text, because stored user data may contain such text.
     static let freeValueLength = 2048
 
     private var lexer: JSONLexer
@@ -114,7 +114,7 @@ struct StrictJSONParser {
         return value
     }
 
-    /// A string that takes no long time to compare and has no NUL, where C strings and PostgreSQL would end.
+    /// Parses a string that is quick to compare and has no NUL, at which C strings and PostgreSQL would end.
     ///
     /// - Parameter limit: see ``StreamSafeText``.
     private mutating func parseString(anyUpTo limit: Int) throws(JSONError) -> String {

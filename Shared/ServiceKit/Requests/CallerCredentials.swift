@@ -1,7 +1,7 @@
 import Bytes
 public import Settings
 
-/// The credentials by which a service knows its callers: one or two for each, two while one is being replaced.
+/// The credentials of a service's callers: one for each caller, or two while one is being replaced.
 public struct CallerCredentials: Sendable {
     private let accepted: [(caller: String, credential: [UInt8])]
 
@@ -26,7 +26,7 @@ public struct CallerCredentials: Sendable {
 }
 
 extension CallerCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never the credentials: they would end up in a log.
+    /// Omits the credentials, which must not be logged.
     public var description: String { "CallerCredentials(callers: \(Set(accepted.map(\.caller)).sorted()))" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: ["callers": Set(accepted.map(\.caller)).sorted()]) }
@@ -36,7 +36,7 @@ extension Settings {
     /// The credentials that this service accepts from each of `callers`:
     /// `TOKENS_GATEWAY_CREDENTIALS` for tokens' caller `gateway`, one or two, separated by commas.
     ///
-    /// - Parameter optional: callers that an installation may do without. One that has no credential is never known.
+    /// - Parameter optional: callers that an installation may omit. A caller without a credential is never accepted.
     public func credentials(ofCallers callers: String..., optional: [String] = []) -> CallerCredentials {
         var credentials: [String: [String]] = [:]
         for caller in callers + optional {

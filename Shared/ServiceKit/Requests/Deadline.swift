@@ -2,10 +2,10 @@ public import Contracts
 public import Hummingbird
 import HummingbirdCore
 
-/// The moment after which nobody waits for the answer any more. It shrinks along the chain of calls.
+/// The moment at which the caller stops waiting for the response. Each call in a chain has an earlier deadline.
 public struct Deadline: Sendable, Equatable {
     public let instant: ContinuousClock.Instant
-    /// How long PostgreSQL may keep a request.
+    /// The timeout for PostgreSQL.
     private let patience: Duration
 
     public init(_ instant: ContinuousClock.Instant, patience: Duration = Deadline.defaultPatience) {
@@ -36,19 +36,19 @@ public struct Deadline: Sendable, Equatable {
         Deadline(instant - duration, patience: patience)
     }
 
-    /// When PostgreSQL is away or hangs, the answer is with the client within 2 s.
+    /// When PostgreSQL is unavailable or hangs, the client gets the response within 2 s.
     public static let defaultPatience = Duration.milliseconds(1500)
 
-    /// Until when to wait for PostgreSQL, however patient the caller is.
+    /// The deadline for PostgreSQL, which may be earlier than the caller's.
     public var forDatabase: ContinuousClock.Instant {
         capped(at: patience).instant
     }
 
-    /// Does work that ends with the deadline: its task is cancelled then.
+    /// Runs work and cancels its task at the deadline.
     ///
-    /// Work that pays no heed to cancellation is waited for all the same.
+    /// If the work ignores cancellation, this function waits for it anyway.
     ///
-    /// - Throws: `TIMEOUT` when the deadline has come first; else what `work` throws.
+    /// - Throws: `TIMEOUT` when the deadline passed first; otherwise the error of `work`.
     public func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         try await withThrowingTaskGroup(of: Value.self) { group in
             group.addTask(operation: work)
@@ -61,7 +61,7 @@ public struct Deadline: Sendable, Equatable {
         }
     }
 
-    /// What is left in whole milliseconds, as it is told to the next service.
+    /// The remaining time in whole milliseconds, as sent to the next service.
     package var milliseconds: Int64 {
         let (seconds, attoseconds) = remaining.components
         return seconds * 1000 + attoseconds / 1_000_000_000_000_000
@@ -72,10 +72,10 @@ extension GatehouseRequestContext {
     /// The longest that a long poll may wait, in seconds.
     public static let longestPoll = 30
 
-    /// Until when a long poll waits that says `wait=SECONDS`: a little less than its caller does, so that the answer
-    /// still reaches it.
+    /// The end of a long poll with `wait=SECONDS`: slightly before the caller's deadline, so that the response still
+    /// reaches the caller.
     ///
-    /// - Throws: `INVALID_REQUEST` where that is no number of seconds.
+    /// - Throws: `INVALID_REQUEST` when the value is not a number of seconds.
     public func longPollEnd(of request: Request) throws(Problem) -> ContinuousClock.Instant {
         var seconds = 0
         if let text = request.uri.queryParameters.get("wait") {

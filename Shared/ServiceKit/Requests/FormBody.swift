@@ -5,29 +5,28 @@ import Foundation
 /// Names and values as `application/x-www-form-urlencoded` (URL Standard §5): the body of a form, the query of an
 /// address.
 public enum FormBody {
-    /// Writes names and values, in which only unreserved characters (RFC 3986 §2.3) stand for themselves.
+    /// Encodes names and values. Only unreserved characters (RFC 3986 §2.3) stay unencoded.
     public static func encode(_ parameters: [(String, String)]) -> String {
         parameters.map { name, value in "\(percentEncoded(name))=\(percentEncoded(value))" }.joined(separator: "&")
     }
 
     private static func percentEncoded(_ text: String) -> String {
-        // Of a text of Unicode characters there is always one.
+        // Never `nil`, because every Swift string can be percent-encoded.
         text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 
     private static let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-    /// Far more than any request of OAuth's has; each costs some work, whatever stands in it.
+    /// Far more than any OAuth request has. The limit exists because each parameter costs work.
     static let maximumParameters = 128
-    /// Bytes of a value that are taken whatever they spell.
+    /// A value of up to this many bytes is accepted with any text.
     private static let freeValueLength = 2048
 
-    /// Reads strictly: what is encoded wrongly, or stands there twice, is refused, and so is a form of more than
-    /// ``maximumParameters``.
+    /// Parses strictly: refuses invalid encoding, repeated names, and more than ``maximumParameters`` parameters.
     static func parse(_ bytes: [UInt8]) throws(Problem) -> FormParameters {
         var values: [VerbatimString: String] = [:]
-        // One more split than there may be parameters: whatever follows them is left in the last piece.
+        // One more split than the limit of parameters. Everything after the limit stays in the last piece.
         let pairs = bytes.split(separator: UInt8(ascii: "&"), maxSplits: maximumParameters)
         guard pairs.count <= maximumParameters else {
             throw Problem(.invalidRequest, "The form has more than \(maximumParameters) fields.")
@@ -44,8 +43,8 @@ public enum FormBody {
         return FormParameters(values: values)
     }
 
-    /// Reads a single name or value; `nil` for what is not valid UTF-8, holds NUL, is encoded wrongly, or would take long
-    /// to compare (``StreamSafeText``).
+    /// Decodes a single name or value. Returns `nil` if it is not valid UTF-8, contains NUL, is encoded wrongly, or
+    /// would take long to compare (``StreamSafeText``).
     public static func decode(_ text: Substring) -> String? {
         decode(Array(text.utf8)[...], anyUpTo: freeValueLength)
     }
@@ -79,10 +78,10 @@ public enum FormBody {
 public struct FormParameters: Sendable {
     let values: [VerbatimString: String]
 
-    /// The value; `nil` where there is no such parameter.
+    /// The value; `nil` if the parameter is absent.
     public subscript(name: String) -> String? { values[VerbatimString(name)] }
 
-    /// All of them, for whoever does not mind that Swift takes two spellings of a name for one.
+    /// All parameters. Swift's equality of strings merges names that are equivalent in Unicode.
     public var dictionary: [String: String] {
         Dictionary(values.map { ($0.key.text, $0.value) }, uniquingKeysWith: { first, _ in first })
     }

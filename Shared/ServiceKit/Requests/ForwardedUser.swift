@@ -8,9 +8,9 @@ public struct ForwardedUser: Sendable, Equatable {
     public let sessionID: UUID
     public let role: String
     public let storeIDs: [String]
-    /// When the user last proved who they are, in whole seconds; `nil` where the access token does not tell.
+    /// When the user last authenticated, in whole seconds; `nil` if the access token does not say.
     public let authenticatedAt: Date?
-    /// How the user proved it: the claim `amr`. Empty where the access token does not tell.
+    /// How the user authenticated: the claim `amr`. Empty if the access token does not say.
     public let authenticationMethods: [AuthenticationMethod]
 
     public init(
@@ -62,12 +62,12 @@ extension HTTPField.Name {
     static let traceparent = Self(HeaderName.traceparent)!
 }
 
-/// What the gateway has told of the access token besides its user: the claims that the route's `claims` name, and the
-/// issuer of every token that is not Gatehouse's. `nil` for what was not told.
+/// The claims of the access token that the gateway has forwarded: those that the route's `claims` name, and the issuer
+/// of every token that is not Gatehouse's. `nil` if the gateway did not forward the claim.
 public struct ForwardedClaims: Sendable, Equatable {
-    /// `email`. Anybody may have typed it in, unless ``isEmailVerified``.
+    /// `email`. An unverified address may belong to another person (``isEmailVerified``).
     public var email: String?
-    /// `email_verified`; `nil` where there is no address.
+    /// `email_verified`; `nil` without an address.
     public var isEmailVerified: Bool?
     /// `client_id`: the app.
     public var clientID: String?
@@ -103,18 +103,18 @@ public struct ForwardedClaims: Sendable, Equatable {
 }
 
 extension GatehouseRequestContext {
-    /// The claims that the gateway has forwarded; none without its credential.
+    /// The claims that the gateway has forwarded. All are `nil` without the gateway's credential.
     public var claims: ForwardedClaims { fieldsOfGateway.map(ForwardedClaims.init) ?? ForwardedClaims() }
 }
 
-/// A user of another issuer, whose access token the gateway has verified: none of Gatehouse's users, and nobody but the
-/// issuer can tell two of them apart.
+/// A user of another issuer, whose access token the gateway has verified. The user is not one of Gatehouse's users, and
+/// `subject` is unique only within the issuer.
 public struct ExternalUser: Sendable, Equatable {
     /// `iss`
     public let issuer: String
     /// `sub`: the issuer's own name for the user. Another issuer may have a user of the same name.
     public let subject: String
-    /// What the issuer calls the user's roles.
+    /// The issuer's names for the user's roles.
     public let roles: [String]
 
     /// Reads the gateway's fields; only to be called once its credential has been checked.
@@ -131,7 +131,7 @@ public struct ExternalUser: Sendable, Equatable {
 }
 
 extension GatehouseRequestContext {
-    /// The signed-in user of another issuer; present only together with the gateway's credential, and never beside
+    /// The signed-in user of another issuer. Present only with the gateway's credential, and never together with
     /// ``user``.
     public var externalUser: ExternalUser? { user == nil ? fieldsOfGateway.flatMap(ExternalUser.init) : nil }
 }

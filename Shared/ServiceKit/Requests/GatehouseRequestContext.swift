@@ -6,35 +6,35 @@ import HummingbirdCore
 import NIOCore
 public import Observability
 
-/// What a route knows of the request besides its head and body.
+/// The context of a request besides its head and body.
 public struct GatehouseRequestContext: RequestContext {
     public var coreContext: CoreRequestContextStorage
-    /// The client's `X-Request-Id` where it is well-formed, else a new one.
+    /// The client's `X-Request-Id` if it is well-formed, otherwise a new one.
     public let requestID: String
     /// The request's own span in its trace.
     public let trace: TraceContext
-    /// The caller's span; `nil` where the trace begins here.
+    /// The caller's span; `nil` if the trace begins here.
     let parentSpanID: String?
     /// When the request's head was read.
     let readAt: ContinuousClock.Instant
-    /// When the request came: when its head was read, or earlier where somebody knows that it waited before.
+    /// When the request arrived: when its head was read, or earlier if the gateway or a stall shows that it waited.
     public private(set) var arrivedAt: ContinuousClock.Instant
     /// When the caller stops waiting.
     public private(set) var deadline: Deadline
-    /// The service whose credential was shown.
+    /// The service whose credential the request has.
     public let caller: String?
-    /// The signed-in user, whom the gateway has told of: present only together with its credential. Or, in a service that
-    /// no gateway stands before, the user whose access token the service has verified itself.
+    /// The signed-in user from the gateway's fields, present only with the gateway's credential. In a service that
+    /// clients reach without the gateway, the user whose access token the service has verified itself.
     public package(set) var user: ForwardedUser?
-    /// Why the gateway refused the bearer, on a route that decides by itself what follows.
+    /// Why the gateway refused the bearer token, on a route that handles such requests itself.
     public let bearerError: ErrorCode?
-    /// The client's address as the gateway saw it, or that of the connection.
+    /// The client's address as the gateway saw it, or the address of the connection.
     public let clientAddress: String
-    /// The request's fields, where it showed the gateway's credential.
+    /// The request's fields, if it has the gateway's credential.
     let fieldsOfGateway: HTTPFields?
     private let channel: any Channel
 
-    /// A context of a request that came from nobody in particular.
+    /// A context for a request without a known caller.
     public init(source: ApplicationRequestContextSource) {
         self.init(
             fields: [:], readAt: .now, source: source, credentials: CallerCredentials([:]),
@@ -43,8 +43,8 @@ public struct GatehouseRequestContext: RequestContext {
 
     /// - Parameters:
     ///   - readAt: when the request's head was read.
-    ///   - patience: how long PostgreSQL may keep the request.
-    ///   - sampler: decides whether the trace is recorded; `nil` where none is.
+    ///   - patience: the timeout for PostgreSQL.
+    ///   - sampler: decides whether the trace is recorded; `nil` if no trace is.
     init(
         fields: HTTPFields, readAt: ContinuousClock.Instant, source: ApplicationRequestContextSource,
         credentials: CallerCredentials, patience: Duration, sampler: TraceSampler?
@@ -69,7 +69,7 @@ public struct GatehouseRequestContext: RequestContext {
         parentSpanID = parent?.spanID
         let trace = parent?.child() ?? TraceContext()
         if let sampler {
-            // A caller without a credential is anybody.
+            // A caller without a credential is not trusted.
             let isSampled = sampler.samples(
                 parent: parent?.isSampled, isTrusted: caller != nil, random: .random(in: .min ... .max))
             self.trace = trace.sampled(isSampled)
@@ -81,7 +81,7 @@ public struct GatehouseRequestContext: RequestContext {
             patience: patience)
     }
 
-    /// Takes the request for one that waited before its head was read, and whose caller waited with it.
+    /// Counts the time for which the request waited before its head was read. Its caller waited too.
     mutating func waited(for duration: Duration) {
         arrivedAt -= duration
         deadline = deadline.earlier(by: duration)
@@ -89,15 +89,15 @@ public struct GatehouseRequestContext: RequestContext {
 
     static let gateway = "gateway"
 
-    /// Whether the gateway has sent the request: what its fields tell is true.
+    /// Whether the gateway sent the request. If so, the gateway's fields are trusted.
     public var isFromGateway: Bool { caller == Self.gateway }
 
-    /// Whether the caller still holds the connection: one that gave up has closed it.
+    /// Whether the caller's connection is still open: a caller that gave up has closed it.
     public var isAnswerAwaited: Bool { channel.isActive }
 
     /// The signed-in user.
     ///
-    /// - Throws: `INVALID_TOKEN` where there is none, or what the gateway found wrong with the bearer.
+    /// - Throws: without a user, `INVALID_TOKEN` or the gateway's error for the bearer token.
     public func requireUser() throws(Problem) -> ForwardedUser {
         guard let user else { throw Problem(bearerError ?? .invalidToken) }
         return user
@@ -105,7 +105,7 @@ public struct GatehouseRequestContext: RequestContext {
 
     /// The path's parameter as a UUID.
     ///
-    /// - Throws: `NOT_FOUND` where it is none: nothing can stand under that path.
+    /// - Throws: `NOT_FOUND` when the parameter is not a UUID, because no resource has such a path.
     public func uuid(_ parameter: String) throws(Problem) -> UUID {
         guard let value = parameters.get(parameter), let uuid = UUID(uuidString: value) else {
             throw Problem(.notFound)
@@ -118,14 +118,14 @@ public struct GatehouseRequestContext: RequestContext {
         return text
     }
 
-    /// How long the caller waits from when the head was read. Anyone may ask for a shorter wait than the default; only a
-    /// known caller for a longer one.
+    /// How long the caller waits after the head was read. Any caller may request a shorter wait than the default. Only
+    /// a known caller may request a longer one.
     private static func callersPatience(_ field: String?, isKnownCaller: Bool) -> Duration {
         guard let patience = milliseconds(field) else { return defaultPatience }
         return min(patience, isKnownCaller ? longestPatience : defaultPatience)
     }
 
-    /// `nil` where the field is missing or makes no sense.
+    /// `nil` when the field is missing or invalid.
     private static func milliseconds(_ field: String?) -> Duration? {
         guard let field, let milliseconds = Int64(field), milliseconds >= 0 else { return nil }
         return .milliseconds(milliseconds)

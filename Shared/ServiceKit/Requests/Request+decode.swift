@@ -6,8 +6,8 @@ public import HummingbirdCore
 public import NIOCore
 
 extension Request {
-    /// Reads the body as JSON, strictly: UTF-8 without byte-order mark, no key twice, nothing after the value, no
-    /// NUL, no nesting deeper than 16. Unknown keys are ignored, and `null` is as if absent.
+    /// Decodes the body as strict JSON: UTF-8 without byte-order mark, no repeated keys, nothing after the value, no
+    /// NUL, no nesting deeper than 16. Unknown keys are ignored, and `null` counts as absent.
     ///
     /// An empty body reads as `{}` and needs no media type.
     ///
@@ -22,7 +22,7 @@ extension Request {
 
     /// Reads the body as a form (`application/x-www-form-urlencoded`), as OAuth's endpoints take it.
     ///
-    /// - Throws: as ``decode(_:limit:)``; a parameter that stands twice is refused (RFC 6749 §3.2).
+    /// - Throws: as ``decode(_:limit:)``. A repeated parameter is refused (RFC 6749 §3.2).
     public func decodeForm(limit: Int = BodyLimit.bytes) async throws -> FormParameters {
         let body = try await collectBody(limit: limit)
         guard MediaType(headers[.contentType])?.isForm == true else { throw Problem(.unsupportedMediaType) }
@@ -31,7 +31,7 @@ extension Request {
 
     /// The whole body.
     ///
-    /// - Throws: `PAYLOAD_TOO_LARGE`, where a length is declared before anything is read.
+    /// - Throws: `PAYLOAD_TOO_LARGE`, before anything is read if the request declares its length.
     public func collectBody(limit: Int = BodyLimit.bytes) async throws -> ByteBuffer {
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Problem(.payloadTooLarge)
@@ -41,7 +41,7 @@ extension Request {
         } catch is NIOTooManyBytesError {
             throw Problem(.payloadTooLarge)
         } catch let error where !(error is CancellationError) {
-            // Framing that is no HTTP, or a client that has gone.
+            // The framing is invalid, or the client has disconnected.
             throw Problem(.invalidRequest, "The request's body could not be read.")
         }
     }
@@ -53,17 +53,17 @@ public enum BodyLimit {
     public static let bytes = 65_536
 }
 
-/// A `Content-Type` of a request, as far as it matters here (RFC 9110 §8.3.1).
+/// The relevant parts of a request's `Content-Type` (RFC 9110 §8.3.1).
 struct MediaType {
     private let essence: String
     private let isUTF8: Bool
 
-    /// In bytes. Ours have 50 at most with their parameter.
+    /// In bytes. The accepted media types have at most 50 with their parameter.
     private static let maximumLength = 256
 
     init?(_ field: String?) {
         guard let field, field.utf8.count <= Self.maximumLength else { return nil }
-        // What nearly all send.
+        // Fast path: nearly all clients send this.
         if field == "application/json" {
             (essence, isUTF8) = (field, true)
             return

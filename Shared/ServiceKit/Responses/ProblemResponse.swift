@@ -7,9 +7,9 @@ public import HummingbirdCore
 import NIOCore
 import Synchronization
 
-/// The one place where an error becomes an answer.
+/// Converts every error to a response.
 enum ProblemResponse {
-    /// - Returns: the answer, and whether the error is one that nobody foresaw.
+    /// - Returns: the response, and whether the error was unforeseen.
     static func make(for error: any Error, requestID: String) -> (response: Response, isUnforeseen: Bool) {
         if let methodNotAllowed = error as? MethodNotAllowed {
             var response = make(Problem(.methodNotAllowed), requestID: requestID)
@@ -26,7 +26,7 @@ enum ProblemResponse {
             status: .init(code: problem.code.status), headers: headers, body: ResponseBody(byteBuffer: body))
     }
 
-    /// The fields and the body of the answer.
+    /// The fields and the body of the response.
     static func parts(_ problem: Problem, requestID: String) -> (headers: HTTPFields, body: ByteBuffer) {
         // A document of strings and numbers alone always encodes.
         let body = (try? JSON.encode(ProblemDocument(problem, requestID: requestID))) ?? .init()
@@ -48,7 +48,7 @@ enum ProblemResponse {
 }
 
 extension Problem {
-    /// What a client is told of an error: `INTERNAL` of one that nobody foresaw.
+    /// The problem that a client gets for an error: `INTERNAL` for an unforeseen one.
     public init(toldOf error: any Error) {
         self =
             switch error {
@@ -59,7 +59,7 @@ extension Problem {
             }
     }
 
-    /// What Hummingbird itself refuses.
+    /// The code for an error that Hummingbird itself throws.
     private static func code(for status: HTTPResponse.Status) -> ErrorCode {
         switch status.code {
         case 404: .notFound
@@ -74,7 +74,7 @@ extension Problem {
     }
 }
 
-/// An error that knows how it is told to a client.
+/// An error that can be converted to a problem for the client.
 public protocol ProblemConvertible: Error {
     var problem: Problem { get }
 }
@@ -84,10 +84,10 @@ extension Problem: ProblemConvertible {
 }
 
 extension Response {
-    /// A JSON answer.
+    /// A JSON response.
     ///
-    /// - Parameter holdsToken: forbids every cache to keep it; needed where a token or other secret stands in it, or
-    ///   what is true for the moment only.
+    /// - Parameter holdsToken: forbids every cache to store the response. Needed if it contains a token or another
+    ///   secret, or a state that may change at any time.
     public static func json(
         _ value: some Encodable, status: HTTPResponse.Status = .ok, holdsToken: Bool = false
     ) throws -> Response {
@@ -99,7 +99,7 @@ extension Response {
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
     }
 
-    /// An answer without a body.
+    /// A response without a body.
     public static func empty(_ status: HTTPResponse.Status = .noContent) -> Response {
         Response(status: status)
     }

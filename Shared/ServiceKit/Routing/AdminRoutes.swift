@@ -7,7 +7,7 @@ import NIOCore
 import Observability
 import Settings
 
-/// What a service answers on its admin port: `/metrics`, `/livez`, `/readyz`, and what is its own.
+/// The routes of the admin port: `/metrics`, `/livez`, `/readyz`, and the service's own.
 enum AdminRoutes {
     static func make(readiness: Readiness, metrics: PrometheusRegistry, own: [AdminRoute]) -> ServiceRouter {
         let router = ServiceRouter()
@@ -41,7 +41,7 @@ enum AdminRoutes {
     }
 }
 
-/// What a service answers on its admin port besides metrics and health: GET, and HEAD.
+/// A service's own route on the admin port: GET and HEAD.
 public struct AdminRoute: Sendable {
     let path: String
     let contentType: String
@@ -51,7 +51,7 @@ public struct AdminRoute: Sendable {
     /// - Parameters:
     ///   - path: from the root.
     ///   - policy: `Content-Security-Policy`.
-    ///   - body: asked for each request.
+    ///   - body: called for each request.
     public init(
         _ path: String, contentType: String, policy: String = "default-src 'none'; frame-ancestors 'none'",
         body: @escaping @Sendable () async throws -> [UInt8]
@@ -63,12 +63,12 @@ public struct AdminRoute: Sendable {
     }
 }
 
-/// The answers of `/livez` and `/readyz`.
+/// The responses of `/livez` and `/readyz`.
 enum HealthResponse {
-    /// The process answers; nothing else is asked.
+    /// The process responds. Nothing else is checked.
     static func live() throws -> Response { try response(ServiceHealth(status: "ok")) }
 
-    /// Requests are welcome, and which process says so: whoever looks after replicas sees which version each has.
+    /// The process is ready. The response has its version, so that an operator sees the version of each replica.
     static func ready(_ readiness: Readiness) throws -> Response {
         let failing = readiness.failing
         guard failing.isEmpty else {

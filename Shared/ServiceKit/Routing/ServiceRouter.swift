@@ -9,9 +9,8 @@ import ServiceContextModule
 
 /// The routes of one service.
 ///
-/// Public routes are registered under `/v1` and stand under `/api/v1` as well. A known path answers a wrong method
-/// with 405 and `Allow`. Use `get`, `post` and the like as on Hummingbird's router; `{name}` in a path captures a
-/// segment.
+/// Public routes are registered under `/v1` and are also served under `/api/v1`. A known path answers a wrong method
+/// with 405 and `Allow`. Use `get`, `post` and so on as on Hummingbird's router. `{name}` in a path captures a segment.
 public final class ServiceRouter: RouterMethods {
     public typealias Context = GatehouseRequestContext
 
@@ -37,7 +36,7 @@ public final class ServiceRouter: RouterMethods {
         return self
     }
 
-    /// GET, and HEAD for the same without the body (RFC 9110 §9.3.2), which the pipeline takes off.
+    /// GET, and HEAD for the same response without the body (RFC 9110 §9.3.2), which the pipeline removes.
     public func getOrHead(
         _ path: RouterPath, use handler: @Sendable @escaping (Request, Context) async throws -> Response
     ) {
@@ -45,7 +44,7 @@ public final class ServiceRouter: RouterMethods {
         head(path, use: handler)
     }
 
-    /// Routes below `/internal`, open to the named callers alone; anyone else is told `FORBIDDEN`.
+    /// Routes below `/internal`, open only to the named callers. Any other caller gets `FORBIDDEN`.
     public func `internal`(callers: String...) -> RouterGroup<GatehouseRequestContext> {
         group("/internal").add(middleware: InternalAuthentication(callers: Set(callers)))
     }
@@ -67,13 +66,13 @@ public final class ServiceRouter: RouterMethods {
     }
 }
 
-/// Finds the route of a request; tells an unknown path from a wrong method.
+/// Finds the route of a request, and distinguishes an unknown path from a wrong method.
 struct RoutingResponder: HTTPResponder {
     static let notFoundRoute = "NotFound"
 
     let routes: RouterResponder<GatehouseRequestContext>
-    /// Every path of ``routes`` under GET: each answers that another method was wanted. Hummingbird's router looks for
-    /// path and method at once and does not say which of them it has not found.
+    /// Every path of ``routes`` under GET, with a handler that answers 405. Hummingbird's router looks up path and
+    /// method together, and does not say which of them it has not found.
     let paths: RouterResponder<GatehouseRequestContext>
     /// The registered methods by path template.
     let methods: [String: Set<String>]
@@ -89,7 +88,7 @@ struct RoutingResponder: HTTPResponder {
         return answer
     }
 
-    /// Has the context know the route of a request that is not to be acted on.
+    /// Sets the route in the context of a request that is refused without being handled.
     func find(_ request: Request, context: GatehouseRequestContext) async {
         guard Self.isSpelledInTheOneWay(request.uri.path) else { return }
         var head = request.head
@@ -97,15 +96,15 @@ struct RoutingResponder: HTTPResponder {
         _ = try? await paths.respond(to: Request(head: head, body: request.body), context: context)
     }
 
-    /// Whether the router has found nothing; a route's own 404 has the route's path.
+    /// Whether the router has found no route. A route's own 404 has the route's path.
     private func isNotFound(_ response: Response, _ context: GatehouseRequestContext) -> Bool {
         response.status == .notFound && context.coreContext.endpointPath.value == Self.notFoundRoute
     }
 }
 
 extension RoutingResponder {
-    /// Hummingbird's router reads `//a/` as `/a`, and compares names by Unicode's equivalence, which takes long where
-    /// somebody wants it to; ours are ASCII (RFC 3986 §2) and spelled in one way only.
+    /// Hummingbird's router reads `//a/` as `/a`, and compares names by Unicode equivalence, which an attacker can make
+    /// slow. Gatehouse's paths are ASCII (RFC 3986 §2) and have one spelling only.
     static func isSpelledInTheOneWay(_ path: String) -> Bool {
         var last: UInt8?
         for byte in path.utf8 {
@@ -116,27 +115,26 @@ extension RoutingResponder {
     }
 }
 
-/// A known path was asked with a method that it does not have.
+/// A known path was requested with a method that it does not have.
 struct MethodNotAllowed: Error {
     let allow: String
 }
 
-/// What happens to every request, in order: who asks and until when, the route, the answer or the problem, what is
-/// counted and logged.
+/// The steps for every request, in order: caller and deadline, route, response or problem, metrics and log.
 struct RequestPipeline: Sendable {
     let routes: RoutingResponder
     let credentials: CallerCredentials
     let metrics: ServiceRequestMetrics
     let readiness: Readiness
     let stalls = StallWatch()
-    /// How long PostgreSQL may keep a request.
+    /// The timeout for PostgreSQL.
     let patience: Duration
     /// `nil`: no trace is recorded.
     let tracing: Tracing?
     let logger: Logger
-    /// Whether a route's work is cancelled when the caller's deadline comes.
+    /// Whether a route's work is cancelled at the caller's deadline.
     var endsAtDeadline = false
-    /// Off for the admin port, which monitoring asks every few seconds.
+    /// `false` for the admin port, which monitoring calls every few seconds.
     let isLogged: Bool
 
     func respond(to request: Request, channel: any Channel) async -> Response {
@@ -150,7 +148,7 @@ struct RequestPipeline: Sendable {
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
         return await ServiceContext.withValue(scope) { [context] in
             var response = await answer(request, context)
-            // Refusals too: a body would be taken for the next response's head.
+            // Also for refusals: the client would read a body as the next response's head.
             if request.method == .head { response = response.createHeadResponse() }
             response.headers[.requestID] = context.requestID
             if readiness.isDraining { response.headers[.connection] = "close" }
@@ -162,7 +160,7 @@ struct RequestPipeline: Sendable {
 
     private func answer(_ request: Request, _ context: GatehouseRequestContext) async -> Response {
         do {
-            // Nobody waits for the answer any more: whatever it asked for is not done.
+            // The caller no longer waits for the response, so the request is not handled.
             guard !context.deadline.hasPassed else {
                 await routes.find(request, context: context)
                 throw Problem(.unavailable)
@@ -199,7 +197,7 @@ struct RequestPipeline: Sendable {
     }
 }
 
-/// Lets in only requests that show the credential of one of the callers.
+/// Allows only requests with the credential of one of the callers.
 struct InternalAuthentication: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 

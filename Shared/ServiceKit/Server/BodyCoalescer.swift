@@ -1,15 +1,15 @@
 import NIOCore
 import NIOHTTPTypes
 
-/// Joins all pieces of a body that one read has brought.
+/// Joins all pieces of a body from the same read.
 ///
-/// A client may send its body in chunks of one byte. Each piece costs as much as a large one further on: a turn of the
-/// asynchronous channel, a task's step, a copy. Joined, there are no more pieces than reads.
+/// A client may send its body in chunks of one byte. Each piece costs the later handlers as much as a large one: a turn
+/// of the asynchronous channel, a step of a task, a copy. Joining limits the pieces to one for each read.
 final class BodyCoalescer: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
 
-    /// What the read at hand has brought so far.
+    /// The bytes of the current read.
     private var body: ByteBuffer?
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -29,7 +29,7 @@ final class BodyCoalescer: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelReadComplete()
     }
 
-    // Events keep their order: what was read before them is passed on first.
+    // Events keep their order: bytes that were read earlier are forwarded first.
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         passOn(context)

@@ -6,27 +6,26 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// What Hummingbird leaves open about a connection: answers for what is no HTTP (431 and 400 as problems),
-/// `Expect: 100-continue`, requests whose body never ends, fields that take long to compare, and a close after which the
-/// client can still read the answer. It notes when each request came.
+/// Handles the parts of a connection that Hummingbird does not: responses to invalid HTTP (431 and 400 as problems),
+/// `Expect: 100-continue`, requests whose body never ends, fields that take long to compare, and a close after which
+/// the client can still read the response. It records when each request arrived.
 final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
-    /// How long a request may take to arrive once its head has.
+    /// How long the rest of a request may take to arrive after its head.
     static let bodyTimeout = TimeAmount.seconds(15)
-    /// After an answer that came before the request's end, the rest of the request is read and dropped: for at most so
-    /// long, and at most so many bytes.
+    /// The limits of time and bytes for reading and dropping the rest of a request whose response came before its end.
     static let lingerTimeout = TimeAmount.seconds(2)
     static let lingerLimit = 16 << 20
-    /// A field of up to so many bytes is taken whatever its text: comparing it costs little.
+    /// A field of up to this many bytes is accepted with any text, because comparing it is cheap.
     static let freeFieldLength = 1024
 
     private enum State {
         case open
-        /// The answer said `Connection: close`; what the client still sends is dropped.
+        /// The response said `Connection: close`. Everything that the client still sends is dropped.
         case lingering(dropped: Int)
         case closed
     }
@@ -36,7 +35,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var isRequestIncomplete = false
     private var requestsInProgress = 0
     private var closesAfterResponse = false
-    /// The error to answer once the requests in progress have been answered: what follows them is no HTTP.
+    /// The error to answer after the requests in progress: the bytes after them are not valid HTTP.
     private var pendingError: HTTPParserError?
     private var bodyTimer: Scheduled<Void>?
 
@@ -50,7 +49,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         if case .lingering = state {
-            // The handlers behind this one have ended and read no more, so this one has to.
+            // The later handlers have ended and no longer read, so this one must.
             context.read()
         } else if isRequestIncomplete, bodyTimer == nil {
             bodyTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.bodyTimeout) {
@@ -71,14 +70,14 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // A caller that closes its half of the connection has given up: none of ours goes on reading after that. The
-        // channel is closed at once, because a route sees by it whether the answer is still awaited.
+        // A caller that closes its half of the connection has given up: Gatehouse's clients never read after that. The
+        // channel is closed at once, because it shows a route whether the caller still waits for the response.
         if event as? ChannelEvent == .inputClosed { return close(context) }
         context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // While lingering, what arrives is dropped whatever it is.
+        // While lingering, all input is dropped.
         if case .lingering = state { return }
         guard let error = error as? HTTPParserError, case .open = state else {
             return context.fireErrorCaught(error)
@@ -152,8 +151,8 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         finishAndLinger(context, wrapOutboundOut(.end(nil)), promise: nil)
     }
 
-    /// Ends the answer and the connection. Closing with bytes unread would reset it, and the client might never see
-    /// the answer: what it still sends is read and dropped for a while.
+    /// Ends the response and the connection. Closing with unread bytes would reset the connection, and the client might
+    /// not see the response. So the guard reads and drops input for a while.
     private func finishAndLinger(
         _ context: ChannelHandlerContext, _ end: NIOAny, promise: EventLoopPromise<Void>?
     ) {
@@ -176,7 +175,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         context.close(mode: .all, promise: nil)
     }
 
-    /// Such a field is dropped: whoever reads it, Hummingbird included, compares it, and that would take long.
+    /// Such a field is dropped, because every reader, Hummingbird included, compares it, and that would take long.
     private static func takesLongToCompare(_ field: HTTPField) -> Bool {
         !StreamSafeText.isGood(field.value, anyUpTo: freeFieldLength)
     }

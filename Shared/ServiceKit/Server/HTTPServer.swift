@@ -15,10 +15,10 @@ struct HTTPServer: Service {
     let maximumConnections: Int
     let pipeline: RequestPipeline
     let eventLoopGroup: any EventLoopGroup
-    /// Told the port as soon as it is open.
+    /// Receives the port as soon as it is open.
     let listening: ListeningPort
 
-    /// More than the 16 KiB and 100 fields that the gateway takes of a client, since it adds fields of its own.
+    /// More than the 16 KiB and 100 fields that the gateway accepts from a client, because the gateway adds fields.
     static let fieldSizeLimit = 16_384
     static let headLimit = 24_576
     static let fieldLimit = 132
@@ -53,7 +53,7 @@ struct HTTPServer: Service {
                 do {
                     try await writer.write(response: response.head, body: body)
                 } catch is HTTPParserError {
-                    // What follows in the connection is no HTTP: the connection guard has closed it.
+                    // The rest of the input is not valid HTTP, and the connection guard has closed the connection.
                     throw ChannelError.ioOnClosedChannel
                 }
             },
@@ -68,7 +68,7 @@ struct HTTPServer: Service {
     }
 }
 
-/// An accepted connection on its way to whoever serves it.
+/// An accepted connection that no task serves yet.
 ///
 /// A server that stops drops the connections that it has accepted and not yet served. NIO ends the process when an
 /// asynchronous channel is released that was never opened (apple/swift-nio#2637), so such a connection is opened and
@@ -80,7 +80,7 @@ package final class AcceptedConnection: ServerChildChannelValue {
 
     package var channel: any Channel { connection.channel }
 
-    /// - Parameter arrivals: what the connection's handlers note them in, where they do.
+    /// - Parameter arrivals: the record of arrival times, if the connection's handlers keep one.
     init(_ connection: HTTP1Channel.Value, arrivals: ArrivalTimes?) {
         self.connection = connection
         self.arrivals = arrivals
@@ -115,7 +115,7 @@ package struct ServedHTTP1Channel: ServerChildChannel {
     }
 }
 
-/// The port that a server has opened, for those who asked for any free one.
+/// The port that a server has opened, for a caller that requested any free one.
 public final class ListeningPort: Sendable {
     private let opened: AsyncStream<Int>
     private let source: AsyncStream<Int>.Continuation
@@ -125,7 +125,7 @@ public final class ListeningPort: Sendable {
         (opened, source) = AsyncStream.makeStream()
     }
 
-    /// Told by the server once it accepts connections.
+    /// The server calls this when it accepts connections.
     public func open(_ port: Int) {
         known.withLock { $0 = port }
         source.yield(port)
@@ -134,7 +134,7 @@ public final class ListeningPort: Sendable {
 
     var isOpen: Bool { known.withLock { $0 != nil } }
 
-    /// The port, as soon as there is one. One task may wait at a time.
+    /// Waits for the port. Only one task may wait at a time.
     ///
     /// - Throws: `CancellationError`.
     public func port() async throws -> Int {
@@ -144,9 +144,9 @@ public final class ListeningPort: Sendable {
     }
 }
 
-/// How many connections the servers of a process take at once, so that it never lacks a descriptor for its own work.
+/// The most connections that the servers of a process accept, so that descriptors are left for its own work.
 struct ServerConnections: Sendable, Equatable {
-    /// How many there are where there are descriptors enough.
+    /// The number of connections if descriptors suffice.
     static let wanted = 8192
 
     /// On the public port.
@@ -156,14 +156,14 @@ struct ServerConnections: Sendable, Equatable {
 
     var isLowered: Bool { callers < Self.wanted }
 
-    /// For what is neither a connection nor an event loop: logs, ports, timers, settings that are read anew, Redis.
+    /// Descriptors besides connections and event loops: logs, ports, timers, settings that are read again, Redis.
     private static let reserve = 32
-    /// Descriptors of an event loop: for epoll, for waking it, for its timer.
+    /// Descriptors of an event loop: epoll, wakeup, timer.
     private static let eachLoop = 3
 
     /// - Parameters:
-    ///   - descriptors: that the process may have open.
-    ///   - taken: what the service's own parts have open at the most.
+    ///   - descriptors: the number that the process may have open.
+    ///   - taken: the most that the service's own parts have open.
     init(descriptors: Int, taken: Int, loops: Int = System.coreCount) {
         admin = min(64, max(4, descriptors / 8))
         let left = descriptors - admin - taken - Self.reserve - loops * Self.eachLoop

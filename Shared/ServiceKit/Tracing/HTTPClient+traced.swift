@@ -6,10 +6,10 @@ import NIOHTTP1
 import Observability
 
 extension HTTPClient {
-    /// As ``exchange(_:upTo:before:)``, and a span of the request that is being served, if its trace is recorded. The
-    /// callee is not told of the trace.
+    /// As ``exchange(_:upTo:before:)``, with a span in the trace of the current request, if that trace is recorded. The
+    /// trace is not propagated to the callee.
     ///
-    /// - Parameter peer: who is asked, in a word. The address has to be a setting, the same for each request.
+    /// - Parameter peer: the callee's name, in a word. The address must be a setting that is the same for each request.
     public func exchange(
         _ request: HTTPClientRequest, with peer: String, upTo limit: Int, before deadline: Deadline
     ) async throws -> WholeAnswer {
@@ -31,7 +31,7 @@ extension HTTPClient {
 }
 
 extension [SpanAttribute] {
-    /// What is known of a call before it is made.
+    /// The attributes of a call that are known before it is made.
     ///
     /// - Parameter template: the path, if it is the same for each request.
     static func ofCall(_ method: String, of peer: String, at url: String, template: String? = nil) -> [SpanAttribute] {
@@ -43,12 +43,12 @@ extension [SpanAttribute] {
 }
 
 extension SpanRecording {
-    /// Whoever asks is at fault where the request was wrong, or whom it asks: for both the call has failed.
+    /// In a client span, 4xx and 5xx both count as errors: the call has failed, whichever side is the cause.
     func end(answeredWith status: Int, _ attributes: [SpanAttribute]) {
         end(attributes + [.status(status)], error: status >= 400 ? String(status) : nil)
     }
 
-    /// The error's type alone: what it says may name what was asked for.
+    /// Records only the error's type, because its text may contain request data.
     func end(failedWith error: any Error, _ attributes: [SpanAttribute]) {
         if (error as? HTTPClientError) == .deadlineExceeded { return end(attributes, error: "timeout") }
         end(attributes, error: error is CancellationError ? "cancelled" : String(describing: type(of: error)))
@@ -56,7 +56,7 @@ extension SpanRecording {
 }
 
 extension Span {
-    /// The span of a request that has been answered, from when its head was read.
+    /// The span of an answered request, which begins when its head was read.
     init(serving request: Request, _ context: GatehouseRequestContext, status: Int) {
         let method = request.method.rawValue
         var attributes: [SpanAttribute] = [
@@ -67,7 +67,7 @@ extension Span {
             attributes.append(.route(route))
             name += " " + route
         }
-        // What is wrong with a request is no fault of who answers it.
+        // A wrong request is not an error of the server.
         let isError = status >= 500
         if isError { attributes.append(.errorType(String(status))) }
         self.init(

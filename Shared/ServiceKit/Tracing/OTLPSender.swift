@@ -7,9 +7,9 @@ import Settings
 
 /// Sends spans to a collector by OTLP over HTTP, in JSON.
 struct OTLPSender: Sendable {
-    /// For one request: a collector that takes longer has more than it can do.
+    /// The timeout of one request: a collector that takes longer is overloaded.
     static let timeout = Duration.seconds(10)
-    /// Bytes of an answer; it says how many spans were refused and why.
+    /// Bytes of a response, which says how many spans were refused and why.
     static let maximumAnswer = 64 * 1024
 
     private let httpClient: HTTPClient
@@ -44,18 +44,18 @@ struct OTLPSender: Sendable {
         return Self.outcome(of: answer.status, answer.headers, Array(buffer: answer.body))
     }
 
-    /// OTLP/HTTP: these statuses alone say that the same request may succeed later.
+    /// The statuses after which OTLP/HTTP allows a retry.
     private static let busy: Set<Int> = [429, 502, 503, 504]
 
     static func outcome(of status: Int, _ headers: HTTPHeaders, _ body: [UInt8]) -> SpanExportOutcome {
         if (200..<300).contains(status) { return .taken(rejected: rejected(body)) }
         guard busy.contains(status) else { return .refused }
-        // The other form of the field, a date, would need clocks that agree; without it there is a pause as well.
+        // The other form of the field, a date, needs synchronized clocks, so it is ignored. The exporter pauses anyway.
         let seconds = headers.first(name: "Retry-After").flatMap { Int64($0) }
         return .busy(retryAfter: seconds.map { .seconds(min(max($0, 0), 3600)) })
     }
 
-    /// What the collector has not taken of a request that it has (`partialSuccess`).
+    /// The number of spans that the collector refused in an accepted request (`partialSuccess`).
     private static func rejected(_ body: [UInt8]) -> Int {
         struct Answer: Decodable {
             var partialSuccess: Partial?
@@ -66,7 +66,7 @@ struct OTLPSender: Sendable {
         return (try? StrictJSON.decode(Answer.self, from: body))?.partialSuccess?.rejectedSpans?.value ?? 0
     }
 
-    /// Proto3 writes a 64-bit integer as a text in JSON, and reads a number as well.
+    /// Proto3 writes a 64-bit integer as a JSON string, and also reads a number.
     private struct Count: Decodable {
         let value: Int
 
@@ -82,7 +82,7 @@ struct OTLPSender: Sendable {
 }
 
 extension Tracing {
-    /// `nil` where no traces are to be recorded.
+    /// `nil` if no traces are recorded.
     init?(_ settings: TraceSettings) {
         guard settings.endpoint != nil else { return nil }
         self.init(sampler: TraceSampler(percent: settings.percent), spans: SpanBuffer())

@@ -1,10 +1,9 @@
 import Bytes
 
-/// How far a reader of a feed has come: a PostgreSQL snapshot (`pg_snapshot`) of which it has read
-/// everything.
+/// The position of a reader of a feed: a PostgreSQL snapshot (`pg_snapshot`) whose entries it has all read.
 ///
-/// A snapshot, because entries are not committed in the order of their numbers: what the snapshot does not contain was
-/// committed later, and is still to be read.
+/// The position is a snapshot because entries are not committed in the order of their numbers. Entries that the
+/// snapshot does not contain were committed later and are still to be read.
 package struct FeedCursor: Sendable, Equatable {
     /// Names the database's history. A snapshot of another history says nothing about this one.
     package var history: String
@@ -17,7 +16,7 @@ package struct FeedCursor: Sendable, Equatable {
     package struct Scan: Sendable, Equatable {
         /// The snapshot that the scan reads up to.
         package var snapshot: String
-        /// Of the last entry that was read, as is `id`.
+        /// The transaction of the last entry that was read. `id` belongs to the same entry.
         package var transaction: UInt64
         package var id: Int64
 
@@ -41,7 +40,7 @@ package struct FeedCursor: Sendable, Equatable {
         self.scan = scan
     }
 
-    /// Reads what `text` writes; `nil` for anything else, such as the cursor of another version.
+    /// Parses the format of `text`; `nil` for any other text, such as the cursor of another version.
     package init?(text: String) {
         guard let bytes = Base64URL.decode(text) else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self)
@@ -59,7 +58,7 @@ package struct FeedCursor: Sendable, Equatable {
         scan = Scan(snapshot: parts[2], transaction: transaction, id: id)
     }
 
-    /// Whether PostgreSQL would read the text as a snapshot, `xmin:xmax:xip,…`.
+    /// Whether PostgreSQL would accept the text as a snapshot, `xmin:xmax:xip,…`.
     private static func isSnapshot(_ text: String) -> Bool {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 3, let minimum = UInt64(parts[0]), let maximum = UInt64(parts[1]) else { return false }

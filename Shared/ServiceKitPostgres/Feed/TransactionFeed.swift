@@ -2,13 +2,14 @@ import Foundation
 public import Postgres
 import ServiceLifecycle
 
-/// A feed of a table's rows for readers in other processes: each gets every row at least once, those that are committed
-/// late included.
+/// A feed of a table's rows for readers in other processes. Each reader gets every row at least once, including rows
+/// that are committed late.
 ///
 /// The table has the columns `transaction_id xid8 DEFAULT pg_current_xact_id()` and `id bigint`, and an index over both.
-/// Beside it stand a horizon (one row, `purged_through xid8`) and an epoch (one row, unlogged, `id uuid`).
+/// The feed also needs a horizon table (one row, `purged_through xid8`) and an epoch table (one row, unlogged,
+/// `id uuid`).
 public struct TransactionFeed<Entry: Sendable>: Sendable {
-    /// Where the rows are.
+    /// The tables and columns of the feed.
     public struct Source: Sendable {
         var table: String
         var horizon: String
@@ -16,9 +17,9 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         var columns: String
 
         /// - Parameters:
-        ///   - horizon: the table that says up to which transaction rows were removed.
+        ///   - horizon: the table with the last transaction whose rows were removed.
         ///   - epoch: the unlogged table whose row a crash removes.
-        ///   - columns: those of an entry.
+        ///   - columns: the columns of an entry.
         public init(table: String, horizon: String, epoch: String, columns: String) {
             self.table = table
             self.horizon = horizon
@@ -27,15 +28,16 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         }
     }
 
-    /// Some entries, and where to go on.
+    /// Some entries, and the cursor for the next page.
     public struct Page: Sendable {
-        /// In the order of their transactions' numbers, and those of one transaction in the order of their ids.
+        /// In the order of their transactions' numbers, and within one transaction in the order of their ids.
         public var entries: [Entry]
-        /// Opaque: what to go on from.
+        /// The opaque cursor for the next page.
         public var cursor: String
-        /// The cursor that was given is older than what is kept, or of another history: read everything anew.
+        /// The given cursor is older than the retained entries, or belongs to another history: the reader must start
+        /// over.
         public var reset: Bool
-        /// More entries wait.
+        /// More entries are available now.
         public var more: Bool
     }
 
@@ -45,12 +47,12 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
     let pollInterval: Duration
     private let decode: @Sendable (PostgresRow) throws -> Entry
 
-    /// The first of the entry's own columns.
+    /// The index of the entry's first column.
     public static var firstColumn: Int { 2 }
 
     /// - Parameters:
-    ///   - pollInterval: how often the table is looked at for a reader that waits.
-    ///   - decode: reads an entry from ``firstColumn`` on.
+    ///   - pollInterval: the time between two queries for a waiting reader.
+    ///   - decode: decodes an entry from ``firstColumn`` on.
     public init(
         _ source: Source, pool: PostgresPool, pageSize: Int, pollInterval: Duration,
         decode: @escaping @Sendable (PostgresRow) throws -> Entry
@@ -62,9 +64,9 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         self.decode = decode
     }
 
-    /// The entries after `cursor`; if there are none yet, waits for some until `end`.
+    /// The entries after `cursor`. If none exist yet, waits for entries until `end`.
     ///
-    /// - Parameter cursor: that of an earlier page; `nil` or empty begins with the oldest entry.
+    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry.
     public func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> Page {
         var position = cursor.flatMap(FeedCursor.init(text:))
         let isUnreadable = position == nil && cursor?.isEmpty == false
@@ -84,7 +86,7 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         }
     }
 
-    /// The cursor of a reader that has read everything there is.
+    /// The cursor of a reader that has read all entries.
     public func end() async throws -> String {
         let now = try await state(for: nil)
         return FeedCursor(history: now.history, seen: now.snapshot).text
@@ -93,10 +95,11 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
     // MARK: - In PostgreSQL
 
     /// Reads one page: the entries that the scan's snapshot contains and the position's does not. A scan from the
-    /// beginning takes every row, since in a restored dump some transactions are of another cluster and in no snapshot.
+    /// beginning reads every row, because in a restored dump some transactions belong to another cluster and to no
+    /// snapshot.
     ///
-    /// `ORDER BY` names the table with the column. The bare name would mean the column of the result, which is text,
-    /// and sort 1000 before 999.
+    /// `ORDER BY` qualifies the column with the table. The unqualified name would mean the column of the result, which
+    /// is text, and would sort 1000 before 999.
     private func read(from position: FeedCursor?, _ now: State) async throws -> Page {
         let seen = position?.seen
         let last = position?.scan
@@ -125,7 +128,7 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
 }
 
 extension TransactionFeed {
-    /// The feed at one moment, for a reader at some position.
+    /// The state of the feed at one moment, for a reader at a position.
     struct State {
         var history: String
         var snapshot: String
@@ -139,18 +142,18 @@ extension TransactionFeed {
         }
     }
 
-    /// Reads the feed's state, and whether a reader at this position can go on from there.
+    /// Reads the feed's state, and whether a reader at this position can continue.
     ///
     /// A reader starts over in three cases:
     ///
-    /// - The history is another one. It is named by the cluster, the timeline and an epoch. The timeline is that of the
-    ///   file which is being written: the control file learns of a promotion only at the next checkpoint, minutes after
-    ///   the new primary has begun to use transaction numbers again. The epoch ends with a crash, since after one, too,
-    ///   numbers are used again: those of transactions that were rolled back, or committed asynchronously, and had not
-    ///   reached the disk.
-    /// - Entries were purged that it has not read: of a transaction that began after its snapshot, or that was open in
-    ///   it and has ended since. A transaction that is still open, be it for weeks, had no entry that could be purged.
-    /// - Its snapshot is ahead of the database, which has gone back in time.
+    /// - The history has changed. Cluster, timeline and epoch identify it. The timeline is that of the file being
+    ///   written: the control file shows a promotion only after the next checkpoint, minutes after the new primary
+    ///   began to reuse transaction numbers. The epoch ends with a crash, because PostgreSQL reuses numbers after a
+    ///   crash too: those of transactions that were rolled back, or committed asynchronously, and had not reached the
+    ///   disk.
+    /// - Entries that the reader has not read were purged: entries of a transaction that began after its snapshot, or
+    ///   that was open in it and has ended since. A transaction that is still open had no entry that could be purged.
+    /// - Its snapshot is ahead of the database, because the database was restored to an earlier state.
     func state(for position: FeedCursor?) async throws(PostgresError) -> State {
         let seen = position?.seen
         let rows = try await pool.query(
@@ -193,9 +196,9 @@ extension TransactionFeed {
 }
 
 extension PostgresQuery.Interpolation {
-    /// The first transaction of which the snapshot may not have all entries: the oldest that was open when it was taken
-    /// and has written entries since, or else the first that had not begun. The snapshot's own `xmin` will not do: it
-    /// may be of a transaction that has been open for weeks, and everything since would be read again.
+    /// The first transaction whose entries the snapshot may lack: the oldest that was open at the snapshot and has
+    /// written entries since, or else the first that had not begun. The snapshot's own `xmin` is unsuitable: it may
+    /// belong to a transaction that has been open for weeks, and every entry since would be read again.
     mutating func appendInterpolation(firstOf table: String, notIn snapshot: String?) {
         appendInterpolation(
             unescaped: "COALESCE((SELECT transaction_id FROM \(table) WHERE transaction_id = ANY (ARRAY(SELECT ")
@@ -206,9 +209,9 @@ extension PostgresQuery.Interpolation {
         appendLiteral("::pg_snapshot), '0')")
     }
 
-    /// `UPDATE` of a feed's horizon to the newest transaction whose entries were removed: readers that have not seen it
-    /// start over. In a database that was restored from a dump, entries bear transaction numbers of another cluster;
-    /// those that are still to come in this one are ignored.
+    /// `UPDATE` of a feed's horizon to the newest transaction whose entries were removed. Readers that have not seen it
+    /// start over. In a database that was restored from a dump, entries have transaction numbers of another cluster.
+    /// Numbers that this cluster has not reached yet are ignored.
     ///
     /// - Parameter removed: a query of the same statement, with the column `transaction_id`.
     public mutating func appendInterpolation(raise horizon: String, toThoseOf removed: String) {

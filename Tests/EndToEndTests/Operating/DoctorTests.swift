@@ -34,7 +34,7 @@ import Testing
         let nobody = "http://127.0.0.1:\(try freePort())"
         try await expect("identity", ["IDENTITY_DEVICES_URL": nobody]) { said in
             said.contains {
-                $0.hasPrefix("problem") && $0.contains("devices at \(nobody) gives no answer: nobody listens there.")
+                $0.hasPrefix("problem") && $0.contains("devices at \(nobody) gives no answer: it refuses connections.")
             }
         }
     }
@@ -47,8 +47,8 @@ import Testing
         ]
         try await expect("tokens", settings) { said in
             let text = said.joined(separator: "\n")
-            return text.contains("PostgreSQL cannot be used: nobody listens there.")
-                && text.contains("Redis gives no answer: nobody listens there.") && !text.contains("secret-password")
+            return text.contains("PostgreSQL cannot be used: it refuses connections.")
+                && text.contains("Redis gives no answer: it refuses connections.") && !text.contains("secret-password")
         }
     }
 
