@@ -26,7 +26,7 @@ import Testing
         let old = complaints { (facts) in (facts.versionNumber, facts.version) = (130_010, "13.10") }
         #expect(old == ["problem: PostgreSQL is version 13.10."])
         #expect(
-            complaints { $0.isEncrypted = false }.first?.hasPrefix("problem: PostgreSQL connections do not use") == true)
+            complaints { $0.isEncrypted = false }.first?.hasPrefix("problem: PostgreSQL connections do not") == true)
         #expect(complaints { ($0.isEncrypted, $0.needsEncryption) = (false, false) } == [])
         #expect(complaints { $0.ahead = -40 } == ["problem: PostgreSQL's clock is 40 s behind this machine's."])
         #expect(
