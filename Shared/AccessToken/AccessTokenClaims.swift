@@ -1,7 +1,7 @@
 import Bytes
 public import Foundation
 
-/// What an access token says (RFC 9068 §2.2, with Gatehouse's own `role` and `store_ids`).
+/// The claims of an access token (RFC 9068 §2.2, with Gatehouse's own `role` and `store_ids`).
 public struct AccessTokenClaims: Sendable, Equatable {
     /// `iss`
     public var issuer: String
@@ -9,13 +9,13 @@ public struct AccessTokenClaims: Sendable, Equatable {
     public var audience: String
     /// `sub`: the user.
     public var subject: UUID
-    /// `sid`: the session. Revoking it ends the token.
+    /// `sid`: the session. Revoking the session revokes the token.
     public var sessionID: UUID
     /// `jti`: this token.
     public var tokenID: UUID
     /// `iat`: seconds since 1970.
     public var issuedAt: Int64
-    /// `exp`: seconds since 1970. The token is good before this second, not in it.
+    /// `exp`: seconds since 1970. The token is valid before this second, not in it.
     public var expiresAt: Int64
     /// `client_id`: the app the token was issued to.
     public var clientID: String
@@ -23,14 +23,14 @@ public struct AccessTokenClaims: Sendable, Equatable {
     public var role: String
     /// `store_ids`
     public var storeIDs: [String]
-    /// `email`, where the user has one. Anybody may have typed it in, unless `isEmailVerified`.
+    /// `email`, if the user has one. Unless `isEmailVerified`, the address may belong to another person.
     public var email: String?
-    /// `email_verified`: whether the user has proved that the address is theirs. It stands in every token that has an
-    /// address; in one that does not say so the address is not proved.
+    /// `email_verified`: whether the address is verified. Every token with an address has this claim. Without the claim
+    /// the address is unverified.
     public var isEmailVerified: Bool
-    /// `auth_time`: when the user last proved who they are, in seconds since 1970; `nil` in a token that does not tell.
+    /// `auth_time`: when the user last authenticated, in seconds since 1970; `nil` in a token without the claim.
     public var authenticationTime: Int64?
-    /// `amr`: how the user proved it (RFC 8176). Empty where that is not known; the claim is then left out.
+    /// `amr`: how the user authenticated (RFC 8176). Empty if unknown; the claim is then omitted.
     public var authenticationMethods: [String]
 
     public init(
@@ -83,9 +83,9 @@ extension AccessTokenClaims {
         return writer.bytes
     }
 
-    /// Reads the claims of a token whose signature was found good, and its `nbf`.
+    /// Reads the claims and `nbf` of a token whose signature was verified.
     ///
-    /// Claims that are not ours are checked for form and passed over (RFC 7519 §4.3).
+    /// The syntax of unknown claims is checked, and their values are ignored (RFC 7519 §4.3).
     static func read(json: [UInt8]) throws(AccessTokenError) -> (claims: AccessTokenClaims, notBefore: Int64?) {
         var issuer, audience, clientID, role, email: String?
         var subject, sessionID, tokenID: UUID?
@@ -156,7 +156,7 @@ extension JSONScanner {
 }
 
 extension UUID {
-    /// Stricter than `init(uuidString:)`, which takes upper case, and many times as fast.
+    /// Stricter than `init(uuidString:)`, which accepts upper case, and many times as fast.
     fileprivate init?(canonical text: String) {
         var halves: (UInt64, UInt64) = (0, 0)
         var place = 0
@@ -191,11 +191,11 @@ public struct AccessTokenError: Error, Sendable, Equatable, CustomStringConverti
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         public let description: String
 
-        /// Not the one spelling of a token that the signer writes.
+        /// The token does not have the form that the signer writes.
         public static let malformed = Code(description: "malformed")
-        /// The header's `alg` is not `RS256`, or none of those that another issuer signs with.
+        /// The header's `alg` is not `RS256`, or not an algorithm of the other issuer.
         public static let wrongAlgorithm = Code(description: "wrongAlgorithm")
-        /// The header's `typ` is not `at+jwt`: a token made for something else (RFC 9068 §4).
+        /// The header's `typ` is not `at+jwt`: the token has another purpose (RFC 9068 §4).
         public static let wrongType = Code(description: "wrongType")
         /// No key of the set has the header's `kid`.
         public static let unknownKey = Code(description: "unknownKey")
@@ -206,13 +206,13 @@ public struct AccessTokenError: Error, Sendable, Equatable, CustomStringConverti
         public static let notYetValid = Code(description: "notYetValid")
         /// Longer than `AccessTokenVerifier.maximumLength`.
         public static let tooLong = Code(description: "tooLong")
-        /// Text that should hold a key holds none that can be read.
+        /// The text of a key cannot be read.
         public static let unreadableKey = Code(description: "unreadableKey")
         /// An RSA key that is too small, too large, or has an unsafe exponent.
         public static let weakKey = Code(description: "weakKey")
         /// Two keys of one set have the same `kid`.
         public static let duplicateKey = Code(description: "duplicateKey")
-        /// OpenSSL failed for a reason of its own, such as want of memory.
+        /// OpenSSL itself failed, for example for lack of memory.
         public static let cryptography = Code(description: "cryptography")
     }
 

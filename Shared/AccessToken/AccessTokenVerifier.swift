@@ -1,19 +1,19 @@
 import Bytes
 
-/// Reads access tokens and refuses everything that an `AccessTokenSigner` with one of the keys would not have written
-/// (RFC 8725, RFC 9068 §4).
+/// Verifies access tokens, and refuses everything that an `AccessTokenSigner` with one of the keys would not have
+/// written (RFC 8725, RFC 9068 §4).
 ///
-/// The header may hold `alg`, `typ` and `kid` only: what this verifier does not need (`crit`, `jwk`, `jku`, `x5c`,
-/// `b64`, …) it does not ignore but refuse. May be used by any number of threads at once.
+/// The header may hold `alg`, `typ` and `kid` only. The verifier refuses all other members (`crit`, `jwk`, `jku`,
+/// `x5c`, `b64`, …) instead of ignoring them. Any number of threads may use it at once.
 public struct AccessTokenVerifier: Sendable {
-    /// Bytes of the longest token that is looked at.
+    /// The length of the longest accepted token in bytes.
     public static let maximumLength = 8192
 
     private let issuer: VerbatimString
     private let audience: VerbatimString
     private let leeway: Int64
     private let verifiers: [VerbatimString: SignatureVerifier]
-    /// The same by the encoded header that the key's signers write, so that it is seldom read.
+    /// The keys by the encoded header that their signers write, so that headers rarely have to be parsed.
     private let verifiersByHeader: [ArraySlice<UInt8>: SignatureVerifier]
 
     /// - Parameter leeway: seconds by which `exp` and `nbf` may be missed, for clocks that differ.
@@ -69,9 +69,9 @@ public struct AccessTokenVerifier: Sendable {
 
 /// Writes access tokens: JWS in compact form, `alg` RS256, `typ` `at+jwt`, `kid` the key's thumbprint.
 ///
-/// May be used by any number of threads at once.
+/// Any number of threads may use it at once.
 public struct AccessTokenSigner: Sendable {
-    /// What every token begins with: the encoded header and its dot.
+    /// The start of every token: the encoded header and its dot.
     private let prefix: [UInt8]
     private let signer: RSASigner
     public var publicKey: RSAPublicKey { signer.publicKey }
@@ -84,7 +84,7 @@ public struct AccessTokenSigner: Sendable {
 
     /// Signs `claims` as they are: times, issuer and audience are the caller's to set.
     ///
-    /// - Throws: `tooLong`, when no verifier would take the token; `cryptography`
+    /// - Throws: `tooLong`, when no verifier would accept the token; `cryptography`
     public func sign(_ claims: AccessTokenClaims) throws(AccessTokenError) -> String {
         var token = prefix
         token += Base64URL.encode(claims.json)

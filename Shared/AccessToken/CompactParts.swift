@@ -24,11 +24,11 @@ public struct CompactParts: Sendable {
 /// The header of an access token: exactly `alg`, `typ` and `kid`.
 struct JOSEHeader {
     let algorithm: VerbatimString
-    /// Empty where there is none.
+    /// Empty if absent.
     let type: String
     let kid: VerbatimString
 
-    /// - Parameter known: further members that change nothing of how the token is read.
+    /// - Parameter known: further members that do not change how the token is interpreted.
     init(_ encoded: ArraySlice<UInt8>, passingOver known: Set<VerbatimString> = []) throws(AccessTokenError) {
         guard let json = Base64URL.decode(encoded) else {
             throw .malformed("The header is not canonical base64url.")
@@ -77,7 +77,7 @@ enum MediaType {
     /// RFC 9068 §4.
     static func isAccessToken(_ text: String) -> Bool { names(text, "at+jwt") }
 
-    /// Whether it says of a token no more than what everybody sees (RFC 7519 §5.1), or nothing at all.
+    /// Whether the type is absent, or only says that the token is a JWT (RFC 7519 §5.1).
     static func isJWT(_ text: String) -> Bool { text.isEmpty || names(text, "jwt") }
 
     /// - Parameter type: in lower case, without `application/`.

@@ -1,14 +1,14 @@
 import Bytes
 
-/// Reads access tokens of an identity provider that is not Gatehouse, as its operator says that they look.
+/// Verifies access tokens of another identity provider, in the format that the operator has configured.
 ///
-/// What would change how a token is read (`crit`, `b64`, `zip`, keys in the header) is refused as with Gatehouse's own.
-/// May be used by any number of threads at once.
+/// Members that would change how a token is interpreted (`crit`, `b64`, `zip`, keys in the header) are refused, as with
+/// Gatehouse's own tokens. Any number of threads may use it at once.
 public struct ExternalTokenVerifier: Sendable {
-    /// How an issuer's tokens look.
+    /// The format of an issuer's tokens.
     public struct Form: Sendable, Equatable {
         public var algorithms: Set<SignatureAlgorithm>
-        /// Whether tokens without the mark of access tokens are taken: with the `typ` `JWT`, or with none.
+        /// Whether tokens without the type of access tokens are accepted: with the `typ` `JWT`, or without `typ`.
         public var takesAnyJWT: Bool
         /// Where roles stand; `nil`: nowhere.
         public var roles: ClaimPath?
@@ -58,7 +58,7 @@ public struct ExternalTokenVerifier: Sendable {
         guard let key = verifiers[header.kid] else {
             throw AccessTokenError(.unknownKey, "No key has the token's kid.")
         }
-        // Not the header says what a key is for (RFC 8725 §3.1).
+        // The key's algorithm counts, not the header's (RFC 8725 §3.1).
         guard key.algorithm == algorithm else {
             throw AccessTokenError(.wrongAlgorithm, "The key is for another algorithm.")
         }
@@ -79,36 +79,37 @@ public struct ExternalTokenVerifier: Sendable {
     }
 }
 
-/// What another issuer's access token says of its user, whatever else it says: identity providers agree on little.
+/// The claims of another issuer's access token that are used. All other claims are ignored, because they differ between
+/// identity providers.
 public struct ExternalTokenClaims: Sendable, Equatable {
     /// `iss`
     public var issuer: String
-    /// `sub`: the user, by the issuer's own name.
+    /// `sub`: the issuer's identifier of the user.
     public var subject: String
     /// `iat`: seconds since 1970.
     public var issuedAt: Int64
-    /// `exp`: seconds since 1970. The token is good before this second, not in it.
+    /// `exp`: seconds since 1970. The token is valid before this second, not in it.
     public var expiresAt: Int64
     /// `jti`
     public var tokenID: String?
     /// `client_id` (RFC 9068 §2.2), or else `azp` (OpenID Connect).
     public var clientID: String?
-    /// What stands where the issuer is said to tell roles.
+    /// The roles at the configured path.
     public var roles: [String] = []
-    /// `email`. Anybody may have typed it in, unless `isEmailVerified`.
+    /// `email`. Unless `isEmailVerified`, the address may belong to another person.
     public var email: String?
     /// `email_verified`
     public var isEmailVerified = false
-    /// `auth_time`: when the user last proved who they are, in seconds since 1970; `nil` where the token does not tell.
+    /// `auth_time`: when the user last authenticated, in seconds since 1970; `nil` in a token without the claim.
     public var authenticationTime: Int64?
 }
 
-/// Where an issuer's tokens tell roles: a claim by its name, or one within others.
+/// The path of the roles in an issuer's tokens: a claim by its name, or one within others.
 public struct ClaimPath: Sendable, Hashable {
     /// From the outermost to the innermost. Each is a whole name, dots and all.
     let names: [VerbatimString]
 
-    /// Claims that are read as something else.
+    /// Claims that have another meaning.
     static let taken: Set<VerbatimString> = [
         "iss", "aud", "sub", "jti", "iat", "exp", "nbf", "client_id", "azp", "email", "email_verified",
         "auth_time",
@@ -130,7 +131,7 @@ extension ExternalTokenClaims {
         var notBefore: Int64?
     }
 
-    /// Reads the claims of a token whose signature was found good.
+    /// Reads the claims of a token whose signature was verified.
     ///
     /// - Parameter path: where roles stand; `nil`: nowhere.
     static func read(json: [UInt8], roles path: ClaimPath?) throws(AccessTokenError) -> Parsed {
@@ -173,7 +174,7 @@ extension ExternalTokenClaims {
         return Parsed(claims: claims, audiences: audiences, notBefore: notBefore)
     }
 
-    /// What does not look like roles is none: who has them not, may less.
+    /// Any other value counts as no roles, which is safe: a user without roles has fewer rights.
     private static func readRoles(
         _ roles: inout [String], at path: ArraySlice<VerbatimString>, _ scanner: inout JSONScanner
     ) throws(AccessTokenError) {
@@ -200,8 +201,8 @@ extension ExternalTokenClaims {
 }
 
 extension JSONScanner {
-    /// A text that decides nothing; `nil` for anything else, such as the empty one or the `null` that some providers write
-    /// for what they do not know.
+    /// An optional text. `nil` for any other value, such as an empty text, or the `null` that some providers write for
+    /// unknown values.
     fileprivate mutating func textIfAny() throws(AccessTokenError) -> String? {
         guard peekValue() == UInt8(ascii: "\"") else {
             try skipValue()
@@ -211,14 +212,14 @@ extension JSONScanner {
         return value.isEmpty || value.utf8.contains { $0 < 0x20 || $0 == 0x7F } ? nil : value
     }
 
-    /// A time as this verifier writes one; whatever else stands there tells none.
+    /// A time in the format of this verifier; `nil` for any other value.
     fileprivate mutating func timeIfAny() throws(AccessTokenError) -> Int64? {
         var ahead = self
         try skipValue()
         return try? ahead.integer(in: AccessTokenClaims.timeRange)
     }
 
-    /// Whether `true` stands there; whatever else does is no promise.
+    /// Whether the value is `true`. Any other value counts as `false`.
     fileprivate mutating func isTrue() throws(AccessTokenError) -> Bool {
         guard peekValue() == UInt8(ascii: "t") else {
             try skipValue()

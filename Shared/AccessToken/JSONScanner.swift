@@ -1,9 +1,9 @@
 import Bytes
 
-/// Reads JSON from front to back and builds no tree: the caller asks for what it expects, and anything else is an error.
+/// Reads JSON from front to back without a tree. The caller requests the expected values, and all others are errors.
 ///
 /// A name may stand once in an object, however it is escaped; integers have no fraction, exponent or sign. Depth and
-/// members are bounded, since whoever made the token chose them.
+/// members are bounded, because an attacker may have written the token.
 struct JSONScanner {
     private static let maximumDepth = 8
     private static let maximumMembers = 64
@@ -80,7 +80,7 @@ struct JSONScanner {
         return isTrue
     }
 
-    /// Passes over a value of any kind, checking its form.
+    /// Skips a value of any kind, and checks its syntax.
     mutating func skipValue() throws(AccessTokenError) {
         switch lexer.peek() {
         case UInt8(ascii: "{"): try object { (_, scanner) throws(AccessTokenError) in try scanner.skipValue() }

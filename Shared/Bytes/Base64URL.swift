@@ -1,10 +1,10 @@
 /// base64url without padding (RFC 7515 §2), in its one canonical spelling.
 ///
-/// Foundation's decoder takes padding, `+/` and trailing bits that are not zero, so that one value has many
-/// spellings and a deny list by text can be passed by.
+/// Foundation's decoder accepts padding, `+/` and trailing bits that are not zero. So one value has many spellings, and
+/// an attacker could bypass a deny list of texts.
 public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-    /// Marks what is no symbol; no value has this bit.
+    /// Marks bytes that are not symbols. No value has this bit.
     private static let invalid: UInt8 = 0x80
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: invalid, count: 256)

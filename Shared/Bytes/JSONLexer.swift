@@ -61,7 +61,7 @@ public struct JSONLexer: Sendable {
         guard peek() == nil else { throw error(.trailingBytes) }
     }
 
-    /// What to throw where the byte that follows is not one that may stand here.
+    /// The error for a next byte that is not allowed here.
     public func unexpected() -> JSONError {
         error(position < bytes.count ? .unexpectedByte : .unexpectedEnd)
     }
@@ -184,19 +184,19 @@ extension JSONLexer {
     }
 }
 
-/// Why a text is not taken as JSON. It holds nothing of the text.
+/// Why a text is not accepted as JSON. The error contains nothing of the text.
 public struct JSONError: Error, Equatable, CustomStringConvertible {
     /// The kind of fault.
     public enum Code: Sendable, Equatable {
-        /// A byte that may not stand where it does.
+        /// A byte that is not allowed at its position.
         case unexpectedByte
         /// The text ends too early.
         case unexpectedEnd
         /// Something follows the end of the JSON.
         case trailingBytes
-        /// Objects and arrays within one another, more than are taken.
+        /// Objects and arrays are nested too deeply.
         case tooDeep
-        /// A name that stands twice in one object.
+        /// A name that occurs twice in one object.
         case duplicateName
         /// A number that is not written as one, or not of the kind or range that was asked for.
         case invalidNumber

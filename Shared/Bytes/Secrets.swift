@@ -1,4 +1,4 @@
-/// Compares without telling by its time where the difference is; it depends on the lengths alone.
+/// Compares in a time that depends only on the lengths, so that it does not reveal where the texts differ.
 @inlinable
 public func constantTimeEqual(_ first: some Collection<UInt8>, _ second: some Collection<UInt8>) -> Bool {
     guard first.count == second.count else { return false }

@@ -1,9 +1,9 @@
-/// Text that is compared, hashed and sorted by its bytes: for every name that decides anything.
+/// Text that is compared, hashed and sorted by its bytes. Use it for every name that affects a decision.
 ///
-/// To a Swift `String` texts are equal that Unicode calls canonically equivalent: `Kitchen` with a Kelvin sign equals
-/// `Kitchen`, and `é` equals `e` with an accent behind it. Where a protocol compares names, these are others: issuers,
-/// audiences and keys of tokens (RFC 7519 §7.3), roles, clients, credentials. And the comparison costs time that grows
-/// with the square of a run of combining marks, which is the sender's to choose; that of bytes does not.
+/// Swift's `String` treats texts as equal that are canonically equivalent in Unicode: `Kitchen` with a Kelvin sign
+/// equals `Kitchen`, and `é` equals `e` followed by an accent. Protocols distinguish such names: issuers, audiences and
+/// keys of tokens (RFC 7519 §7.3), roles, clients, credentials. The time to compare strings also grows with the square
+/// of a run of combining marks, whose length the sender chooses. Comparing bytes does not have this cost.
 public struct VerbatimString: Sendable {
     public let text: String
 
@@ -43,7 +43,7 @@ extension Set<VerbatimString> {
     public func contains(_ text: String) -> Bool { contains(VerbatimString(text)) }
 }
 
-/// Whether the time that it takes to compare, hash or normalize a text grows with its length alone.
+/// Whether the time to compare, hash or normalize a text grows linearly with its length.
 ///
 /// All three sort each run of combining marks, in time that grows with the square of the run: `==` and hashing of
 /// `String` normalize, too. One letter with 28,000 marks is 56 KB and costs most of a second. Text in Unicode's
@@ -54,7 +54,8 @@ public enum StreamSafeText {
 
     /// Whether a text is of that format.
     ///
-    /// - Parameter limit: up to so many bytes of UTF-8 any text will do. At 2 KiB the worst costs half a millisecond.
+    /// - Parameter limit: any text of up to this many bytes of UTF-8 is accepted. At 2 KiB the worst case costs half a
+    ///   millisecond.
     public static func isGood(_ text: String, anyUpTo limit: Int = 0) -> Bool {
         let length = text.utf8.count
         // A combining mark has at least two bytes.

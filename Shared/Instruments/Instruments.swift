@@ -22,14 +22,14 @@ public struct Counter: Sendable {
     public func increment(by amount: Int) { handler.increment(by: Int64(amount)) }
 }
 
-/// Tells how much there is of something now.
+/// Measures a current amount.
 public struct Gauge: Sendable {
     private let handler: any MeterHandler
     private let factory: any MetricsFactory
 
     /// - Parameters:
     ///   - name: as it is exposed, with its base unit where it has one: `_seconds`, `_bytes`.
-    ///   - help: what it tells, in a sentence.
+    ///   - help: what it measures, in a sentence.
     ///   - labels: no value that a client chooses.
     ///   - factory: `nil`: the process'.
     public init(
@@ -47,11 +47,11 @@ public struct Gauge: Sendable {
 
     public func decrement() { handler.decrement(by: 1) }
 
-    /// It is exposed no more: what it tells of is gone.
+    /// Stops exposing the gauge, because the measured thing no longer exists.
     public func remove() { factory.destroyMeter(handler) }
 }
 
-/// Tells how long something takes: how often it took up to so many seconds.
+/// Measures durations as a histogram.
 public struct DurationHistogram: Sendable {
     private let handler: any TimerHandler
 
@@ -77,10 +77,10 @@ public struct DurationHistogram: Sendable {
 /// Makes metrics: that of the process, or a test's own.
 public typealias MetricsFactory = CoreMetrics.MetricsFactory
 
-/// A factory that shows what each metric is.
+/// A factory that exposes a help text with each metric.
 ///
-/// swift-metrics has no place for it. Counters, gauges and histograms are declared with this module alone, so that none
-/// is without a text.
+/// swift-metrics does not support help texts. Counters, gauges and histograms are declared only with this module, so
+/// that each has one.
 public protocol HelpingMetricsFactory: MetricsFactory {
     /// - Parameters:
     ///   - name: of all metrics that differ in their labels alone.
@@ -88,7 +88,7 @@ public protocol HelpingMetricsFactory: MetricsFactory {
     func help(_ name: String, _ text: String)
 }
 
-/// The factory that makes a metric, once it is told what the metric is.
+/// The factory that creates a metric, after it was given the metric's help text.
 func instrumentFactory(_ given: (any MetricsFactory)?, _ name: String, _ help: String) -> any MetricsFactory {
     let factory = given ?? MetricsSystem.factory
     (factory as? any HelpingMetricsFactory)?.help(name, help)

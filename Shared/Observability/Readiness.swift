@@ -14,7 +14,7 @@ public struct ReadinessCheck: Sendable {
     }
 }
 
-/// Whether this process should be sent requests: asked often, so it is probed apart and only looked up here.
+/// Whether this process is ready for requests. The checks run in the background, because readiness is queried often.
 ///
 /// As a service it probes once a second, and more often until it is ready for the first time.
 public final class Readiness: Service, Sendable {
@@ -36,7 +36,7 @@ public final class Readiness: Service, Sendable {
         self.logger = logger
     }
 
-    /// Adds what must hold; before the service runs.
+    /// Adds checks. Call it before the service runs.
     package func require(_ checks: [ReadinessCheck]) {
         state.withLock { $0.checks += checks }
     }
@@ -53,13 +53,13 @@ public final class Readiness: Service, Sendable {
     /// Whether the process is about to stop.
     public var isDraining: Bool { state.withLock(\.isDraining) }
 
-    /// From here on the service is not ready: it is about to stop.
+    /// Marks the service as not ready, because it is about to stop.
     package func drain() {
         state.withLock { $0.isDraining = true }
     }
 
     public func run() async throws {
-        // Ends with the last of the services: answers on readiness are wanted until then.
+        // Ends with the last of the services, because readiness is queried until then.
         await cancelWhenGracefulShutdown { [self] in
             while !Task.isCancelled {
                 await probe()
@@ -87,7 +87,7 @@ public final class Readiness: Service, Sendable {
         }
     }
 
-    /// A check that hangs is one that fails.
+    /// A check that hangs counts as failed.
     private static func succeeds(_ check: ReadinessCheck) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await check.check() }

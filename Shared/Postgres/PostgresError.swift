@@ -1,6 +1,6 @@
 import Threads
 
-/// What went wrong between this process and PostgreSQL.
+/// An error of a connection to PostgreSQL or of a statement.
 ///
 /// The message is for operators: it may name tables, hosts and roles, never a password, and must not be shown to the
 /// people who use the service. PostgreSQL's DETAIL, which repeats the values of rows, is left out on purpose.
@@ -68,8 +68,8 @@ public struct PostgresError: Error, Sendable {
         self.underlying = underlying
     }
 
-    /// Whether PostgreSQL is away, overloaded or too slow, so that the caller had better answer "try again later"
-    /// (HTTP 503) than "this is broken".
+    /// Whether PostgreSQL is unavailable, overloaded or too slow, so that the caller should answer "try again later"
+    /// (HTTP 503) instead of an internal error.
     public var isUnavailable: Bool {
         switch code {
         case .connectionFailed, .connectionLost, .closed, .timedOut, .poolExhausted: true
@@ -87,7 +87,7 @@ extension PostgresError: CustomStringConvertible {
 }
 
 extension PostgresError {
-    /// Why no connection could be opened, where each of the servers failed in its way.
+    /// Why no connection could be opened, with each server's own failure.
     init(connecting failures: [PostgresError]) {
         guard let first = failures.first, failures.count > 1 else {
             self = failures.first ?? PostgresError(.connectionFailed, "the address names no server")
@@ -105,7 +105,7 @@ extension PostgresError {
         self.init(.connectionFailed, "\(error)", underlying: error)
     }
 
-    /// Whether the connection that it came from can be used no more.
+    /// Whether the connection of the error is no longer usable.
     var endsSession: Bool {
         [.cancelled, .timedOut, .connectionLost].contains(code) || sqlState?.endsSession == true
     }
@@ -113,7 +113,7 @@ extension PostgresError {
     /// Whether this side stopped waiting for an answer.
     var isGivenUp: Bool { code == .timedOut || code == .cancelled }
 
-    /// What is said of a pooler that nobody has told of.
+    /// The message for a pooler that is not configured.
     static let unknownPooler = """
         the session's settings did not arrive: a pooler stands between, which the configuration has to say \
         (pooler: transaction)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The rule of a token bucket: so many at once, and so many again each second.
+/// The rule of a token bucket: its capacity, and its refill each second.
 ///
 /// The whole state of a bucket is the time at which it is full again; one that is full needs no state.
 /// Times and durations are in microseconds.
@@ -42,13 +42,13 @@ public struct TokenBucket: Sendable, Equatable {
 
 /// Token buckets in this process's memory, of which it keeps a bounded number.
 ///
-/// Only buckets that are full again are forgotten: a new one says the same. While there is no room, new keys share a
-/// fixed number of buckets that hold many times as much. So a flood of keys resets nobody's count and locks nobody out.
+/// Only full buckets are removed, because a new one has the same state. While no room is left, new keys share a fixed
+/// number of buckets with many times the capacity. So a flood of keys neither resets a count nor locks a client out.
 public final class LocalTokenBuckets: Sendable {
     private struct State {
         /// By key, when the bucket is full again (microseconds).
         var fullAt: [String: Int64] = [:]
-        /// Before then nobody looks again for buckets that are full.
+        /// Before this time full buckets are not searched again.
         var nextLook = Int64.min
         /// The same for the shared ones, by place.
         var shared: [Int: Int64] = [:]
@@ -66,7 +66,7 @@ public final class LocalTokenBuckets: Sendable {
 
     /// - Parameters:
     ///   - bucket: the rule of each.
-    ///   - maximumCount: how many are kept (about 100 bytes each).
+    ///   - maximumCount: the most buckets that are kept (about 100 bytes each).
     public init(bucket: TokenBucket, maximumCount: Int = 10_000) {
         self.bucket = bucket
         self.maximumCount = maximumCount
@@ -75,9 +75,9 @@ public final class LocalTokenBuckets: Sendable {
 
     /// Takes `cost` tokens from the bucket of `key`, all or none.
     ///
-    /// - Parameter now: microseconds on any clock that does not go back.
+    /// - Parameter now: microseconds on a monotonic clock.
     public func take(_ cost: Int, from key: String, now: Int64 = uptime) -> RateLimitDecision {
-        // Hashed, so that nobody can choose with whom to share.
+        // Hashed, so that an attacker cannot choose which clients share the bucket.
         let place = Int(UInt(bitPattern: key.hashValue) % UInt(Self.sharedCount))
         return state.withLock { state in
             if state.fullAt[key] == nil, !makeRoom(in: &state, now: now) {
@@ -91,7 +91,7 @@ public final class LocalTokenBuckets: Sendable {
         }
     }
 
-    /// Puts back what was taken and shall not count. What came from a shared bucket stays taken.
+    /// Refunds tokens that should not count. Tokens from a shared bucket are not refunded.
     ///
     /// - Parameter now: as for ``take(_:from:now:)``.
     public func refund(_ cost: Int, to key: String, now: Int64 = uptime) {
@@ -124,11 +124,11 @@ public final class LocalTokenBuckets: Sendable {
     }
 }
 
-/// What a rate limit says.
+/// The decision of a rate limit.
 public enum RateLimitDecision: Sendable, Hashable {
-    /// - Parameter remaining: how many more would be allowed at once.
+    /// - Parameter remaining: how many more tokens could be taken at once.
     case allowed(remaining: Int)
-    /// - Parameter retryAfter: when the same request would be allowed, if nobody else comes first.
+    /// - Parameter retryAfter: when the same request would be allowed, unless other requests take tokens first.
     case refused(retryAfter: Duration)
 
     /// Whether the tokens were taken.

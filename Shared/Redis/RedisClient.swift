@@ -167,13 +167,13 @@ public final class RedisClient: Service, Sendable {
 
     private func keepConnected() async {
         var failures = 0
-        // Of the last failed attempt: the same one again is not told again.
-        var told: String?
+        // The error of the last failed attempt. A repeated error is not logged again.
+        var logged: String?
         while !Task.isCancelled {
             do {
                 let connection = try await RedisConnection.connect(configuration, on: eventLoop, metrics: metrics)
                 logger.info("Connected to Redis.")
-                told = nil
+                logged = nil
                 enter(.connected(connection), waiters: .success(connection))
                 let opened = ContinuousClock.now
                 await connection.waitUntilClosed()
@@ -191,8 +191,8 @@ public final class RedisClient: Service, Sendable {
                 enter(.unavailable(.notConnected(since: reason)), waiters: .failure(.notConnected(since: reason)))
             } catch {
                 guard !Task.isCancelled else { return }
-                if told != "\(error)" { logger.warning("Redis is not available.", metadata: ["error": "\(error)"]) }
-                told = "\(error)"
+                if logged != "\(error)" { logger.warning("Redis is not available.", metadata: ["error": "\(error)"]) }
+                logged = "\(error)"
                 metrics.connectionFailures.increment()
                 failures += 1
                 enter(.unavailable(.notConnected(since: error)), waiters: .failure(.notConnected(since: error)))

@@ -34,12 +34,12 @@ public struct RedisConfiguration: Sendable {
     public var maximumPendingCommands = 10_000
     /// The largest answer in bytes. A larger one ends the connection.
     public var maximumReplyBytes = 64 << 20
-    /// After as many time-outs without any answer between them the connection is taken for dead and dropped.
+    /// After this many consecutive timeouts without a reply the connection counts as dead and is closed.
     public var maximumTimeoutsInARow = 4
     /// The wait between attempts to connect.
     public var backoff = RedisBackoff()
-    /// Called in the caller's task when a command is about to be sent, with its name; what it returns is called when the
-    /// command is over, with the error's code if there was one. For traces.
+    /// Called in the caller's task before a command is sent, with its name. The returned function is called when the
+    /// command has ended, with the error's code if it failed. For traces.
     public var onCommand: (@Sendable (_ name: String) -> (@Sendable (_ error: String?) -> Void)?)?
     /// What `CLIENT LIST` shows; letters, digits, `-` and `.`.
     public var clientName: String?
@@ -87,8 +87,8 @@ public struct RedisConfiguration: Sendable {
         }
     }
 
-    /// Whether no one on the way can read what is sent or answer in the server's place: it is on this machine, or has
-    /// to prove itself with a certificate for its name.
+    /// Whether the connection is protected against an attacker on the network: the server is on this machine, or needs
+    /// a certificate for its name.
     public var isProtected: Bool {
         let address = try? SocketAddress(ipAddress: host, port: port)
         let isLocal =

@@ -1,4 +1,4 @@
-/// What went wrong with a command or a connection.
+/// An error of a command or a connection.
 ///
 /// Most callers need two questions only: ``isUnavailable`` (Redis cannot serve now; go on without it or try again
 /// soon) and, for anything else, ``code``.

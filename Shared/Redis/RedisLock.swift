@@ -9,17 +9,17 @@ public struct RedisLock: Sendable {
 
     /// - Parameters:
     ///   - name: the key.
-    ///   - lifetime: after which the lock opens by itself; at least 1 ms.
+    ///   - lifetime: the time after which the lock expires; at least 1 ms.
     public init(client: RedisClient, name: String, lifetime: Duration) {
         self.client = client
         self.name = name
         self.lifetime = lifetime
     }
 
-    /// Tries once to take the lock; `nil` when somebody holds it.
+    /// Tries once to acquire the lock; `nil` when it is held.
     ///
-    /// - Parameter timeout: of the command; `nil` takes the client's.
-    /// - Throws: ``RedisError``. The lock is then not held: where the outcome is unknown, it is let go again.
+    /// - Parameter timeout: the timeout of the command; `nil` uses the client's.
+    /// - Throws: ``RedisError``. The lock is then not held: if the outcome is unknown, it is released again.
     public func acquire(timeout: Duration? = nil) async throws(RedisError) -> Lease? {
         let lease = Lease(client: client, name: name, owner: Self.newOwner())
         do {
@@ -60,9 +60,9 @@ public struct RedisLock: Sendable {
             return 0
             """)
 
-        /// Opens the lock, if it is still held by this lease.
+        /// Releases the lock, if this lease still holds it.
         ///
-        /// - Returns: `false` when the lifetime was over before, whoever holds the lock now.
+        /// - Returns: `false` when the lease had already expired, even if another lease holds the lock now.
         @discardableResult
         public func release(timeout: Duration? = nil) async throws(RedisError) -> Bool {
             let answer = try await client.run(

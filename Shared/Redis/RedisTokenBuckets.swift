@@ -3,8 +3,8 @@ public import RateLimiting
 
 /// A rate limit that processes share: a token bucket for each key, in Redis, moved by one script on Redis' clock.
 ///
-/// While Redis is away each process counts for itself in ``LocalTokenBuckets``: then every replica allows the whole
-/// limit, and nobody is refused because of the outage.
+/// While Redis is unavailable, each process counts on its own in ``LocalTokenBuckets``. Then every replica allows the
+/// whole limit, and the outage does not cause refusals.
 public struct RedisTokenBuckets: Sendable {
     let client: RedisClient
     let name: String
@@ -53,8 +53,8 @@ public struct RedisTokenBuckets: Sendable {
         return .microseconds(-room)
     }
 
-    /// What a script leaves in the bucket, in microseconds; `nil` where Redis has not answered: it is counted, and
-    /// the process decides alone, since a limit must not stop the work.
+    /// The room that a script leaves in the bucket, in microseconds. `nil` if Redis has not answered: a metric counts
+    /// this, and the process decides alone, because a limit must not stop the work.
     private func room(after script: RedisScript, _ key: String, cost: Int) async -> Int64? {
         let answer = try? await client.run(
             script, keys: ["\(name):\(key)"],
@@ -95,7 +95,7 @@ public struct RedisTokenBuckets: Sendable {
 
 /// The same number of tokens from each of several buckets: all are taken, or none, by one command.
 ///
-/// While Redis is away each process counts for itself, as with ``RedisTokenBuckets``.
+/// While Redis is unavailable, each process counts on its own, as with ``RedisTokenBuckets``.
 public struct RedisTokens: Sendable {
     /// Where the tokens were taken, and go back to.
     public enum Place: Sendable, Hashable {
@@ -107,7 +107,7 @@ public struct RedisTokens: Sendable {
 
     public enum Decision: Sendable, Hashable {
         case taken(Place)
-        /// - Parameter retryAfter: when the same request would be allowed, if nobody else comes first.
+        /// - Parameter retryAfter: when the same request would be allowed, unless other requests take tokens first.
         case refused(retryAfter: Duration)
     }
 
@@ -129,7 +129,7 @@ public struct RedisTokens: Sendable {
         return room >= 0 ? .taken(.shared) : .refused(retryAfter: .microseconds(-room))
     }
 
-    /// Puts back what was taken and shall not count. No more come of it than a bucket holds.
+    /// Refunds tokens that should not count. A bucket never holds more than its capacity.
     public func refund(to place: Place) async {
         switch place {
         case .shared: _ = await run(Self.giveBackScript)

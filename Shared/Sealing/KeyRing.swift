@@ -1,8 +1,8 @@
 public import Crypto
 public import Foundation
 
-/// Keys with names, of which the first is used for what is new and all for what exists, so that one can replace another
-/// without a moment at which either is unknown.
+/// Named keys. The first key seals new values, and all keys open existing ones. So a key can be replaced without a
+/// moment at which one is unknown.
 public struct KeyRing: Sendable {
     /// One key and its name.
     public struct Key: Sendable {
@@ -12,7 +12,7 @@ public struct KeyRing: Sendable {
         public let secret: SymmetricKey
     }
 
-    /// The key for what is new.
+    /// The key for new values.
     public let current: Key
     private let byID: [String: SymmetricKey]
 
@@ -61,7 +61,7 @@ public struct KeyRing: Sendable {
         self.byID = byID
     }
 
-    /// Of random keys that nobody else has: what stands where the settings are wrong and nothing will run.
+    /// Random keys as a placeholder: the settings are wrong, and the service will not run.
     public static var placeholder: KeyRing {
         KeyRing(current: Key(id: "none", secret: SymmetricKey(size: .bits256)), byID: [:])
     }
@@ -83,8 +83,8 @@ public struct KeyRing: Sendable {
     }
 }
 
-/// A line `ID:BASE64` of a keys file: a key of 32 bytes and its name. Blank lines and lines that begin with `#` are left
-/// out.
+/// A line `ID:BASE64` of a keys file: a key of 32 bytes and its name. Blank lines and lines that begin with `#` are
+/// ignored.
 public struct KeyLine: Sendable {
     /// From 1 on.
     public let number: Int
@@ -113,14 +113,15 @@ public struct KeyLine: Sendable {
     }
 }
 
-/// Seals secrets of others before they are kept in a database, so that the database alone gives none away: AES-256-GCM
-/// under a key that is not in it.
+/// Seals secrets before they are stored in a database, so that the database alone does not reveal them: AES-256-GCM
+/// under a key outside the database.
 ///
 /// Form: length of the key's name ‖ the name ‖ nonce ‖ ciphertext ‖ tag.
 public struct Sealer: Sendable {
     private let keys: KeyRing
 
-    /// - Parameter purpose: what is sealed opens for this purpose only. It never changes: what is kept would not open.
+    /// - Parameter purpose: sealed values open for this purpose only. It must never change, or stored values would not
+    ///   open.
     public init(keys: KeyRing, purpose: String) {
         self.keys = keys.derived(for: purpose)
     }
@@ -138,7 +139,8 @@ public struct Sealer: Sendable {
         return sealed
     }
 
-    /// The secret within; `nil` when the value is not whole, belongs elsewhere, or was sealed under a key that is no longer known.
+    /// Opens a sealed value. `nil` when the value is damaged, has another context, or was sealed under a key that is no
+    /// longer known.
     public func open(_ sealed: Data, context: String) -> Data? {
         guard let length = sealed.first, sealed.count > 1 + Int(length),
             let id = String(validating: sealed.dropFirst().prefix(Int(length)), as: UTF8.self), let key = keys[id],

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A file that is read anew when it changes, so that no replica needs a restart for it; or several that make up one.
+/// A file, or a group of files, that is read again when it changes, so that a change needs no restart.
 public struct FollowedFile: Sendable {
-    /// What tells that a file was replaced or rewritten, or may be read by others than before.
+    /// Changes when the file is replaced or rewritten, or when its owner or mode changes.
     private struct Version: Equatable {
         var file: UInt64
         var size: Int64
@@ -14,7 +14,7 @@ public struct FollowedFile: Sendable {
 
         /// `nil` while there is no such file.
         init?(_ path: String) {
-            // Follows links: a mounted secret is one that is pointed elsewhere.
+            // Follows symbolic links: a mounted secret changes by a new link target.
             var info = stat()
             guard stat(path, &info) == 0 else { return nil }
             #if canImport(Darwin)
@@ -33,14 +33,14 @@ public struct FollowedFile: Sendable {
     private let paths: @Sendable () -> [String]
     private let pause: Duration
 
-    /// - Parameter pause: between two looks at the file.
+    /// - Parameter pause: the time between two checks of the file.
     public init(path: String, pause: Duration = .seconds(1)) {
         self.init(paths: { [path] }, pause: pause)
     }
 
     /// - Parameters:
-    ///   - paths: those to look at, asked for at each look: what is read may name others.
-    ///   - pause: between two looks.
+    ///   - paths: the files, evaluated at each check, because the contents may name other files.
+    ///   - pause: the time between two checks.
     public init(paths: @escaping @Sendable () -> [String], pause: Duration = .seconds(1)) {
         self.paths = paths
         self.pause = pause
@@ -48,12 +48,12 @@ public struct FollowedFile: Sendable {
 
     /// Calls `read` at once, and again after each change of the file, until the task is cancelled.
     ///
-    /// It is called once for a change; where it throws, at each look until it does not: what was in its way may go
-    /// without a trace in the file. A file that is not there has not changed.
+    /// It is called once for a change. If it throws, it is called again at each check until it succeeds, because the
+    /// cause may disappear without a change of the file. A missing file counts as unchanged.
     public func follow(_ read: @Sendable () async throws -> Void) async {
         var seen: [String: Version] = [:]
         while !Task.isCancelled {
-            // Looked at before it is read: what is written meanwhile is another version.
+            // Check before reading, so that a write in between counts as another version.
             let found = paths().reduce(into: [:]) { $0[$1] = Version($1) ?? seen[$1] }
             if found.contains(where: { $1 != seen[$0] }) {
                 seen = (try? await read()) == nil ? [:] : found

@@ -1,6 +1,6 @@
 public import Foundation
 
-// Typed reading. Every function notes what is wrong and returns a placeholder, so that all errors are told at once.
+// Typed reading. Every function records problems and returns a placeholder, so that all problems are reported at once.
 extension Settings {
     /// Text. Without a default it must be set.
     public func string(_ key: String, default defaultValue: String? = nil, secret: Bool = false) -> String {
@@ -132,7 +132,7 @@ extension Settings {
         return contents
     }
 
-    /// As ``file(_:)``, for a file that holds a secret: one that everybody may read or write is refused.
+    /// As ``file(_:)``, for a file that holds a secret: refused if every user of the system may read or write it.
     public func secretFile(_ key: String) -> String {
         let contents = file(key)
         refuseOpenFile(key)
@@ -215,18 +215,18 @@ extension Settings {
     private static var noAddress: URL { URL(filePath: "/") }
 }
 
-/// Whether a server on another machine has to prove itself.
+/// Whether a server on another machine must authenticate itself by TLS.
 enum TransportSecurity: String, CaseIterable {
-    /// By TLS and a certificate that is verified; this machine's own servers need none.
+    /// By TLS and a verified certificate. Servers on this machine need none.
     case required
     /// As the address says.
     case optional
 }
 
 extension Settings {
-    /// Notes an address that leads off this machine without TLS by which the server has to prove itself, unless a
-    /// setting says that this is meant: with `<SERVICE>_DATABASE_TLS` the one for `<SERVICE>_DATABASE_URL`. In
-    /// production `required`, in development `optional` unless set.
+    /// Reports an address on another machine without TLS that authenticates the server, unless a setting allows it:
+    /// `<SERVICE>_DATABASE_TLS` for `<SERVICE>_DATABASE_URL`. The default is `required` in production and `optional` in
+    /// development.
     ///
     /// - Parameters:
     ///   - key: the address' own.

@@ -6,14 +6,14 @@ public import Foundation
 /// A key is written in camel case (`accessTokenLifetime`); it stands in the environment under the service's prefix
 /// (`TOKENS_ACCESS_TOKEN_LIFETIME`) and in the file below the service's name (`tokens.accessTokenLifetime`).
 ///
-/// Nothing throws while values are read: a missing or wrong value is noted, a placeholder is returned, and
-/// ``finish()`` tells of everything at once. Every key must be read on every path, since a name nobody asked for is
-/// refused as unknown. An instance belongs to the task that reads the configuration.
+/// Reading a value never throws: a missing or wrong value is recorded, a placeholder is returned, and ``finish()``
+/// reports all problems at once. Every key must be read on every path, because a name that was not read is refused as
+/// unknown. An instance belongs to the task that reads the configuration.
 ///
-/// Not over swift-configuration: its readers throw at the first fault and tell of no unknown names, so all that they
-/// would do here is look in two dictionaries.
+/// swift-configuration is not used: its readers throw at the first problem and do not report unknown names, so only
+/// lookups in two dictionaries would remain.
 public final class Settings {
-    /// Where the service runs. Production unless said otherwise, so that nothing is lenient by oversight.
+    /// The environment of the service. The default is production, so that no check is lenient by mistake.
     public enum Environment: String, CaseIterable, Sendable {
         case production
         case development
@@ -24,8 +24,8 @@ public final class Settings {
     public private(set) var environment = Environment.production
     /// Whether rate and attempt limits are in force; off only for load tests, never in production.
     public private(set) var rateLimitsEnabled = true
-    /// How long a request waits for PostgreSQL or for another service; it is answered `UNAVAILABLE` then. 1.5 s unless
-    /// `GATEHOUSE_PATIENCE_MS` says otherwise, at most a minute.
+    /// The timeout of a request for PostgreSQL or for another service, after which it is answered `UNAVAILABLE`.
+    /// `GATEHOUSE_PATIENCE_MS`, default 1.5 s, at most a minute.
     public private(set) var patience = Duration.milliseconds(1500)
 
     let variables: [String: String]
@@ -38,7 +38,7 @@ public final class Settings {
     ///   - environment: the process' environment; another one in tests.
     public init(service: String, environment variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.service = service
-        // An empty variable is as if absent: compose files pass on what is not set in this form.
+        // An empty variable counts as absent, because compose files pass unset variables as empty ones.
         self.variables = variables.filter { !$0.value.isEmpty }
         let fileName = SettingName(service: service, key: "configFile").variable
         file = SettingsFile(path: self.variables[fileName])
@@ -61,9 +61,9 @@ public final class Settings {
         case off
     }
 
-    /// Notes that the value of `key` is wrong.
+    /// Records that the value of `key` is wrong.
     ///
-    /// - Parameter message: what is wrong, without the value where that is a secret.
+    /// - Parameter message: the problem, without the value if that is a secret.
     public func problem(_ key: String, _ message: String) {
         let name = SettingName(service: service, key: key)
         problems.append(.init(name: name.description, message: message))
@@ -72,7 +72,7 @@ public final class Settings {
     /// Ends the reading.
     ///
     /// - Parameter allowingUnknown: for commands that read a part of the settings only.
-    /// - Throws: ``SettingsError`` with all problems found, names that nobody asked for among them.
+    /// - Throws: ``SettingsError`` with all problems, unknown names included.
     public func finish(allowingUnknown: Bool = false) throws(SettingsError) {
         let all = problems + (allowingUnknown ? [] : unknownNames())
         if !all.isEmpty {
@@ -80,20 +80,20 @@ public final class Settings {
         }
     }
 
-    /// What has been noted so far, for a service that cannot make its configuration from what it read.
+    /// The problems so far, for a service that cannot create its configuration from the values.
     public var failure: SettingsError { SettingsError(service: service, problems: problems) }
 
     func note(_ name: String, _ message: String) {
         problems.append(.init(name: name, message: message))
     }
 
-    /// The first of `names` that has a value; notes all of them as known.
+    /// The first of `names` that has a value. Marks all of them as known.
     func first(_ names: SettingName...) -> (name: SettingName, value: String)? {
         let values = names.map { ($0, raw($0)) }
         return values.lazy.compactMap { name, value in value.map { (name, $0) } }.first
     }
 
-    /// The value as it stands, `nil` where there is none; notes the name as known.
+    /// The raw value, or `nil` if absent. Marks the name as known.
     func raw(_ name: SettingName) -> String? {
         requested.append(name)
         return variables[name.variable] ?? file.values[name.variable].flatMap { $0.isEmpty ? nil : $0 }
@@ -136,9 +136,9 @@ package struct SettingName: Hashable, CustomStringConvertible {
     }
 }
 
-/// All that is wrong with a service's settings.
+/// All problems of a service's settings.
 public struct SettingsError: Error, Sendable, CustomStringConvertible {
-    /// One setting and what is wrong with it.
+    /// One setting and its problem.
     public struct Problem: Sendable, Equatable {
         /// The name in the environment, with the key in the file where there is one.
         public let name: String
@@ -148,21 +148,21 @@ public struct SettingsError: Error, Sendable, CustomStringConvertible {
     public let service: String
     public let problems: [Problem]
 
-    /// One line for each problem. Secrets stand in none.
+    /// One line for each problem, without secrets.
     public var description: String {
         problems.map { "\(service): \($0.name) \($0.message)" }.joined(separator: "\n")
     }
 }
 
 extension Settings {
-    /// Names under the service's prefix, under `GATEHOUSE_` and in the file that nobody asked for.
+    /// Names under the service's prefix, under `GATEHOUSE_` and in the file that the service did not read.
     func unknownNames() -> [SettingsError.Problem] {
         let known = Set(requested.map(\.variable))
         let prefix = SettingName.prefix(of: service)
         let inEnvironment = variables.keys.filter { name in
             (name.hasPrefix(prefix) || name.hasPrefix("GATEHOUSE_")) && !known.contains(name) && !isTolerated(name)
         }
-        // One file may serve several services: what stands below another one's name is that one's business.
+        // One file may serve several services, so keys below another service's name are ignored.
         let inFile = file.values.keys.filter { name in
             (name.hasPrefix(prefix) || name.hasPrefix("GATEHOUSE_") || !isForAnotherService(name))
                 && !known.contains(name)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Threads for what blocks. Foundation's `Thread` does not say when the system has none left, as under a container's
-/// limit of processes: whoever counts on one then waits for ever. These are refused.
+/// Threads for blocking work. Foundation's `Thread` does not report that the system has no thread left, for example
+/// because of a container's limit of processes, and its caller then waits forever. These throw an error instead.
 public enum SystemThread {
     /// Runs `body` on a thread of its own.
     ///

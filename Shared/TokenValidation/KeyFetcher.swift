@@ -6,10 +6,10 @@ import NIOCore
 import ServiceKit
 import ServiceLifecycle
 
-/// Keeps an issuer's keys in the key store those of their source, a JWKS or a file: at the start, every few minutes, and
-/// when a token names an unknown key.
+/// Updates an issuer's keys in the key store from a JWKS or a file: at the start, every few minutes, and when a token
+/// names an unknown key.
 ///
-/// One fetch at a time; keys that were fetched once stay while later fetches fail, up to `maximumStaleness`.
+/// One fetch runs at a time. Fetched keys stay while later fetches fail, up to `maximumStaleness`.
 package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     private let store: KeyStore<Issuer>
     /// The issuer's place in the store.
@@ -45,7 +45,7 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     /// Seconds, below which a file that is read every 5 s would be stale between two readings on a busy machine.
     package static var shortestStaleness: Int { 15 }
 
-    /// Between two fetches of keys that are trusted for so many seconds: a fetch that fails, and the next, leave time.
+    /// The time between two fetches of keys that are trusted for this many seconds. It leaves time for failed fetches.
     package static func interval(ofStaleness maximumStaleness: Int64) -> Duration {
         .seconds(min(300, maximumStaleness / 3))
     }
@@ -63,7 +63,7 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
         var retry = firstRetry
         while !Task.isCancelled {
             guard store.beginFetch(of: issuer) else {
-                // A token demanded a fetch, which may fail: looked at again in a moment.
+                // A token demanded a fetch, which may fail, so check again soon.
                 try? await Task.sleep(for: firstRetry)
                 continue
             }
@@ -90,16 +90,16 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     }
 }
 
-/// Whoever's access tokens are good, as far as its keys are concerned.
+/// A trusted issuer of access tokens and its verifier.
 package protocol KeyIssuer: Sendable {
-    /// What reads its tokens.
+    /// The verifier of the issuer's tokens.
     associatedtype Verifier: Sendable
 
     /// `iss`
     var issuer: String { get }
 
     /// - Parameters:
-    ///   - keys: those that it has at the moment.
+    ///   - keys: the issuer's current keys.
     ///   - leeway: seconds by which `exp` and `nbf` may be missed.
     /// - Throws: `cryptography`, when OpenSSL does not take a key.
     func verifier(with keys: VerificationKeySet, leeway: Int64) throws(AccessTokenError) -> Verifier
@@ -107,7 +107,7 @@ package protocol KeyIssuer: Sendable {
 
 /// The keys that an issuer publishes as a JWKS (RFC 7517 §5), at any of several addresses.
 package struct PublishedKeys: Sendable {
-    /// Bytes of a JWKS at most.
+    /// The most bytes of a JWKS.
     static let maximumBytes = 1 << 20
 
     private let addresses: [URL]
@@ -122,7 +122,7 @@ package struct PublishedKeys: Sendable {
     }
 
     /// - Parameters:
-    ///   - addresses: any of them is asked.
+    ///   - addresses: the fetch uses any of them.
     ///   - timeout: for the whole response.
     package init(addresses: [URL], client: HTTPClient, timeout: Duration = .seconds(5)) {
         self.addresses = addresses
@@ -130,7 +130,7 @@ package struct PublishedKeys: Sendable {
         self.timeout = timeout
     }
 
-    /// - Throws: also for an answer that is no JWKS, or has more than 1 MiB.
+    /// - Throws: also when the response is not a JWKS, or has more than 1 MiB.
     package func read() async throws -> VerificationKeySet {
         guard let address = addresses.randomElement() else { throw NoAddress() }
         let response = try await client.exchange(

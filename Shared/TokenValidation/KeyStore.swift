@@ -5,30 +5,30 @@ import Synchronization
 
 /// The keys that access tokens are verified with, shared by all threads and replaced as a whole.
 package final class KeyStore<Issuer: KeyIssuer>: Sendable {
-    /// The keys of one issuer, and for how long they are good.
+    /// The keys of one issuer, and how long they are trusted.
     package struct Source: Sendable {
         /// `nil` until keys were read for the first time.
         package var verifier: Issuer.Verifier?
         /// After this second (since 1970) the keys are too old to trust.
         package var trustedUntil = Int64.max
         package var didLastFetchFail = false
-        /// Moves when other keys take the place of the present ones.
+        /// Changes when other keys replace the present ones.
         package var generation = 0
 
-        // Asked for every bearer, by callers in other modules.
+        // Called for every bearer token, by callers in other modules.
         @inlinable
         package func isUsable(now: Int64) -> Bool { verifier != nil && now <= trustedUntil }
     }
 
-    /// What an event loop keeps until `version` moves.
+    /// A copy that an event loop uses until `version` changes.
     package struct Snapshot: Sendable {
-        /// Moves with every change of the store.
+        /// Changes with every change of the store.
         package var version = 0
         /// In the order of the issuers.
         package var sources: [Source]
     }
 
-    /// How long the keys of one issuer are known here.
+    /// The age of one issuer's keys in this store.
     package struct History: Sendable, Equatable {
         /// When they were read or fetched last.
         package var fetchedAt: Date?
@@ -47,7 +47,7 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
         var keys: [VerificationKeySet?]
         var history: [History]
         var isFetching: [Bool]
-        /// Whether a request may wait for the fetch that is under way.
+        /// Whether a request may wait for the fetch in progress.
         var isAwaited: [Bool]
         var lastDemands: [Int64?]
         var listeners: [@Sendable () -> Void] = []
@@ -58,7 +58,7 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
 
     /// Gatehouse itself, and after it others that it trusts.
     package let issuers: [Issuer]
-    /// Seconds for which a token is good after its `exp`, and before its `nbf`.
+    /// Seconds for which a token is accepted after its `exp`, and before its `nbf`.
     package let leeway: Int64
     private let state: Mutex<State>
     private let currentVersion = Atomic<Int>(0)
@@ -91,13 +91,13 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
     /// Whether tokens of Gatehouse itself can be verified.
     package func isUsable(now: Int64) -> Bool { snapshot.sources[0].isUsable(now: now) }
 
-    /// Calls `listener` on any thread when there are other keys than before, or when a fetch has ended that
-    /// `demandFetch` told of. It is not called when the same keys were read again.
+    /// Calls `listener` on any thread when the keys have changed, or when a fetch that `demandFetch` reported has
+    /// ended. It is not called when the same keys were read again.
     package func onChange(_ listener: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners.append(listener) }
     }
 
-    /// Takes keys in that were read or fetched.
+    /// Stores keys that were read or fetched.
     ///
     /// - Parameter place: the issuer's, in `issuers`.
     package func replace(_ keys: VerificationKeySet, of place: Int = 0, trustedUntil: Int64 = .max)
@@ -116,7 +116,7 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
         }
     }
 
-    /// A fetch has failed; the present keys stay.
+    /// Records a failed fetch. The present keys stay.
     package func fetchFailed(of place: Int = 0) {
         fetchEnded(of: place) { state in
             state.snapshot.sources[place].didLastFetchFail = true
@@ -124,10 +124,10 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
         }
     }
 
-    /// A token names an unknown key. Asks for its issuers' keys, unless that was done a short while ago.
+    /// Demands a fetch, because a token names an unknown key. Does nothing shortly after an earlier demand.
     ///
-    /// - Parameter places: of the issuers that the key may belong to.
-    /// - Returns: whether a fetch is under way, of which `onChange` will tell.
+    /// - Parameter places: the places of the issuers that may have the key.
+    /// - Returns: whether a fetch is in progress, whose end `onChange` will report.
     package func demandFetch(of places: [Int] = [0], now: Int64) -> Bool {
         state.withLock { state in
             for place in places where !state.isFetching[place] {
@@ -144,7 +144,7 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
     /// Yields each time an issuer's keys are to be fetched.
     package func demanded(of place: Int) -> AsyncStream<Void> { demands[place].stream }
 
-    /// Claims the next fetch; `false` when one is under way.
+    /// Claims the next fetch; `false` when one is in progress.
     package func beginFetch(of place: Int = 0) -> Bool {
         state.withLock { state in
             defer { state.isFetching[place] = true }

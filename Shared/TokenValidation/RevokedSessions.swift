@@ -6,14 +6,14 @@ package import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The sessions that the revocation feed has told of and that may still have access tokens.
+/// The sessions from the revocation feed that may still have access tokens.
 ///
-/// Asked for every bearer, by all threads. Its lock is held for one look-up.
+/// All threads query it for every bearer token. A query holds the lock for one lookup.
 package final class RevokedSessions: Sendable {
     package enum Status: Equatable {
         case live
         case revoked
-        /// The feed was never read whole, or was lost for too long.
+        /// The feed was never read to its end, or was lost for too long.
         case unknown
     }
 
@@ -29,14 +29,14 @@ package final class RevokedSessions: Sendable {
         var purgeAt: Int64 = 0
     }
 
-    /// Seconds between two rounds in which sessions are forgotten whose access tokens have all expired.
+    /// Seconds between two removals of sessions whose access tokens have all expired.
     private static let purgeInterval: Int64 = 60
 
     private let state = Mutex(State())
     /// Seconds for which the last known state is trusted once the feed is lost.
     private let maximumStaleness: Int64
 
-    /// Seconds for which tokens are accepted after their `exp`. A session has to be kept for so much longer.
+    /// Seconds for which tokens are accepted after their `exp`. A session is kept for as much longer.
     private let leeway: Int64
 
     /// - Parameters:
@@ -55,27 +55,27 @@ package final class RevokedSessions: Sendable {
         }
     }
 
-    /// Whether bearers can be judged at all.
+    /// Whether bearer tokens can be checked for revocation.
     package func isUsable(now: Int64) -> Bool {
         state.withLock { isUsable($0, now: now) }
     }
 
-    /// While nobody is revoked the feed says nothing, so its age does not count. Only its loss does.
+    /// Without revocations the feed has no entries, so the age of the last entry does not matter. Only its loss does.
     private func isUsable(_ state: State, now: Int64) -> Bool {
         state.isWhole && state.lostAt.map { now - $0 <= maximumStaleness } ?? true
     }
 
-    /// The feed did not respond. What is known counts for `maximumStaleness` from the first of several losses on.
+    /// Records that the feed did not respond. The known state is trusted for `maximumStaleness` after the first loss.
     package func feedIsLost(now: Int64) {
         state.withLock { state in
             if state.lostAt == nil { state.lostAt = now }
         }
     }
 
-    /// Takes a page of the feed in. The feed alone calls this, with one page after another.
+    /// Applies a page of the feed. Only the feed's follower calls this, with one page after another.
     ///
     /// - Parameters:
-    ///   - isEnd: whether nothing more waited behind the page.
+    ///   - isEnd: whether the page was the last one available.
     package func apply(_ entries: [(session: UUID, expiresAt: Int64)], isEnd: Bool, now: Int64) {
         let isPurgeDue = state.withLock { state in
             for entry in entries where entry.expiresAt + leeway >= now {
@@ -123,8 +123,8 @@ package struct RevocationFeedReader: Service {
     private let live: Gauge
 
     /// - Parameters:
-    ///   - metrics: how it fares.
-    ///   - live: how many sessions are known that may still have access tokens.
+    ///   - metrics: the metrics of the reader.
+    ///   - live: the number of known sessions that may still have access tokens.
     ///   - fetch: reads the page after a cursor.
     package init(
         sessions: RevokedSessions, metrics: RevocationFeedMetrics, live: Gauge, logger: Logger,
@@ -157,14 +157,14 @@ package struct RevocationFeedReader: Service {
                 isLost = true
                 metrics.failed()
                 sessions.feedIsLost(now: Int64(Date.now.timeIntervalSince1970))
-                // What was revoked meanwhile is told at once, not at the end of a wait.
+                // Revocations from the time of the failure must arrive at once, not at the end of a wait.
                 wait = 0
             }
         }
     }
 
-    /// A page that says `reset` starts the whole anew. What is known stays meanwhile: no revocation is ever taken back,
-    /// and each is forgotten once its tokens are dead.
+    /// A page with `reset` restarts the feed. The known revocations stay, because a revocation is never undone, and
+    /// each is removed after its tokens have expired.
     private func apply(_ page: RevocationPage) {
         let now = Int64(Date.now.timeIntervalSince1970)
         sessions.apply(

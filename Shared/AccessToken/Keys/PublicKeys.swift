@@ -134,7 +134,7 @@ public struct RSAPrivateKey: Sendable, CustomStringConvertible, CustomReflectabl
         return try EVPKey(owning: PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil))
     }
 
-    /// Names the key without telling it.
+    /// Identifies the key without revealing it.
     public var description: String { "RSAPrivateKey(kid: \(publicKey.thumbprint))" }
     public var customMirror: Mirror { Mirror(self, children: ["publicKey": publicKey]) }
 }

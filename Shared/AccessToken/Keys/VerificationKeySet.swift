@@ -11,8 +11,8 @@ public struct VerificationKeySet: Sendable, Equatable {
         try self.init(keys.map { (VerbatimString($0.thumbprint), .rsa($0)) })
     }
 
-    /// One or several `PUBLIC KEY` blocks, each under its thumbprint. Other blocks are refused: a private key does
-    /// not belong where only verification happens.
+    /// One or several `PUBLIC KEY` blocks, each under its thumbprint. Other blocks are refused, because a verifier must
+    /// not hold private keys.
     ///
     /// - Throws: `unreadableKey`, `weakKey`, `duplicateKey`
     public init(pem: String) throws(AccessTokenError) {
@@ -58,9 +58,9 @@ public enum VerificationKey: Sendable, Equatable {
 extension VerificationKeySet {
     /// Reads a JWK Set (RFC 7517 §5).
     ///
-    /// Keys that are not for verifying RS256 or ES256 (another `kty`, `crv`, `use`, `alg` or `key_ops`) are passed over. A key that is
-    /// for it but weak, unreadable, without `kid` or with another's makes the whole set refused, so that the fault is
-    /// seen and the keys known before stay in force.
+    /// Keys that do not verify RS256 or ES256 (another `kty`, `crv`, `use`, `alg` or `key_ops`) are skipped. If a key
+    /// for these algorithms is weak, unreadable, without `kid` or with another key's `kid`, the whole set is refused.
+    /// So the operator sees the defect, and the previous keys stay in use.
     ///
     /// - Throws: `malformed`, `weakKey`, `unreadableKey`, `duplicateKey`
     public init(jwks: [UInt8]) throws(AccessTokenError) {

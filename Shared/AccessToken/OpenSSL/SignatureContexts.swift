@@ -1,16 +1,16 @@
 import COpenSSL
 import Synchronization
 
-/// Lends each caller a context that nobody else uses meanwhile.
+/// Lends each caller a context for its exclusive use.
 ///
-/// OpenSSL 3.0 counts references with atomic operations and takes locks on whatever threads share, which costs
-/// more than the arithmetic of a verification. A context owns all that it touches, its copy of the key included.
-/// There are never more of them than there were callers at once.
+/// OpenSSL 3.0 counts references with atomic operations, and locks everything that threads share. This costs more than
+/// the arithmetic of a verification. A context owns all of its data, its copy of the key included. The pool never has
+/// more contexts than it had concurrent callers.
 final class ContextPool<Context: Sendable>: Sendable {
     private let idle = Mutex<[Context]>([])
     private let make: @Sendable () throws(AccessTokenError) -> Context
 
-    /// Makes the first context at once, so that a key that OpenSSL does not take is found here.
+    /// Creates the first context at once, so that a key that OpenSSL does not accept is detected here.
     init(_ make: @escaping @Sendable () throws(AccessTokenError) -> Context) throws(AccessTokenError) {
         self.make = make
         let first = try make()
@@ -66,7 +66,7 @@ final class RSAContext: @unchecked Sendable {
         EVP_MD_CTX_free(digest)
     }
 
-    /// Whether `signature` is the key's over `message`. Only a signature of exactly the key's length can be.
+    /// Whether `signature` is the key's signature of `message`. Its length must be exactly the key's.
     func verifies(_ signature: [UInt8], over message: ArraySlice<UInt8>) throws(AccessTokenError) -> Bool {
         guard signature.count == signatureLength else { return false }
         let hash = try sha256(message)
@@ -99,7 +99,7 @@ final class RSAContext: @unchecked Sendable {
 }
 
 extension AccessTokenError {
-    /// OpenSSL's own words stay in its queue, which is emptied: they are of no use to whoever reads the message.
+    /// Discards OpenSSL's own error texts, which do not help the reader of the message.
     static func openSSLFailed() -> AccessTokenError {
         ERR_clear_error()
         return AccessTokenError(.cryptography, "OpenSSL failed.")

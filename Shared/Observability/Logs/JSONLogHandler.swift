@@ -6,7 +6,7 @@ import ServiceContextModule
 /// Writes one JSON object per line: `time`, `level`, `service`, `message`, the request's `request_id`,
 /// `trace_id` and `span_id` where a request is being served, then the metadata.
 ///
-/// Values of metadata whose key speaks of a secret are never written, whoever logs them.
+/// Metadata whose key names a secret is never written, even if a library logs it.
 struct JSONLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
@@ -70,8 +70,8 @@ struct JSONLogHandler: LogHandler {
     }
 }
 
-/// A piece of metadata of a log line. The keys that every service has are these: none for a token, a password or any
-/// other secret.
+/// A piece of metadata of a log line. These are the keys of every service. None is for a token, a password or another
+/// secret.
 public struct LogField: Sendable {
     let key: String
     let value: Logger.MetadataValue

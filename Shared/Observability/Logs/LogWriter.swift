@@ -8,10 +8,10 @@ import Threads
     import Darwin
 #endif
 
-/// Writes lines to a file descriptor from a thread of its own, so that nobody who logs ever waits for a pipe.
+/// Writes lines to a file descriptor from a thread of its own, so that a task that logs never waits for a pipe.
 ///
-/// Lines are gathered for a few milliseconds and written together. What would exceed the buffer is dropped and
-/// counted: a service whose log is not read goes on serving.
+/// Lines are collected for a few milliseconds and written together. Lines that exceed the buffer are dropped and
+/// counted, so that a service whose log is not read continues to serve.
 package final class LogWriter: Sendable {
     private struct State {
         var lines: [UInt8] = []
@@ -20,7 +20,7 @@ package final class LogWriter: Sendable {
         var isAsleep = false
     }
 
-    /// Bytes that wait at most.
+    /// The most bytes that wait.
     static let capacity = 4 << 20
     /// Seconds during which lines are gathered.
     private static let gathering = 0.005
@@ -53,8 +53,8 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Starts the thread, for the process' whole life. Where the system has none left, the lines wait in the buffer and
-    /// the next one tries again.
+    /// Starts the thread, which runs until the process ends. If the system has no thread left, the lines wait in the
+    /// buffer, and the next line retries.
     private func start() {
         do throws(SystemThreadError) {
             try SystemThread.start("log") { [self] in run() }
@@ -63,7 +63,7 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Writes what waits; before the process ends.
+    /// Writes the waiting lines before the process ends.
     package func flush() {
         writing.withLock { _ in
             let (lines, dropped) = state.withLock { state in

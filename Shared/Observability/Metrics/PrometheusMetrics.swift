@@ -81,7 +81,8 @@ func braced(_ dimensions: String) -> String {
 ///
 /// Looking a metric up takes a lock, so make it once and keep it; recording takes atomics alone.
 ///
-/// Not swift-prometheus: its registry ends the process where a name comes with other labels or as another kind of metric.
+/// swift-prometheus is not used: its registry ends the process when a name is used with other labels or as another kind
+/// of metric.
 public final class PrometheusRegistry: HelpingMetricsFactory {
     struct Family {
         var type: String
@@ -153,7 +154,7 @@ public final class PrometheusRegistry: HelpingMetricsFactory {
         return text
     }
 
-    /// A gauge of what is gone says nothing, and there is no end to them.
+    /// Removes a gauge whose subject no longer exists. Otherwise the number of gauges would grow without limit.
     private func remove(_ handler: AnyObject) {
         guard let gauge = handler as? PrometheusGauge else { return }
         families.withLock { families in
@@ -173,7 +174,7 @@ public final class PrometheusRegistry: HelpingMetricsFactory {
             var family = families[name] ?? Family(type: type)
             if let metric = family.members[dimensions] as? Metric { return metric }
             let metric = create()
-            // A second kind of metric under one name is a slip that must not end the process; it is not shown.
+            // A second kind of metric under one name is a defect that must not end the process. It is not exposed.
             if family.type == type {
                 family.members[dimensions] = metric
                 families[name] = family

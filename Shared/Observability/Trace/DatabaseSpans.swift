@@ -1,6 +1,6 @@
-/// Makes spans of what the drivers for PostgreSQL and Redis do. They call it and know nothing of traces.
+/// Creates spans for the drivers of PostgreSQL and Redis. The drivers call it and do not depend on tracing.
 public struct DatabaseSpans: Sendable {
-    /// Called when it is over, with the error's code if there was one.
+    /// Called at the end of the operation, with the error's code if it failed.
     public typealias End = @Sendable (_ error: String?) -> Void
 
     private let common: [SpanAttribute]
@@ -13,10 +13,10 @@ public struct DatabaseSpans: Sendable {
             [.databaseSystem(system)] + (server.map { [.server($0)] } ?? []) + (port.map { [.serverPort($0)] } ?? [])
     }
 
-    /// A statement of SQL begins.
+    /// Begins the span of a SQL statement.
     ///
-    /// - Parameter sql: with `$1` where a value stands.
-    /// - Returns: `nil` where nobody wants to know.
+    /// - Parameter sql: the statement, with `$1` in place of a value.
+    /// - Returns: `nil` if no trace is recorded.
     public func statement(_ sql: String) -> End? {
         guard let span = SpanRecording.client(SQLSummary(sql).text) else { return nil }
         return { [common] error in
@@ -24,27 +24,27 @@ public struct DatabaseSpans: Sendable {
         }
     }
 
-    /// Somebody begins to wait for a connection.
+    /// Begins the span of a wait for a connection.
     ///
-    /// - Returns: `nil` where nobody wants to know.
+    /// - Returns: `nil` if no trace is recorded.
     public func wait() -> End? {
         guard let span = SpanRecording.begin("wait for a connection", .internal) else { return nil }
         return { [common] error in span.end(common, error: error) }
     }
 
-    /// What a client of Redis calls for each command.
+    /// The callback of a Redis client for each command.
     ///
-    /// - Parameter tracing: `nil` where no traces are recorded: then nothing is called.
+    /// - Parameter tracing: `nil` if no traces are recorded: then no callback is set.
     public static func redisCommands(
         at host: String, _ port: Int, _ tracing: Tracing?
     ) -> (@Sendable (_ name: String) -> End?)? {
         tracing.map { _ in DatabaseSpans(system: "redis", server: host, port: port).command }
     }
 
-    /// A command of Redis begins.
+    /// Begins the span of a Redis command.
     ///
-    /// - Parameter name: its first word.
-    /// - Returns: `nil` where nobody wants to know.
+    /// - Parameter name: the command's first word.
+    /// - Returns: `nil` if no trace is recorded.
     public func command(_ name: String) -> End? {
         guard let span = SpanRecording.client(name) else { return nil }
         return { [common] error in span.end(common + [.operation(name)], error: error) }

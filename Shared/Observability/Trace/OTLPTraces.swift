@@ -1,10 +1,10 @@
 import Bytes
 
-/// Spans as OTLP has them in JSON: the protobuf message `ExportTraceServiceRequest` by proto3's mapping, but with
-/// identifiers in hexadecimal digits and enumerations as numbers (OTLP 1.5, "JSON Protobuf Encoding"). 64-bit integers are
-/// texts.
+/// Encodes spans in OTLP's JSON: the protobuf message `ExportTraceServiceRequest` by proto3's mapping, but with
+/// identifiers in hexadecimal digits and enumerations as numbers (OTLP 1.5, "JSON Protobuf Encoding"). 64-bit integers
+/// are texts.
 enum OTLPTraces {
-    /// Protobuf's `STATUS_CODE_ERROR`. One that is not set says that nobody found fault.
+    /// Protobuf's `STATUS_CODE_ERROR`. An unset status means that no error was recorded.
     private static let errorStatus: Int64 = 2
 
     static func json(of spans: [Span], from resource: TraceResource) -> [UInt8] {
@@ -67,7 +67,7 @@ enum OTLPTraces {
     }
 }
 
-/// Which process spans come from, by OpenTelemetry's names for resources.
+/// The process of the spans, with OpenTelemetry's attributes of resources.
 public struct TraceResource: Sendable, Equatable {
     /// `service.name`, as in `tokens`.
     public var service: String

@@ -1,15 +1,15 @@
 import Foundation
 public import ServiceContextModule
 
-/// One piece of work in a trace, done: what OpenTelemetry calls a span, under its names.
+/// A completed span in the terms of OpenTelemetry: one piece of work in a trace.
 public struct Span: Sendable, Equatable {
-    /// How the span stands to others; the numbers are OTLP's.
+    /// The kind of the span; the numbers are OTLP's.
     public enum Kind: Int64, Sendable {
-        /// Work of one's own.
+        /// Internal work.
         case `internal` = 1
         /// Answers a request.
         case server = 2
-        /// Makes a request of somebody else and waits for the answer.
+        /// Sends a request to a callee and waits for the response.
         case client = 3
     }
 
@@ -19,12 +19,12 @@ public struct Span: Sendable, Equatable {
     public let spanID: String
     /// `nil`: the trace begins here.
     public let parentSpanID: String?
-    /// Of few different values: a method and a route's template, never a path.
+    /// A method and a route's template, never a path, so that the name has few different values.
     public let name: String
     public let kind: Kind
     public let time: SpanTime
     public let attributes: [SpanAttribute]
-    /// Whether what was asked for was not done.
+    /// Whether the work failed.
     public let isError: Bool
 
     public init(
@@ -42,10 +42,9 @@ public struct Span: Sendable, Equatable {
     }
 }
 
-/// What a span tells besides its name, by OpenTelemetry's semantic conventions.
+/// An attribute of a span, by OpenTelemetry's semantic conventions.
 ///
-/// These keys are all that there are: none for a token, a password, an address of a person, a path or the parameter of
-/// a statement.
+/// No other keys exist: none for a token, a password, an address of a person, a path or the parameter of a statement.
 public struct SpanAttribute: Sendable, Equatable {
     enum Value: Sendable, Equatable {
         case text(String)
@@ -60,7 +59,7 @@ public struct SpanAttribute: Sendable, Equatable {
         self.value = value
     }
 
-    /// What leads from an answer's `X-Request-Id`, or from a line of the log, to the trace.
+    /// Connects a response's `X-Request-Id`, or a log line, to the trace.
     public static func requestID(_ id: String) -> Self { .init("gatehouse.request_id", .text(id)) }
 
     /// - Parameter method: as it was sent.
@@ -68,7 +67,7 @@ public struct SpanAttribute: Sendable, Equatable {
         .init("http.request.method", .text(knownMethods.contains(method) ? method : "_OTHER"))
     }
 
-    /// For the names of spans: a method that nobody knows could hold anything, and is not repeated.
+    /// The method for the names of spans. An unknown method is not repeated, because a client chose its text.
     public static func nameOfMethod(_ method: String) -> String { knownMethods.contains(method) ? method : "HTTP" }
 
     private static let knownMethods: Set<String> = [
@@ -104,9 +103,9 @@ public struct SpanAttribute: Sendable, Equatable {
     public static func errorType(_ kind: String) -> Self { .init("error.type", .text(kind)) }
 }
 
-/// A span that is under way.
+/// A span in progress.
 public struct SpanRecording: Sendable {
-    /// The span's place: what a callee is told, whose own span is then a child of this one.
+    /// The span's context, which is sent to a callee. The callee's own span is then a child of this one.
     public let context: TraceContext
     private let parent: RequestScope
     private let name: String
@@ -114,12 +113,13 @@ public struct SpanRecording: Sendable {
     private let start: ContinuousClock.Instant
     private let spans: SpanBuffer
 
-    /// Begins to ask somebody else on behalf of the request that is being served.
+    /// Begins a call to another service on behalf of the current request.
     ///
-    /// - Returns: `nil` where none is, or its trace is not recorded: that costs one look at the task's context.
+    /// - Returns: `nil` without a current request, or if its trace is not recorded. That costs one lookup in the task's
+    ///   context.
     public static func client(_ name: @autoclosure () -> String) -> SpanRecording? { begin(name(), .client) }
 
-    /// Begins a part of serving the request that is being served.
+    /// Begins a part of serving the current request.
     ///
     /// - Returns: as ``client(_:)``.
     static func begin(_ name: @autoclosure () -> String, _ kind: Span.Kind) -> SpanRecording? {
@@ -131,7 +131,7 @@ public struct SpanRecording: Sendable {
 
     /// Ends the span.
     ///
-    /// - Parameter error: of which kind it was; `nil`: what was asked for was done.
+    /// - Parameter error: the kind of the error; `nil` after success.
     public func end(_ attributes: [SpanAttribute], error: String? = nil) {
         spans.offer(
             Span(
@@ -142,7 +142,7 @@ public struct SpanRecording: Sendable {
     }
 }
 
-/// From when to when a span went; nanoseconds since 1970.
+/// The start and end of a span, in nanoseconds since 1970.
 public struct SpanTime: Sendable, Equatable {
     public let start: UInt64
     public let end: UInt64
@@ -157,7 +157,7 @@ public struct SpanTime: Sendable, Equatable {
 
     /// A time that ends now.
     ///
-    /// How long it took comes from a clock that is never set: two looks at the wall clock might say less than nothing.
+    /// The duration comes from a monotonic clock: the difference of two wall clock times might be negative.
     public static func endingNow(since start: ContinuousClock.Instant) -> SpanTime {
         let (seconds, attoseconds) = start.duration(to: .now).components
         return endingNow(after: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
@@ -183,12 +183,12 @@ public struct Tracing: Sendable {
     }
 }
 
-/// What the code that serves a request carries along, down to log lines and outgoing calls.
+/// The context of the current request for log lines and outgoing calls.
 public struct RequestScope: Sendable {
     public let requestID: String
     /// The request's own span in its trace.
     public let trace: TraceContext
-    /// Takes the spans of what is done for the request; `nil` where its trace is not recorded.
+    /// Collects the spans of the request; `nil` if its trace is not recorded.
     public let spans: SpanBuffer?
 
     public init(requestID: String, trace: TraceContext, spans: SpanBuffer? = nil) {
@@ -204,7 +204,7 @@ private enum RequestScopeKey: ServiceContextKey {
 }
 
 extension ServiceContext {
-    /// The request that is being served.
+    /// The current request.
     public var requestScope: RequestScope? {
         get { self[RequestScopeKey.self] }
         set { self[RequestScopeKey.self] = newValue }

@@ -2,8 +2,8 @@ import CoreMetrics
 import Instruments
 import Synchronization
 
-/// Takes the spans of a process, from any thread, without ever making it wait: there is room for a number of them, and
-/// what comes when it is full is dropped and counted.
+/// Collects the spans of a process from any thread, which never waits. When the buffer is full, new spans are dropped
+/// and counted.
 public final class SpanBuffer: Sendable {
     /// Spans that wait at the most: some 2 MB.
     static let capacity = 2048
@@ -37,14 +37,13 @@ public final class SpanBuffer: Sendable {
 
     func take() -> [Span] { queue.withLock { $0.take() } }
 
-    /// Has the exporter look.
-    func look() { wake.yield() }
+    func wakeExporter() { wake.yield() }
 
-    /// Ends `wakes`, after which what waits is sent a last time.
+    /// Ends `wakes`, after which the exporter sends the remaining spans.
     func finish() { wake.finish() }
 }
 
-/// Spans that wait to be sent, the oldest first, no more than there is room for.
+/// Spans that wait to be sent, the oldest first, up to a maximum.
 struct SpanQueue: Sendable {
     /// What became of a span.
     enum Offer: Equatable {
@@ -65,7 +64,7 @@ struct SpanQueue: Sendable {
 
     var count: Int { spans.count }
 
-    /// Drops the new span where there is no room: what waits is older, and parts of the same traces were sent already.
+    /// If the buffer is full, drops the new span: parts of the traces of the older spans may have been sent already.
     mutating func offer(_ span: Span) -> Offer {
         guard spans.count < capacity else { return .dropped }
         spans.append(span)

@@ -9,7 +9,7 @@ public import ServiceLifecycle
 /// As a service it belongs before those that make spans, so that it stops after them. It then sends what is left, for
 /// ``flushTime`` at the most.
 public struct SpanExporter: Service {
-    /// For sending what is left when the process ends.
+    /// The timeout for sending the remaining spans when the process ends.
     public static let flushTime = Duration.seconds(3)
     static let interval = Duration.seconds(1)
 
@@ -22,7 +22,7 @@ public struct SpanExporter: Service {
     private let send: @Sendable ([UInt8]) async -> SpanExportOutcome
 
     /// - Parameters:
-    ///   - resource: what the collector is told of this process.
+    ///   - resource: the attributes of this process for the collector.
     ///   - send: sends one `ExportTraceServiceRequest` in JSON, and gives up in good time.
     public init(
         spans: SpanBuffer, resource: TraceResource, logger: Logger,
@@ -56,7 +56,7 @@ public struct SpanExporter: Service {
                     try? await gracefulShutdown()
                     try? await Task.sleep(for: flushTime)
                 }
-                // Either all is sent after the end, or there was no time left for it.
+                // At the end either all spans were sent, or the time was over.
                 _ = await group.next()
                 group.cancelAll()
             }
@@ -69,7 +69,7 @@ public struct SpanExporter: Service {
     private func lookNowAndThen() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: interval)
-            spans.look()
+            spans.wakeExporter()
         }
     }
 
@@ -87,7 +87,7 @@ public struct SpanExporter: Service {
         }
     }
 
-    /// Sends a batch, again where that may help, and tells the log when that begins to fail and when it ends.
+    /// Sends a batch, with retries where they may help, and logs when sending begins to fail and when it recovers.
     private func export(_ batch: [Span], _ isFailing: inout Bool) async {
         let body = OTLPTraces.json(of: batch, from: resource)
         var retries = SpanExportRetries()
@@ -103,7 +103,7 @@ public struct SpanExporter: Service {
                 return metrics.count(dropped: rejected, .rejected)
             case .again(let pause):
                 note(outcome, &isFailing)
-                // Ends early when the process is told to stop.
+                // The pause ends early when the process stops.
                 try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
             case .drop(let reason):
                 note(outcome, &isFailing)
@@ -130,22 +130,22 @@ extension SpanBuffer {
     }
 }
 
-/// What a collector made of a batch of spans.
+/// The outcome of sending a batch of spans.
 public enum SpanExportOutcome: Sendable, Equatable {
-    /// It has them, but for those that it says it cannot use (`partialSuccess`).
+    /// The collector accepted the batch, except for the spans in `partialSuccess`.
     case taken(rejected: Int)
-    /// It cannot take them now.
+    /// The collector is busy.
     ///
-    /// - Parameter retryAfter: when it wants to be asked again, if it says so.
+    /// - Parameter retryAfter: the collector's `Retry-After`, if any.
     case busy(retryAfter: Duration?)
-    /// It could not be asked, or did not answer in time.
+    /// The collector could not be reached, or did not answer in time.
     case unreachable
-    /// It does not want them: another attempt would end in the same way.
+    /// The collector refused the batch. A retry would have the same outcome.
     case refused
 }
 
-/// How often, and when, one batch is sent again. OTLP/HTTP: only where the collector says that it is busy, or where it
-/// could not be asked.
+/// How often, and when, one batch is retried. OTLP/HTTP allows a retry only if the collector is busy or could not be
+/// reached.
 struct SpanExportRetries: Sendable {
     enum Step: Equatable {
         case done(rejected: Int)
@@ -153,7 +153,7 @@ struct SpanExportRetries: Sendable {
         case drop(SpanDropReason)
     }
 
-    /// Attempts in all. Those who do not get through for so long have a collector that is away: newer spans matter more.
+    /// The number of attempts. After these the collector is considered unavailable, and newer spans matter more.
     static let attempts = 5
     static let firstPause = Duration.seconds(1)
     /// No collector decides for how long spans pile up here.
@@ -164,7 +164,7 @@ struct SpanExportRetries: Sendable {
     init() {}
 
     /// - Parameters:
-    ///   - isStopping: whether the process is about to end, and nobody may wait.
+    ///   - isStopping: whether the process is about to end, so that the exporter must not wait.
     ///   - jitter: 0 to 1, at random, so that replicas that failed together do not come back together.
     mutating func next(after outcome: SpanExportOutcome, isStopping: Bool, jitter: Double) -> Step {
         made += 1

@@ -88,8 +88,8 @@ public struct TraceSampler: Sendable, Equatable {
     /// - Parameters:
     ///   - parent: whether the caller records the trace; `nil` where the trace begins here.
     ///   - isTrusted: whether the caller may decide.
-    ///   - random: uniform over all values. Of a trace that begins here its identifier would do; a stranger's
-    ///     identifier would not, since it can be one that is always recorded.
+    ///   - random: uniform over all values. The trace's identifier is unsuitable, because an untrusted caller could
+    ///     choose one that is always recorded.
     public func samples(parent: Bool?, isTrusted: Bool, random: UInt64) -> Bool {
         if isTrusted, let parent { return parent }
         return random >> 1 < threshold

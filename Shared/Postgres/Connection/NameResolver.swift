@@ -2,18 +2,18 @@ import Foundation
 import Synchronization
 import Threads
 
-/// Looks up the addresses of hosts with a deadline. The system's resolver has none: it is asked on a thread of its own,
-/// at most one for each name, and who has waited long enough goes without its answer.
+/// Resolves host names with a deadline. The system's resolver has no deadline, so it runs on a thread of its own, at
+/// most one for each name. A caller whose deadline passes continues without the result.
 final class NameResolver: Sendable {
     typealias Lookup = @Sendable (String) throws(PostgresError) -> [String]
     private typealias Answer = Result<[String], PostgresError>
     private typealias Waiter = CheckedContinuation<Answer, Never>
 
     private struct State {
-        /// Those who wait, by name: a name that is here is being looked up.
+        /// The waiting callers by name. Each name here is being resolved.
         var waiters: [String: [UInt64: Waiter]] = [:]
         var lastWaiter: UInt64 = 0
-        /// The addresses that were found last, for when the name server is away.
+        /// The last known addresses, used while the name server is unavailable.
         var known: [String: [String]] = [:]
     }
 
@@ -26,8 +26,8 @@ final class NameResolver: Sendable {
         self.lookup = lookup
     }
 
-    /// The numeric addresses of a host, in the order in which to try them: those from before, where no others can be
-    /// found in time.
+    /// The numeric addresses of a host, in the order in which to try them. If the name cannot be resolved in time, the
+    /// last known addresses.
     ///
     /// - Throws: ``PostgresError`` with code `connectionFailed`, `timedOut` or `cancelled`.
     func addresses(of name: String, until deadline: ContinuousClock.Instant) async throws(PostgresError) -> [String] {
@@ -47,7 +47,7 @@ final class NameResolver: Sendable {
                     return isFirst
                 }
                 if isFirst { start(name) }
-                // The handler, or the timer, may have run before there was anybody to take out.
+                // The cancellation handler or the timer may have run before this caller was registered.
                 if Task.isCancelled { cancel(id, name) }
                 if deadline <= .now { end(id, name, PostgresError(.timedOut, "the deadline passed")) }
             }
@@ -63,8 +63,8 @@ final class NameResolver: Sendable {
         return try answer.get()
     }
 
-    /// The servers with each name's addresses in its place; without the names that cannot be looked up, unless that
-    /// leaves none.
+    /// The servers with addresses in place of names. Names that cannot be resolved are omitted, unless no server would
+    /// be left.
     func resolve(
         _ servers: [ServerAddress], until deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> [ServerAddress] {
@@ -95,8 +95,8 @@ final class NameResolver: Sendable {
         return resolved
     }
 
-    /// A function and no `do throws` in the task's closure, whose pair of name and answer Swift 6.3.1 then gets wrong in a
-    /// release build: the name was garbage, and the process crashed as it was looked up.
+    /// A function instead of `do throws` in the task's closure: there, a release build by Swift 6.3.1 corrupts the pair
+    /// of name and result, and the process crashes.
     private func answer(of name: String, until deadline: ContinuousClock.Instant) async -> Answer {
         do throws(PostgresError) {
             return .success(try await addresses(of: name, until: deadline))

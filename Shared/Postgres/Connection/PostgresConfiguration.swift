@@ -1,6 +1,6 @@
-/// What stands between this process and PostgreSQL, if anything does.
+/// The connection pooler between this process and PostgreSQL, if any.
 public enum PostgresPooler: String, Sendable, CaseIterable {
-    /// Nothing that lends one session of the server to several clients.
+    /// No pooler that shares one session of the server among several clients.
     case none
     /// A pooler, such as PgBouncer, that lends a session for a transaction at a time. Statements are then not prepared,
     /// and each transaction brings its own settings. What needs a session does not work: migrations, session-level
@@ -8,22 +8,22 @@ public enum PostgresPooler: String, Sendable, CaseIterable {
     case transaction
 }
 
-/// Where PostgreSQL is and how to talk to it.
+/// The configuration of a connection to PostgreSQL.
 public struct PostgresConfiguration: Sendable {
     /// The URL as it was given. It may hold a password: never write it to a log.
     let url: String
-    /// What libpq goes by, by its keywords: what the URL says, and where it is silent the environment (`PGHOSTADDR`,
-    /// `PGSSLMODE` and the like, or the file of `PGSERVICE`). Without libpq's own defaults.
+    /// The parameters for libpq, by its keywords: from the URL, or else from the environment (`PGHOSTADDR`, `PGSSLMODE`
+    /// and so on, or the file of `PGSERVICE`). Without libpq's own defaults.
     private let parameters: [String: String]
     /// `options` of the URL.
     private let options: String?
     /// The servers that these name, in order.
     let servers: [ServerAddress]
-    /// Whether only a server that takes writes will do, of those that the URL names: no standby, none that is set to be
-    /// read from alone. As with `target_session_attrs=read-write` in the URL.
+    /// Whether only a server that accepts writes is used: no standby, and no read-only server. As with
+    /// `target_session_attrs=read-write` in the URL.
     public var needsPrimary = false
-    /// What stands between this process and the server; nothing unless set. A pooler that nobody has told of is
-    /// noticed when a connection is opened, and refused.
+    /// The pooler between this process and the server; default none. If a pooler is not configured here, opening a
+    /// connection detects and refuses it.
     public var pooler = PostgresPooler.none
     /// How long opening a connection may take, from looking up names to authentication; 2 s unless set. Where the URL
     /// names several servers, or a name has several addresses, each is given an equal share of what is left, so that
@@ -40,7 +40,7 @@ public struct PostgresConfiguration: Sendable {
     public var idleInTransactionTimeout: Duration = .seconds(5)
     /// The name that `pg_stat_activity` shows.
     public var applicationName = "swift"
-    /// Called when what was begun is over, with SQLSTATE or kind of the error if there was one.
+    /// Called when the operation has ended, with SQLSTATE or kind of the error if it failed.
     public typealias ObserverEnd = @Sendable (_ error: String?) -> Void
     /// Called in the caller's task when a statement is about to be sent, with its SQL (`$1` where a value stands). For
     /// traces.
@@ -84,17 +84,16 @@ public struct PostgresConfiguration: Sendable {
     /// The server's name or address; nil where the URL names several or none.
     public var serverName: String? { servers.count == 1 ? servers[0].host : nil }
 
-    /// Whether no one on the way can read what is sent or answer in a server's place: every server is on this machine,
-    /// or has to prove itself with a certificate (`sslmode=verify-full`, or `verify-ca`).
+    /// Whether connections are protected against an attacker on the network: every server is on this machine, or needs
+    /// a certificate (`sslmode=verify-full`, or `verify-ca`).
     public var isProtected: Bool {
         staysOnThisMachine || ["verify-full", "verify-ca"].contains(parameters["sslmode"])
     }
 
-    /// Whether what is sent to any of the servers stays on this machine.
+    /// Whether all servers are on this machine.
     public var staysOnThisMachine: Bool { servers.allSatisfy(\.isLocal) }
 
-    /// Where to find the servers that have to prove themselves by a certificate, of those that are reached by a network;
-    /// none where any certificate, or none, will do.
+    /// The network addresses of the servers that need a verified certificate. Empty if certificates are not verified.
     public var verifiedServers: [(host: String, port: Int)] {
         let mode = parameters["sslmode"]
         // With authorities to go by, libpq verifies for `require` as well.
@@ -109,13 +108,13 @@ public struct PostgresConfiguration: Sendable {
         return .now + timeout + .milliseconds(250)
     }
 
-    /// What each session is set to, or each transaction where sessions are not ours.
+    /// The settings of each session, or of each transaction behind a pooler.
     private var sessionSettings: [(name: String, value: String)] {
         [
             ("statement_timeout", "\(statementTimeout.milliseconds)"), ("lock_timeout", "\(lockTimeout.milliseconds)"),
             ("idle_in_transaction_session_timeout", "\(idleInTransactionTimeout.milliseconds)"),
-            // What was answered must survive a crash of the server, whatever the default of role, database or server
-            // is.
+            // A committed transaction must survive a crash of the server, regardless of the defaults of role, database
+            // and server.
             ("synchronous_commit", "on"), ("TimeZone", "UTC"), ("DateStyle", "ISO"),
         ]
     }
@@ -154,7 +153,7 @@ public struct PostgresConfiguration: Sendable {
         // A host that is gone without a reset is noticed by the kernel within four seconds.
         let limits = ["tcp_user_timeout": "3000", "keepalives_idle": "2", "keepalives_interval": "1"]
         given += limits.filter { parameters[$0.key] == nil }.map { ($0.key, $0.value) }
-        // Looking for a Kerberos ticket costs each connection time and memory; who uses Kerberos says so.
+        // Looking for a Kerberos ticket costs each connection time and memory. Operators who use Kerberos enable it.
         if parameters["gssencmode"] == nil { given.append(("gssencmode", "disable")) }
         return given
     }

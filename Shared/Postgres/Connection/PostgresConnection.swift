@@ -127,7 +127,7 @@ public actor PostgresConnection: PostgresQuerying {
             query, inTransaction: true, commits: commits, deadline: deadline, isShielded: commits)
     }
 
-    /// As ``run(_:inTransaction:commits:deadline:isShielded:)``, and nobody is told.
+    /// As ``run(_:inTransaction:commits:deadline:isShielded:)``, without calling the observer.
     func send(
         _ query: PostgresQuery, inTransaction: Bool, commits: Bool, deadline: ContinuousClock.Instant,
         isShielded: Bool
@@ -293,7 +293,7 @@ public actor PostgresConnection: PostgresQuerying {
                 throw PostgresError(.connectionLost, "the connection ended", outcomeIsUnknown: true)
             }
         } catch {
-            // What the server said before it went away tells more.
+            // The server's last message before the disconnect is more specific.
             throw failure ?? error
         }
         if let failure { throw failure }
@@ -325,7 +325,7 @@ public actor PostgresConnection: PostgresQuerying {
 }
 
 extension PostgresConnection {
-    /// Runs one statement, and tells whoever wants to know (``PostgresConfiguration/onStatement``).
+    /// Runs one statement, and calls the observer (``PostgresConfiguration/onStatement``).
     ///
     /// - Parameters:
     ///   - commits: Whether COMMIT follows in the same packet.
@@ -349,6 +349,6 @@ extension PostgresConnection {
 }
 
 extension PostgresError {
-    /// What an observer is told: SQLSTATE, or the kind where the server gave none.
+    /// The error for an observer: SQLSTATE, or the kind if the server gave none.
     var traceCode: String { sqlState?.description ?? code.description }
 }

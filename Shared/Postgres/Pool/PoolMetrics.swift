@@ -1,6 +1,6 @@
 import Instruments
 
-/// What a pool tells about itself:
+/// The metrics of a pool:
 /// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`, `unanswered`) and `postgres_pool_waiting`:
 ///   counts, brought up to date each second while the pool is run and whenever a connection is opened;
 /// - `postgres_pool_acquire_seconds`: how long callers waited for a connection;
@@ -61,8 +61,8 @@ struct PoolMetrics: Sendable {
 }
 
 extension PostgresError.Code {
-    /// Those that come with a server, a network or a load, rather than with a mistake in the program: they are counted
-    /// from 0, so that their first is seen too.
+    /// The errors of a server, a network or a load, not of a defect in the program. Their counters start at 0, so that
+    /// the first error is visible.
     fileprivate static let expected: [Self] = [
         .connectionFailed, .connectionLost, .timedOut, .poolExhausted, .server, .transactionAborted,
     ]

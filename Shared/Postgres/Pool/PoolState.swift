@@ -20,8 +20,8 @@ struct PoolLease<Connection: Sendable>: Sendable {
 /// All connections lead to one server. A connection to another server replaces it: the former one failed, or is not
 /// the primary any more.
 ///
-/// A connection whose caller gave up before the answer keeps its place until the server has answered. The server may
-/// still work for it, or wait for a standby, and a new connection in its place would be one more than the maximum.
+/// A connection whose caller gave up before the result keeps its place until the server has answered. The server may
+/// still run the statement, or wait for a standby, and a new connection in its place would exceed the maximum.
 struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
     typealias Member = PoolMember<Connection>
@@ -44,7 +44,7 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
         var servers: ServerOrder
     }
 
-    /// What the pool has to do after a change.
+    /// The actions of the pool after a change.
     struct Effects: Sendable {
         var leases: [(lease: Lease, waiter: Waiter)] = []
         var refusals: [(waiter: Waiter, error: PostgresError)] = []
@@ -203,7 +203,7 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
 
     // MARK: The server
 
-    /// Takes note of what a connection has heard.
+    /// Applies a connection's report: its last byte, and a statement that stays unanswered.
     private mutating func note(_ report: ConnectionReport, now: Instant) {
         heard(at: report.heardAt)
         guard let server, report.status == .unanswered, report.askedAt > server.heardAt else { return }

@@ -72,8 +72,8 @@ public final class PostgresPool: PostgresQuerying, Service {
                 return try await lease.member.connection.run(query, deadline: deadline)
             } catch {
                 note(error, of: lease)
-                // The statement crossed the server's farewell on the way and was not run; anything else is the
-                // caller's to decide.
+                // The server had closed the idle session before the statement arrived, so the statement was not run.
+                // The caller decides about all other failures.
                 if error.sqlState != .idleSessionTimeout { throw error }
             }
         }
@@ -142,8 +142,8 @@ public final class PostgresPool: PostgresQuerying, Service {
         }
     }
 
-    /// Takes note of a failure. What refuses one write refuses all: another server is the primary now, which the other
-    /// connections would learn one request after the other.
+    /// Records a failure. A server that refuses one write refuses all, because another server is the primary now.
+    /// Without this, each of the other connections would fail a request first.
     private func note(_ error: PostgresError, of lease: Lease) {
         metrics.failed(error)
         if configuration.needsPrimary, error.sqlState == .readOnlyTransaction {
@@ -175,7 +175,7 @@ public final class PostgresPool: PostgresQuerying, Service {
         update { $0.close() }
     }
 
-    /// Returns whether the server is away.
+    /// Returns whether the server is unavailable.
     private func maintain() -> Bool {
         update { $0.maintain(now: .now) }
         return state.withLock { state in
@@ -184,7 +184,7 @@ public final class PostgresPool: PostgresQuerying, Service {
         }
     }
 
-    /// Changes the state, and does what follows.
+    /// Changes the state, and performs the resulting actions.
     @discardableResult
     private func update(_ change: (inout State) -> State.Effects) -> State.Effects {
         let effects = state.withLock { change(&$0) }
@@ -224,7 +224,7 @@ public final class PostgresPool: PostgresQuerying, Service {
     private func acquire(
         until deadline: ContinuousClock.Instant, usesReserve: Bool
     ) async throws(PostgresError) -> Lease {
-        // What the server closed while nobody used it is thrown away here, before anything is sent on it.
+        // Idle connections that the server has closed are discarded here, before a statement is sent on them.
         while let lease = state.withLock({ $0.lease(usesReserve: usesReserve) }) {
             if lease.member.connection.control.isIdleAndQuiet {
                 metrics.acquired(after: .zero)
@@ -242,7 +242,7 @@ public final class PostgresPool: PostgresQuerying, Service {
                 let caller = State.Waiting(id: id, deadline: timeout, usesReserve: usesReserve, waiter: waiter)
                 update { $0.admit(caller, now: start) }
                 endWaitsInTime()
-                // The handler may have run before there was anybody to take out: then, or before this was called.
+                // The cancellation handler may have run before this caller was admitted.
                 if Task.isCancelled { cancel(waiting: id) }
             }
         } onCancel: {
@@ -311,7 +311,7 @@ public final class PostgresPool: PostgresQuerying, Service {
                 update { $0.expire(now: .now) }
             }
             isExpiring.store(false, ordering: .relaxed)
-            // Somebody may have joined after the last look.
+            // A caller may have joined after the last check.
             endWaitsInTime()
         }
     }
@@ -321,13 +321,13 @@ public final class PostgresPool: PostgresQuerying, Service {
 public struct PostgresPoolConfiguration: Sendable {
     /// The pool's name in metrics.
     public var name = "default"
-    /// Connections that are kept open even when nobody needs them; 0 unless set. Kept while the pool is run.
+    /// Connections that are kept open even without use; default 0. Kept while the pool is run.
     public var minimumConnections = 0
     /// The most connections that are open at once; 16 unless set. One whose caller gave up before the answer counts
     /// until the server has answered.
     public var maximumConnections = 16
-    /// How many of these requests may not use. They are for readiness checks and feeds, which have to go on when
-    /// requests hold all others; 0 unless set.
+    /// The reserve of these that requests may not use; default 0. Readiness checks and feeds use it, because they must
+    /// continue while requests hold all other connections.
     public var reservedConnections = 0
     /// The age at which a connection is replaced, up to a tenth earlier so that not all are replaced at once; 30 min
     /// unless set.
@@ -347,8 +347,8 @@ public struct PostgresPoolConfiguration: Sendable {
     /// are replaced; 0.75 s unless set. Found when a caller gives up.
     public var silenceLimit: Duration = .milliseconds(750)
 
-    /// What each new connection is asked before anybody is given it; nothing unless set. A connection of which it throws
-    /// is closed, as if it could not have been opened.
+    /// A check of each new connection before its first use; default none. If it throws, the connection is closed, as if
+    /// it could not have been opened.
     public var check: (@Sendable (PostgresConnection) async throws(PostgresError) -> Void)?
 
     /// The defaults.

@@ -26,7 +26,7 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
         var waiters: [Waiter]
         /// When to call again.
         var timer: NIODeadline?
-        /// The server does not answer any more: close the connection.
+        /// The server no longer answers: close the connection.
         var isStalled: Bool
     }
 
@@ -34,13 +34,13 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
         case deliver(Waiter)
         /// The answer to a tombstone.
         case discard
-        /// An answer to no question.
+        /// An answer without a command.
         case unexpected
     }
 
     private let limit: Int
     private let maximumTimeoutsInARow: Int
-    /// So long must the server have been silent besides, so that a few impatient commands do not end a good
+    /// The server must also have been silent for this long, so that a few short timeouts do not end a healthy
     /// connection.
     private let minimumSilence: TimeAmount
     private var commands = CircularBuffer<Command>(initialCapacity: 16)
@@ -126,7 +126,7 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
         return Expired(waiters: waiters, timer: timer, isStalled: isStalled)
     }
 
-    /// Takes no more commands and gives back who still waits. The first reason stays.
+    /// Stops accepting commands and returns the waiters. The first reason stays.
     mutating func close(_ reason: RedisError) -> [Waiter] {
         if closure == nil { closure = reason }
         defer {

@@ -93,7 +93,7 @@ final class RedisConnection: Sendable {
 
     // MARK: - From the channel
 
-    /// Gives an answer to whom it belongs.
+    /// Resumes the caller that waits for this reply.
     func receive(_ reply: Reply) throws(RedisError) {
         if case .failure = reply { metrics.errors.increment() }
         switch queue.withLock({ $0.answer() }) {
@@ -103,7 +103,7 @@ final class RedisConnection: Sendable {
         }
     }
 
-    /// Ends the connection; whoever waits gets `reason` as a lost connection. Later calls change nothing.
+    /// Ends the connection. Waiting callers get `reason` as a lost connection. Later calls change nothing.
     func close(_ reason: RedisError) {
         let waiters = queue.withLock { $0.close(reason) }
         let lost = RedisError(.connectionLost, reason.message, underlying: reason.underlying)
@@ -176,7 +176,7 @@ extension RedisConnection {
         }
     }
 
-    /// What a new connection says first. Answers that are errors end it.
+    /// The first commands of a new connection. An error reply ends the connection.
     private func shakeHands(_ configuration: RedisConfiguration, deadline: NIODeadline) async throws(RedisError) {
         if let password = configuration.password {
             let user = configuration.user.map { [RedisArgument($0)] } ?? []
@@ -212,7 +212,7 @@ extension RedisConnection {
         }
     }
 
-    /// Whether a section of what the server tells of itself has a line; not where it may not be asked.
+    /// Whether a section of the server's `INFO` has a line; `false` if the user may not call `INFO`.
     private func tells(
         _ line: String, of section: RedisArgument, deadline: NIODeadline
     ) async throws(RedisError) -> Bool {

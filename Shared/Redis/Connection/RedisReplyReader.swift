@@ -3,7 +3,7 @@ import NIOCore
 
 /// Turns bytes from the socket into answers: hiredis' incremental RESP reader.
 ///
-/// Belongs to one event loop. An error is final: what follows on the connection cannot be told apart any more.
+/// Belongs to one event loop. An error is final, because later replies on the connection can no longer be delimited.
 final class RedisReplyReader {
     private let reader: UnsafeMutablePointer<redisReader>
     private let maximumReplyBytes: Int
