@@ -1,4 +1,4 @@
-/// The `code` of a problem answer: what a client's program decides by.
+/// The `code` of a problem response, on which clients branch.
 public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case invalidRequest = "INVALID_REQUEST"
     case invalidCredentials = "INVALID_CREDENTIALS"
@@ -79,7 +79,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// The `detail` where the place that refuses has nothing better to say.
+    /// The default `detail`.
     public var defaultDetail: String {
         switch self {
         case .invalidRequest: "The request could not be understood."

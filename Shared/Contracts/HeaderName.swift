@@ -8,35 +8,35 @@ public enum HeaderName {
 
     /// The authenticated user's UUID.
     public static let userID = "Gatehouse-User-Id"
-    /// The UUID of the session whose access token was shown.
+    /// The UUID of the access token's session.
     public static let sessionID = "Gatehouse-Session-Id"
     /// The user's role.
     public static let role = "Gatehouse-Role"
     /// The user's stores: each percent-encoded, separated by commas.
     public static let storeIDs = "Gatehouse-Store-Ids"
-    /// When the user proved who they are, in seconds since 1970; not there where the access token does not tell.
+    /// When the user authenticated, in seconds since 1970; absent if the access token does not say.
     public static let authenticationTime = "Gatehouse-Authentication-Time"
-    /// How the user proved it: each percent-encoded, separated by commas; not there where the access token does not tell.
+    /// How the user authenticated: each method percent-encoded, separated by commas; absent if the token does not say.
     public static let authenticationMethods = "Gatehouse-Authentication-Methods"
-    /// The issuer of a user who is none of Gatehouse's, percent-encoded. Such a user comes in none of the fields above.
+    /// The issuer of a user of another issuer, percent-encoded. None of the fields above is set for such a user.
     public static let externalIssuer = "Gatehouse-External-Issuer"
     /// That issuer's own name for the user, percent-encoded: unique among its users.
     public static let externalSubject = "Gatehouse-External-Subject"
-    /// What that issuer calls the user's roles: each percent-encoded, separated by commas; not there where it tells none.
+    /// That issuer's names for the user's roles: each percent-encoded, separated by commas; absent without roles.
     public static let externalRoles = "Gatehouse-External-Roles"
-    /// What a claim is forwarded as, percent-encoded, where the route's `claims` name it.
+    /// A forwarded claim, percent-encoded, if the route's `claims` name it.
     public static let claimEmail = "Gatehouse-Claim-Email"
-    /// `true` or `false`; always beside the address, which anybody may have typed in.
+    /// `true` or `false`; always sent with the address. An unverified address may belong to another person.
     public static let claimEmailVerified = "Gatehouse-Claim-Email-Verified"
     public static let claimClientID = "Gatehouse-Claim-Client-Id"
     public static let claimTokenID = "Gatehouse-Claim-Jti"
-    /// Also without the route's wish, where the user is another issuer's.
+    /// For users of another issuer, forwarded even if the route does not name it.
     public static let claimIssuer = "Gatehouse-Claim-Iss"
     /// Seconds since 1970.
     public static let claimIssuedAt = "Gatehouse-Claim-Iat"
     /// Seconds since 1970.
     public static let claimExpiresAt = "Gatehouse-Claim-Exp"
-    /// The error code of a bearer that was refused, on a route that decides by itself what follows.
+    /// The error code of a refused bearer token, on a route that handles such requests itself.
     public static let bearerError = "Gatehouse-Bearer-Error"
     /// The client's address as the gateway saw it, without the port.
     public static let clientAddress = "Gatehouse-Client-Address"
@@ -44,11 +44,11 @@ public enum HeaderName {
     public static let internalRequestID = "Gatehouse-Request-Id"
     /// Milliseconds that remain until the caller stops waiting.
     public static let deadline = "Gatehouse-Deadline-Ms"
-    /// Milliseconds for which the request waited at the gateway; not there where they make no difference.
+    /// Milliseconds for which the request waited at the gateway; absent if negligible.
     public static let waited = "Gatehouse-Waited-Ms"
-    /// What a caller proves itself with, one value for each pair of caller and callee.
+    /// The caller's credential, one value for each pair of caller and callee.
     public static let credential = "Gatehouse-Credential"
-    /// Who has asked another system to administer users, in that system's own words. It stands in the audit log.
+    /// The operator on whose behalf another system administers users, by that system's own name. The audit log has it.
     public static let operatorName = "Gatehouse-Operator"
 
     /// W3C Trace Context.

@@ -15,13 +15,14 @@ public struct Problem: Error, Sendable, Equatable {
     }
 
     public var code: ErrorCode
-    /// A sentence that a person understands, without technical matter.
+    /// A sentence for the user, without technical details.
     public var detail: String
     /// For invalid input, what is wrong field by field.
     public var errors: [FieldError]
     /// Seconds after which a retry makes sense; written as `Retry-After` with 429 and 503.
     public var retryAfter: Int?
-    /// With `REAUTHENTICATION_REQUIRED`: how many seconds old a proof may be; written in the challenge (RFC 9470 §3).
+    /// With `REAUTHENTICATION_REQUIRED`: the maximum age of the authentication in seconds, written in the challenge
+    /// (RFC 9470 §3).
     public var maximumAuthenticationAge: Int?
 
     /// - Parameters:
@@ -34,9 +35,9 @@ public struct Problem: Error, Sendable, Equatable {
         self.retryAfter = retryAfter ?? (code == .rateLimited || code == .unavailable ? 1 : nil)
     }
 
-    /// The user has to prove again who they are.
+    /// The user must authenticate again.
     ///
-    /// - Parameter maximumAge: how many seconds old the proof may be.
+    /// - Parameter maximumAge: the maximum age of the authentication in seconds.
     public static func reauthenticationRequired(maximumAge: Int) -> Problem {
         var problem = Problem(.reauthenticationRequired)
         problem.maximumAuthenticationAge = maximumAge
@@ -83,7 +84,7 @@ public struct ProblemDocument: Codable, Sendable, Equatable {
         self.errors = problem.errors.isEmpty ? nil : problem.errors
     }
 
-    /// The problem that the document tells of; `nil` when the code is none of Gatehouse's.
+    /// The problem of the document; `nil` when the code is not one of Gatehouse's.
     public var problem: Problem? {
         ErrorCode(rawValue: code).map { Problem($0, detail, errors: errors ?? []) }
     }

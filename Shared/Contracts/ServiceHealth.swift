@@ -1,8 +1,8 @@
 public import Foundation
 
-/// What a service says of itself at `/livez` and `/readyz`, where it does not refuse.
+/// The response of `/livez` and `/readyz`, unless it is a problem.
 public struct ServiceHealth: Codable, Sendable, Equatable {
-    /// For a person: the status of the answer decides.
+    /// For people. Programs use the status of the response.
     public var status: String
     /// The version of Gatehouse, at `/readyz`.
     public var version: String?

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The one way in which Gatehouse writes and reads JSON: camelCase keys, times in ISO 8601 UTC without fractions.
+/// Gatehouse's JSON: camelCase keys, times in ISO 8601 UTC without fractions.
 public enum JSON {
     /// Writes `value`. Keys stand in alphabetical order, so that equal values have equal bytes.
     public static func encode(_ value: some Encodable) throws -> Data {
@@ -39,11 +39,11 @@ public struct LowercaseUUID: Codable, Sendable, Hashable {
     }
 }
 
-/// A value of which there may be more tomorrow: a word of the contract that readers keep when they do not know it, and
-/// write again as it was.
+/// An open enumeration of the contract: new values may be added. Readers accept unknown values and write them back
+/// unchanged.
 ///
-/// Whoever decides by one says what an unknown one means; whoever takes one from a client and has to act on it asks
-/// whether it is among ``known``.
+/// Code that branches on a value must define the meaning of unknown ones. Code that acts on a client's value must check
+/// that it is among ``known``.
 public protocol OpenValue: RawRepresentable<String>, Codable, Hashable, Sendable, CustomStringConvertible {
     init(rawValue: String)
 
@@ -58,8 +58,8 @@ extension OpenValue {
     public var description: String { rawValue }
 }
 
-/// Holds a password, a token or another secret beside what may be seen: of a value nothing but its type is printed, logged,
-/// dumped or mirrored. Its JSON is what it would be without.
+/// A type that holds a password, a token or another secret. Printing, logging, dumping or mirroring a value shows only
+/// its type. Its JSON is unaffected.
 public protocol Confidential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
 extension Confidential {

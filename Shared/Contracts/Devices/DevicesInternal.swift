@@ -1,7 +1,7 @@
 public import Foundation
 
-/// The answer to `GET /internal/users/{id}/devices`: all that devices keeps of a user, for the user's export.
-/// It never holds a token: whoever knows one can claim the device.
+/// The answer to `GET /internal/users/{id}/devices`: all data that devices stores about a user, for the user's export.
+/// It never contains a token, because a user who knows a token can register the device as theirs.
 public struct DeviceExport: Codable, Sendable, Equatable {
     /// One registration.
     public struct Entry: Codable, Sendable, Equatable {

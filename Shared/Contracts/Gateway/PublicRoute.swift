@@ -9,14 +9,14 @@ public struct PublicRoute: Sendable, Equatable {
         case devices
     }
 
-    /// What the route asks of `Authorization`.
+    /// The route's use of `Authorization`.
     public enum Bearer: String, Sendable {
-        /// Ignored altogether: apps attach expired bearers to sign-in and refresh.
+        /// Ignored, because apps attach expired bearer tokens to sign-in and refresh.
         case none
-        /// A bad one is refused, a missing one is not.
+        /// An invalid token is refused, a missing one is not.
         case optional
-        /// As `optional`, but the service refuses: it is told of a bad one by `HeaderName.bearerError`.
-        /// Logout with a refresh token and signing in with a code succeed whatever stands in `Authorization`.
+        /// As `optional`, but the service refuses: the gateway forwards the error in `HeaderName.bearerError`.
+        /// Logout with a refresh token and signing in with a code succeed regardless of `Authorization`.
         case reported
         case required
     }
@@ -36,7 +36,7 @@ public struct PublicRoute: Sendable, Equatable {
         self.errorForm = errorForm
     }
 
-    /// Whether it is for users alone whose role the team has named for it.
+    /// Whether the route is only for users with a role that the team has configured for it.
     public var isForOperators: Bool { path.utf8.starts(with: (Self.basePath + "/admin/").utf8) }
 
     /// Base path of the public contract.

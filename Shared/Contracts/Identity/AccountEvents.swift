@@ -2,7 +2,7 @@ public import Foundation
 
 /// What happened to a user, for other systems: which user and what, and nothing about the person.
 public struct AccountEvent: Codable, Sendable, Equatable {
-    /// The same where the event comes twice.
+    /// The same if the event is delivered twice.
     public var id: String
     public var type: AccountEventType
     public var occurredAt: Date
@@ -28,13 +28,13 @@ public struct AccountEvent: Codable, Sendable, Equatable {
     }
 }
 
-/// What an ``AccountEvent`` tells of.
+/// The kind of an ``AccountEvent``.
 public struct AccountEventType: OpenValue {
     public static let userCreated = Self(rawValue: "user.created")
     /// The name, the role, the stores, or the ways to sign in.
     public static let userUpdated = Self(rawValue: "user.updated")
-    /// The user has become part of another one, who is the same person. What is kept under the one id belongs under the
-    /// other from now on.
+    /// The user was merged into another one, who is the same person. Data under the one id belongs under the other from
+    /// now on.
     public static let userMerged = Self(rawValue: "user.merged")
     public static let userDeleted = Self(rawValue: "user.deleted")
     public static let userDisabled = Self(rawValue: "user.disabled")
@@ -64,9 +64,9 @@ public struct AccountEventPage: Codable, Sendable, Equatable {
     public var events: [AccountEvent]
     /// Opaque; what to send as `after` next.
     public var cursor: String
-    /// The cursor that was sent is older than what is kept: take everything anew and read on from `cursor`.
+    /// The sent cursor is older than the retained events: fetch all data again and continue from `cursor`.
     public var reset: Bool
-    /// More events wait; ask again at once.
+    /// More events are available: request the next page at once.
     public var more: Bool
 
     public init(events: [AccountEvent], cursor: String, reset: Bool, more: Bool) {

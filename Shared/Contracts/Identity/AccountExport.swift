@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The answer to `GET /v1/auth/export`: all that Gatehouse keeps of a user, except what would be a secret.
+/// The answer to `GET /v1/auth/export`: all data that Gatehouse stores about a user, except secrets.
 public struct AccountExport: Codable, Sendable, Equatable {
     /// The link to an Apple account.
     public struct Apple: Codable, Sendable, Equatable {
@@ -43,13 +43,13 @@ public struct AccountExport: Codable, Sendable, Equatable {
         public var at: Date
         public var actor: String
         public var event: String
-        /// What about it: the new role, the kind of an identifier, why a sign-in was refused.
+        /// Details: the new role, the kind of an identifier, why a sign-in was refused.
         public var detail: String?
         /// The session that a sign-in began.
         public var sessionId: String?
-        /// How often it happened; absent for once.
+        /// How often it happened; absent if once.
         public var count: Int?
-        /// Where whoever did it was, as long as that is kept; absent where it was another user.
+        /// The address of the actor, for as long as it is stored; absent if another user acted.
         public var ipAddress: String?
         public var userAgent: String?
         public var device: String?
@@ -105,13 +105,13 @@ public struct AccountExport: Codable, Sendable, Equatable {
     }
 }
 
-/// What `IDENTITY_RESET_HOOK_URL` is sent when somebody has asked for a new password: Gatehouse sends no mail itself.
+/// The request to `IDENTITY_RESET_HOOK_URL` after a client has requested a password reset.
 public struct PasswordResetMessage: Codable, Sendable, Equatable, Confidential {
     /// `email` or `phone`.
     public var channel: String
     /// Where to send it.
     public var to: String
-    /// What the app gives back to `POST /v1/auth/password/reset`.
+    /// The token that the app sends to `POST /v1/auth/password/reset`.
     public var token: String
     public var expiresAt: Date
 

@@ -31,12 +31,12 @@ public struct AdminUser: Codable, Sendable, Equatable {
     public var updatedAt: Date?
     /// `active` or `disabled`.
     public var state: String
-    /// `email` above may be another one: the address that Apple gave, which belongs to somebody else here.
+    /// `email` above may differ: the address that Apple gave may belong to another user of Gatehouse.
     public var identifiers: [Identifier]
     /// As far as the audit log goes back.
     public var lastSignInAt: Date?
-    /// What tokens was not told of the user yet; absent where there is nothing. `revoke_sessions` means that the user's
-    /// sessions have not ended yet.
+    /// Changes of the user that tokens has not received yet; absent without any. `revoke_sessions` means that the
+    /// user's sessions have not ended yet.
     public var pending: [String]?
 
     public init(
@@ -95,12 +95,12 @@ public struct AdminCreateUserRequest: Codable, Sendable, Confidential {
     }
 }
 
-/// `PATCH /v1/admin/users/{id}`: what is absent stays as it is.
+/// `PATCH /v1/admin/users/{id}`: absent members stay unchanged.
 public struct AdminUpdateUserRequest: Codable, Sendable {
-    /// An empty one takes the name away.
+    /// An empty name removes the name.
     public var displayName: String?
     public var role: String?
-    /// All of them: these take the place of those that the user has.
+    /// All stores: they replace the user's present stores.
     public var storeIds: [String]?
 
     public init(displayName: String? = nil, role: String? = nil, storeIds: [String]? = nil) {
@@ -122,7 +122,7 @@ public struct AdminIdentifierRequest: Codable, Sendable {
 
 /// `POST /v1/admin/users/{id}/identifiers/{kind}/move`
 public struct AdminMoveIdentifierRequest: Codable, Sendable {
-    /// The user who is to have it.
+    /// The user who receives the identifier.
     @LowercaseUUID public var to: UUID
 
     public init(to: UUID) {
@@ -167,12 +167,13 @@ public struct AdminFigures: Codable, Sendable, Equatable {
     public var signIns: Lately
     public var refusedSignIns: Lately
     public var registrations: Lately
-    /// Deletions of which other services or Apple were not told everything yet.
+    /// Deletions that other services or Apple have not fully received yet.
     public var pendingDeletions: Int
-    /// Disabled users and pending deletions are counted up to this bound: where one is as high, there are more.
+    /// Disabled users and pending deletions are counted up to this bound. A count that reaches it may be too low.
     public var mostCounted: Int
     public var asOf: Date
-    /// The last 24 hours of the clock, oldest first; the last one is not over. `nil`: the service is of an older version.
+    /// The last 24 hours of the clock, oldest first; the last one is not over. `nil` from an older version of the
+    /// service.
     public var hours: [Hour]?
 
     public init(
@@ -193,13 +194,13 @@ public struct AdminFigures: Codable, Sendable, Equatable {
 
 /// An entry of the audit log as operators see it.
 public struct AdminAuditEntry: Codable, Sendable, Equatable {
-    /// Who did it.
+    /// The party that acted.
     public struct Actor: Codable, Sendable, Equatable {
-        /// `user`, `operator`, `apple`, `system`, or `unknown` for somebody who did not prove who they are.
+        /// `user`, `operator`, `apple`, `system`, or `unknown` for an unauthenticated client.
         public var kind: String
-        /// The user who it was.
+        /// The id of the user who acted.
         public var id: String?
-        /// Where it was no user of ours: the name of an operator on the machine, or of another system.
+        /// If the actor is not a user: the name of an operator on the machine, or of another system.
         public var name: String?
 
         public init(kind: String, id: String? = nil, name: String? = nil) {
@@ -213,19 +214,19 @@ public struct AdminAuditEntry: Codable, Sendable, Equatable {
     public var at: Date
     /// What happened.
     public var action: String
-    /// Whom it happened to; absent where it concerns nobody in particular.
+    /// The affected user; absent if the entry concerns no single user.
     public var user: String?
     public var by: Actor
-    /// Where whoever did it was, as long as that is kept.
+    /// The address of the actor, for as long as it is stored.
     public var address: String?
-    /// With which client, as it called itself.
+    /// The actor's client, by its own name.
     public var client: String?
     public var device: String?
     public var appVersion: String?
     public var session: String?
-    /// What about it: the new role, the kind of an identifier, why a sign-in was refused, what was read.
+    /// Details: the new role, the kind of an identifier, why a sign-in was refused, what was read.
     public var detail: String?
-    /// How often it happened; absent for once.
+    /// How often it happened; absent if once.
     public var count: Int?
 
     public init(

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What `IDENTITY_MESSAGE_HOOK_URL` is sent for each message to a user. Nothing in it was written by a user.
+/// The request to `IDENTITY_MESSAGE_HOOK_URL` for each message to a user. It contains no text that a user wrote.
 public struct HookedMessage: Codable, Sendable, Equatable, Confidential {
     /// The same at every attempt.
     @LowercaseUUID public var id: UUID
@@ -20,7 +20,7 @@ public struct HookedMessage: Codable, Sendable, Equatable, Confidential {
     /// For a sender that writes texts of its own.
     public var code: String?
     public var link: String?
-    /// After that it is of no use.
+    /// When the message expires.
     public var expiresAt: Date
 
     public init(
@@ -40,9 +40,9 @@ public struct HookedMessage: Codable, Sendable, Equatable, Confidential {
     }
 }
 
-/// `POST /internal/messages/bounces`: a message that was taken and has come back.
+/// `POST /internal/messages/bounces`: a message that was accepted and has bounced.
 public struct BounceReport: Codable, Sendable {
-    /// To whom it went: an e-mail address or a phone number.
+    /// The recipient: an e-mail address or a phone number.
     public var identifier: String
     /// Why, as in a delivery status notification: `5.1.1` (RFC 3463). Only permanent failures are bounces.
     public var status: String?

@@ -87,7 +87,7 @@ public struct UpdateUserRequest: Codable, Sendable {
 
 /// `POST /v1/auth/password`
 public struct ChangePasswordRequest: Codable, Sendable, Confidential {
-    /// Needed where the user has a password.
+    /// Required if the user has a password.
     public var currentPassword: String?
     public var newPassword: String
 
@@ -128,7 +128,7 @@ public struct LinkAppleRequest: Codable, Sendable, Confidential {
 /// `POST /v1/auth/password/forgot`
 public struct ForgotPasswordRequest: Codable, Sendable {
     public var identifier: String
-    /// On a device on which the user has signed in before, attackers cannot use the user's messages up.
+    /// A device on which the user has signed in before has a limit of messages that attackers cannot exhaust.
     public var device: SessionDevice?
 
     public init(identifier: String, device: SessionDevice? = nil) {
@@ -158,14 +158,14 @@ public struct AppleNotificationRequest: Codable, Sendable, Confidential {
     }
 }
 
-/// What a code is asked for.
+/// The purpose of a code.
 public struct CodePurpose: OpenValue {
-    /// A session, and an account where nobody has the identifier.
+    /// A session. If no user has the identifier, also an account.
     public static let signIn = Self(rawValue: "signIn")
-    /// The identifier of the user who is signed in counts as proved.
+    /// The identifier of the signed-in user becomes verified.
     public static let verify = Self(rawValue: "verify")
 
-    /// The user who is signed in has proved again who they are.
+    /// The signed-in user authenticates again.
     public static let stepUp = Self(rawValue: "stepUp")
 
     /// The account that has verified the identifier is joined with the one that is signed in (`POST /v1/auth/merge`).
@@ -196,12 +196,12 @@ public struct CodeRequest: Codable, Sendable {
 
 /// The answer to `POST /v1/auth/code`, the same whether there is an account or not.
 public struct CodeResponse: Codable, Sendable, Equatable, Confidential {
-    /// Names the request that asked. Who shows it beside the code has tries of their own, and the link in the message
-    /// works with it alone.
+    /// Identifies the request for the code. A client that sends it with the code has attempts of its own. The link in
+    /// the message works only with it.
     public var codeRequest: String
     /// Seconds for which the code is valid.
     public var expiresIn: Int
-    /// Seconds after which another code may be asked for.
+    /// Seconds after which the client may request another code.
     public var resendAfter: Int
 
     public init(codeRequest: String, expiresIn: Int, resendAfter: Int) {
@@ -214,7 +214,7 @@ public struct CodeResponse: Codable, Sendable, Equatable, Confidential {
 /// `POST /v1/auth/code/verify`: the six digits with the identifier or the request that asked, or that request with the
 /// token of the link.
 public struct VerifyCodeRequest: Codable, Sendable, Confidential {
-    /// Where the code was sent. May be left out beside `codeRequest`.
+    /// The identifier to which the code was sent. Optional with `codeRequest`.
     public var identifier: String?
     /// The six digits as the person typed them.
     public var code: String?
@@ -257,7 +257,7 @@ public struct ChangeIdentifierRequest: Codable, Sendable, Confidential {
 
 /// `POST /v1/auth/identifiers/undo`
 public struct UndoIdentifierChangeRequest: Codable, Sendable, Confidential {
-    /// What the message to the former identifier holds.
+    /// The token from the message to the former identifier.
     public var token: String
 
     public init(token: String) {
@@ -265,7 +265,7 @@ public struct UndoIdentifierChangeRequest: Codable, Sendable, Confidential {
     }
 }
 
-/// What a user is reached at and signs in with.
+/// The kind of an identifier, with which a user signs in and to which messages are sent.
 public struct IdentifierKind: OpenValue {
     public static let email = Self(rawValue: "email")
     public static let phone = Self(rawValue: "phone")
@@ -279,7 +279,7 @@ public struct IdentifierKind: OpenValue {
     }
 }
 
-/// `POST /v1/auth/merge`: proof of the other account, by one of a password, an identity token, a code or a link.
+/// `POST /v1/auth/merge`: one credential of the other account: a password, an identity token, a code or a link.
 public struct MergeRequest: Codable, Sendable, Confidential {
     /// The other account's password.
     public var password: String?
@@ -320,7 +320,7 @@ public struct MergeRequest: Codable, Sendable, Confidential {
 
 /// The answer to `POST /v1/auth/merge`.
 public struct MergeResponse: Codable, Sendable, Equatable, Confidential {
-    /// What the two accounts are now: the older one, with its id.
+    /// The merged account: the older one, with its id.
     public var user: User
     /// A session of that user, where it is not the account that was signed in. The session that asked has ended then.
     public var session: AuthResponse?

@@ -15,11 +15,11 @@ public struct User: Codable, Sendable, Equatable {
     public var authProviders: [AuthProvider]
     public var createdAt: Date
     public var updatedAt: Date?
-    /// Kinds of identifiers that the user had, without having proved them, until somebody else proved them. The user may
-    /// give another one, or prove that it is theirs too: `POST /v1/auth/merge`. Absent where there are none.
+    /// Kinds of the user's former unverified identifiers that another user has verified. The user may add another one,
+    /// or verify that it is theirs too: `POST /v1/auth/merge`. Absent if none.
     public var lostIdentifiers: [IdentifierKind]?
-    /// Kinds of the user's identifiers that another account had before, without having proved them. Who knows its
-    /// password may make one account of the two: `POST /v1/auth/merge`. Absent where there are none.
+    /// Kinds of the user's identifiers that another account had before, unverified. A user who knows that account's
+    /// password may merge the two accounts: `POST /v1/auth/merge`. Absent if none.
     public var mergeableIdentifiers: [IdentifierKind]?
 
     public init(

@@ -3,7 +3,7 @@ public import Foundation
 /// A signed-in device as its user sees it.
 public struct Session: Codable, Sendable, Equatable {
     @LowercaseUUID public var id: UUID
-    /// Whether it is the session that asks.
+    /// Whether it is the session of this request.
     public var current: Bool
     public var createdAt: Date
     public var lastUsedAt: Date
@@ -34,14 +34,14 @@ public struct SessionList: Codable, Sendable, Equatable {
     }
 }
 
-/// What an app says of the device it runs on when it signs in.
+/// The app's description of its device at the sign-in.
 public struct SessionDevice: Codable, Sendable, Equatable {
     public var installationId: String?
     public var name: String?
     public var model: String?
     public var osVersion: String?
     public var appVersion: String?
-    /// As the last sign-in on the device gave it. No part of the session.
+    /// The token that the last sign-in on the device returned. It is not a part of the session.
     public var deviceToken: String?
 
     public init(
@@ -70,8 +70,8 @@ public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
     /// The earlier of idle and absolute expiry.
     public var refreshExpiresAt: Date
     public var user: User
-    /// After a sign-in: says that this user has signed in on this device. The app keeps it, also when the user signs out,
-    /// and shows it with the next sign-in (``SessionDevice/deviceToken``).
+    /// After a sign-in: proves that this user has signed in on this device. The app keeps it, even after a sign-out,
+    /// and sends it with the next sign-in (``SessionDevice/deviceToken``).
     public var deviceToken: String?
 
     public init(
@@ -90,7 +90,7 @@ public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
     }
 }
 
-/// How somebody proved who they are: a value of the access token's `amr`, from RFC 8176 where that has one.
+/// How a user authenticated: a value of the access token's `amr`, from RFC 8176 if that has one.
 public struct AuthenticationMethod: OpenValue {
     public static let password = Self(rawValue: "pwd")
     /// A code or a link that was sent to an address or number of the user's.

@@ -7,7 +7,7 @@ public struct SigningKeyList: Codable, Sendable, Equatable {
         /// The `kid` of its tokens.
         public var kid: String
         public var state: SigningKeyState
-        /// Since when it is in that state; `nil` where nobody noted it.
+        /// When the key entered its state; `nil` if not recorded.
         public var since: Date?
 
         public init(kid: String, state: SigningKeyState, since: Date? = nil) {
@@ -30,7 +30,7 @@ public struct SigningKeyState: OpenValue {
     public static let active = Self(rawValue: "active")
     /// It is published, and signs after the next rotation.
     public static let next = Self(rawValue: "next")
-    /// It is published for its last tokens, and signs no more.
+    /// It is published for its last tokens, and no longer signs.
     public static let retiring = Self(rawValue: "retiring")
 
     public static let known: [Self] = [.active, .next, .retiring]

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What tokens keeps of a user beside each session, so that a refresh needs nobody else.
+/// The user data that tokens stores, so that a refresh depends on no other service.
 public struct UserSnapshot: Codable, Sendable, Equatable {
     public var user: User
     /// Grows with every change of the user; tokens keeps the highest it has seen.
@@ -12,21 +12,21 @@ public struct UserSnapshot: Codable, Sendable, Equatable {
     }
 }
 
-/// `POST /internal/sessions`: identity has proved who somebody is and asks for a session. The answer is an
+/// `POST /internal/sessions`: identity has authenticated a user and requests a session. The answer is an
 /// ``AuthResponse``.
 public struct CreateSessionRequest: Codable, Sendable {
-    /// The caller's choice, new for each request: with it the caller takes the session back
-    /// (`DELETE /internal/sessions/{id}`), also when the answer was lost.
+    /// Chosen by the caller, new for each request. With it the caller can revoke the session
+    /// (`DELETE /internal/sessions/{id}`), even if the answer was lost.
     @LowercaseUUID public var sessionID: UUID
     public var snapshot: UserSnapshot
-    /// The version of the credentials that the proof was made against. When they change, the sessions below the new
+    /// The version of the credentials that were verified. When the credentials change, the sessions below the new
     /// version are revoked.
     public var credentialsVersion: Int64
     /// Seconds since the sign-in began. If the user has signed out everywhere since then, it gets no session.
     public var signInAge: Double
     public var device: SessionDevice?
     public var ipAddress: String?
-    /// How the user proved who they are. The time of the proof is that of the session's creation.
+    /// How the user authenticated. The time of the authentication is the time of the session's creation.
     public var authenticationMethods: [AuthenticationMethod]?
 
     public init(
@@ -43,12 +43,12 @@ public struct CreateSessionRequest: Codable, Sendable {
     }
 }
 
-/// `PUT /internal/sessions/{id}/authentication`: the user of a living session has proved again who they are. The time of
-/// that proof is now.
+/// `PUT /internal/sessions/{id}/authentication`: the user of a live session has authenticated again. The time of the
+/// authentication is now.
 public struct RenewAuthenticationRequest: Codable, Sendable {
-    /// Whose session it has to be.
+    /// The user to whom the session must belong.
     @LowercaseUUID public var userID: UUID
-    /// How the user proved it.
+    /// How the user authenticated.
     public var methods: [AuthenticationMethod]
 
     public init(userID: UUID, methods: [AuthenticationMethod]) {
@@ -61,8 +61,8 @@ public struct RenewAuthenticationRequest: Codable, Sendable {
 public struct RevokeSessionsRequest: Codable, Sendable {
     /// A session to spare.
     public var exceptSession: UUID?
-    /// Spares the sessions that were proved against these credentials or newer ones, so that a revocation that comes
-    /// late ends none that was made after its cause. Without it none is spared for its age.
+    /// Spares the sessions whose sign-in was verified against these credentials or newer ones. So a late revocation
+    /// does not end sessions that were created after its cause. Without it, the version spares no session.
     public var belowCredentialsVersion: Int64?
     public var reason: RevocationReason
 
@@ -81,11 +81,11 @@ public struct RevocationReason: OpenValue {
     public static let accountDisabled = Self(rawValue: "accountDisabled")
     public static let accountDeleted = Self(rawValue: "accountDeleted")
     public static let administrator = Self(rawValue: "administrator")
-    /// A sign-in that lost against a change of the user's credentials was taken back.
+    /// Identity revoked the session of a sign-in because the user's credentials changed during the sign-in.
     public static let superseded = Self(rawValue: "superseded")
     /// The user's oldest idle session made room for a new one.
     public static let sessionLimit = Self(rawValue: "sessionLimit")
-    /// Nobody refreshed it for the idle lifetime, or its absolute lifetime was over; told when its row is purged.
+    /// The idle or absolute lifetime ended. The entry is added when the session's row is purged.
     public static let expired = Self(rawValue: "expired")
 
     public static let known: [Self] = [
@@ -107,8 +107,8 @@ public struct RevocationPage: Codable, Sendable, Equatable {
         @LowercaseUUID public var sessionID: UUID
         @LowercaseUUID public var userID: UUID
         public var revokedAt: Date
-        /// Seconds since the revocation when the page was made, both by the database's clock; `nil` from a tokens that
-        /// does not say so yet.
+        /// Seconds since the revocation when the page was created, both by the database's clock; `nil` from an older
+        /// version of tokens.
         public var age: Double?
         /// No access token of the session lives longer than this.
         public var accessExpiresAt: Date
@@ -127,15 +127,15 @@ public struct RevocationPage: Codable, Sendable, Equatable {
         }
     }
 
-    /// What to send as `after` by whoever wants nothing of before. A tokens that does not know it answers with `reset`.
+    /// The value of `after` for a reader that needs no earlier entries. An older version of tokens answers `reset`.
     public static let latest = "latest"
 
     public var entries: [Entry]
     /// Opaque; what to send as `after` next.
     public var cursor: String
-    /// The cursor that was sent is older than what is kept: forget everything and read on from `cursor`.
+    /// The sent cursor is older than the retained entries: discard all entries and continue from `cursor`.
     public var reset: Bool
-    /// More entries wait; ask again at once.
+    /// More entries are available: request the next page at once.
     public var more: Bool
 
     public init(entries: [Entry], cursor: String, reset: Bool, more: Bool) {
