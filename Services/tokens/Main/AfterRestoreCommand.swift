@@ -7,9 +7,9 @@ struct AfterRestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "after-restore", abstract: "Let tokens use a restored database: end its sessions.",
         discussion: """
-            The copy does not show what happened to its sessions later: a user may have signed out, or a token may \
-            have been stolen. So every session in the database ends, and every user signs in once. Also give tokens a \
-            new signing key, so that no earlier access token is valid (docs/operations/backup.md).
+            The copy does not show what happened to its sessions later: a user may have signed out, or tokens may have \
+            detected a stolen token. So every session in the database ends, and every user signs in once. Also give \
+            tokens a new signing key, so that no earlier access token is valid (docs/operations/backup.md).
             """)
 
     @Flag(

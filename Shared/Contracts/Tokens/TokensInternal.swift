@@ -46,7 +46,7 @@ public struct CreateSessionRequest: Codable, Sendable {
 /// `PUT /internal/sessions/{id}/authentication`: the user of a live session has authenticated again. The time of the
 /// authentication is now.
 public struct RenewAuthenticationRequest: Codable, Sendable {
-    /// The user to whom the session must belong.
+    /// The user who must own the session.
     @LowercaseUUID public var userID: UUID
     /// How the user authenticated.
     public var methods: [AuthenticationMethod]

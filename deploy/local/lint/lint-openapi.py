@@ -506,7 +506,7 @@ BOUNDS = [
         int,
     ),
     (
-        "devices/Sources/Registration/RegistrationRules#DeviceToken",
+        "devices/Sources/Registration/RegistrationRules#PushToken",
         r"maximumDigits = (\d+)",
         "devices",
         "Registration.token",
