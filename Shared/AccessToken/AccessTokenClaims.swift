@@ -131,7 +131,7 @@ extension AccessTokenClaims {
 }
 
 extension JSONScanner {
-    /// A string that may stand in a header field or a log line: not empty, no control characters.
+    /// A string that is safe in a header field or a log line: not empty, no control characters.
     mutating func text() throws(AccessTokenError) -> String {
         let value = try string()
         guard !value.isEmpty, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {

@@ -72,7 +72,7 @@ struct JOSEHeader {
     }
 }
 
-/// A `typ`: a media type, of which `application/` may be left out, and letters count without case (RFC 7515 §4.1.9).
+/// A `typ`: a case-insensitive media type whose `application/` may be omitted (RFC 7515 §4.1.9).
 enum MediaType {
     /// RFC 9068 §4.
     static func isAccessToken(_ text: String) -> Bool { names(text, "at+jwt") }

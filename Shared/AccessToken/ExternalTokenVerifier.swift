@@ -10,7 +10,7 @@ public struct ExternalTokenVerifier: Sendable {
         public var algorithms: Set<SignatureAlgorithm>
         /// Whether tokens without the type of access tokens are accepted: with the `typ` `JWT`, or without `typ`.
         public var takesAnyJWT: Bool
-        /// Where roles stand; `nil`: nowhere.
+        /// The path of the roles, if the tokens have any.
         public var roles: ClaimPath?
 
         public init(
@@ -133,7 +133,7 @@ extension ExternalTokenClaims {
 
     /// Reads the claims of a token whose signature was verified.
     ///
-    /// - Parameter path: where roles stand; `nil`: nowhere.
+    /// - Parameter path: the path of the roles, if any.
     static func read(json: [UInt8], roles path: ClaimPath?) throws(AccessTokenError) -> Parsed {
         var issuer, subject, tokenID, clientID, authorizedParty, email: String?
         var issuedAt, expiresAt, notBefore, authenticationTime: Int64?

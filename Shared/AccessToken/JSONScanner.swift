@@ -2,8 +2,8 @@ import Bytes
 
 /// Reads JSON from front to back without a tree. The caller requests the expected values, and all others are errors.
 ///
-/// A name may stand once in an object, however it is escaped; integers have no fraction, exponent or sign. Depth and
-/// members are bounded, because an attacker may have written the token.
+/// A name may occur only once in an object, regardless of escapes; integers have no fraction, exponent or sign. Depth
+/// and members are bounded, because an attacker may have written the token.
 struct JSONScanner {
     private static let maximumDepth = 8
     private static let maximumMembers = 64

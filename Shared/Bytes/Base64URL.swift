@@ -12,7 +12,7 @@ public enum Base64URL {
         return values
     }()
 
-    /// The bytes that `text` stands for; `nil` unless `text` is exactly what `encode` would write for them.
+    /// Decodes `text`; `nil` unless `text` is exactly what `encode` would write for them.
     public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var isCanonical = true
@@ -41,7 +41,7 @@ public enum Base64URL {
         return isCanonical ? bytes : nil
     }
 
-    /// The bytes that `text` stands for; `nil` unless `text` is exactly what ``string(_:)`` would write for them.
+    /// Decodes `text`; `nil` unless `text` is exactly what ``string(_:)`` would write for them.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(Array(text.utf8)[...])
     }

@@ -1,5 +1,5 @@
 /// The tokens of a JSON text (RFC 8259), read from front to back: the brackets, strings, numbers and words of which an
-/// object or array is made. What may follow what is for the caller to say.
+/// object or array is made. The caller checks the grammar.
 ///
 /// Stricter than Foundation where looseness has been used in attacks: no byte-order mark, no other encoding than UTF-8,
 /// no half of a surrogate pair, no number with a leading zero.

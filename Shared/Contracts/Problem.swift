@@ -27,7 +27,7 @@ public struct Problem: Error, Sendable, Equatable {
 
     /// - Parameters:
     ///   - detail: `nil` takes the code's own sentence.
-    ///   - retryAfter: seconds; 429 and 503 say 1 where none is given.
+    ///   - retryAfter: seconds; 429 and 503 use 1 if none is given.
     public init(_ code: ErrorCode, _ detail: String? = nil, errors: [FieldError] = [], retryAfter: Int? = nil) {
         self.code = code
         self.detail = detail ?? code.defaultDetail
@@ -44,8 +44,8 @@ public struct Problem: Error, Sendable, Equatable {
         return problem
     }
 
-    /// The value of `WWW-Authenticate` that tells why a bearer is not enough (RFC 6750 §3, RFC 9470 §3); `nil` for a
-    /// problem that is about something else.
+    /// The value of `WWW-Authenticate` that says why a bearer token is not sufficient (RFC 6750 §3, RFC 9470 §3); `nil`
+    /// for other problems.
     public var bearerChallenge: String? {
         switch code {
         case .invalidToken: #"Bearer error="invalid_token""#

@@ -2,7 +2,7 @@ public import Foundation
 
 /// Gatehouse's JSON: camelCase keys, times in ISO 8601 UTC without fractions.
 public enum JSON {
-    /// Writes `value`. Keys stand in alphabetical order, so that equal values have equal bytes.
+    /// Writes `value`. Keys are in alphabetical order, so that equal values have equal bytes.
     public static func encode(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601

@@ -100,7 +100,7 @@ extension PostgresError {
             outcomeIsUnknown: false)
     }
 
-    /// Neither a connection nor a look-up of its name can do without a thread.
+    /// A connection and the lookup of its name each need a thread.
     init(noThread error: SystemThreadError) {
         self.init(.connectionFailed, "\(error)", underlying: error)
     }
@@ -152,13 +152,13 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
     public static let queryCanceled: SQLState = "57014"
     /// The password is wrong.
     public static let invalidPassword: SQLState = "28P01"
-    /// The server closed the session because it was idle: what was sent then has not been looked at.
+    /// The server closed the session because it was idle. Later statements were not run.
     static let idleSessionTimeout: SQLState = "57P05"
     /// A write on a server that is read from alone: a standby, as after a fail-over.
     static let readOnlyTransaction: SQLState = "25006"
     /// Another client has prepared a statement of this name in the session.
     static let duplicatePreparedStatement: SQLState = "42P05"
-    /// The prepared statement is not there (any more).
+    /// The prepared statement does not exist, or no longer exists.
     static let invalidStatementName: SQLState = "26000"
     /// Also given when a table changed under a prepared statement.
     static let featureNotSupported: SQLState = "0A000"

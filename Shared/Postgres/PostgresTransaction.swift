@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A transaction that is under way: what the body of `withTransaction` runs its statements on.
+/// A transaction in progress, on which the body of `withTransaction` runs its statements.
 ///
 /// BEGIN travels with the first statement, so a transaction costs one round trip more than its statements (COMMIT), and
 /// one without statements costs none; ``commit(after:)`` saves that round trip. After the body has returned it refuses

@@ -23,7 +23,7 @@ public struct TokenBucket: Sendable, Equatable {
         self.interval = interval
     }
 
-    /// The same for so many together.
+    /// The rule with capacity and refill multiplied.
     public func times(_ factor: Int) -> TokenBucket {
         TokenBucket(capacity: capacity * factor, interval: max(interval / Int64(factor), 1))
     }
@@ -40,7 +40,7 @@ public struct TokenBucket: Sendable, Equatable {
     }
 }
 
-/// Token buckets in this process's memory, of which it keeps a bounded number.
+/// A bounded number of token buckets in this process's memory.
 ///
 /// Only full buckets are removed, because a new one has the same state. While no room is left, new keys share a fixed
 /// number of buckets with many times the capacity. So a flood of keys neither resets a count nor locks a client out.
@@ -49,14 +49,14 @@ public final class LocalTokenBuckets: Sendable {
         /// By key, when the bucket is full again (microseconds).
         var fullAt: [String: Int64] = [:]
         /// Before this time full buckets are not searched again.
-        var nextLook = Int64.min
+        var nextScan = Int64.min
         /// The same for the shared ones, by place.
         var shared: [Int: Int64] = [:]
     }
 
     private static let sharedCount = 256
     private static let shareFactor = 64
-    /// All buckets are gone through once in so many microseconds at the most.
+    /// The minimum time between two scans of all buckets, in microseconds.
     private static let pause: Int64 = 1_000_000
 
     private let bucket: TokenBucket
@@ -115,10 +115,10 @@ public final class LocalTokenBuckets: Sendable {
 
     /// - Returns: whether there is room for one more.
     private func makeRoom(in state: inout State, now: Int64) -> Bool {
-        guard state.fullAt.count >= maximumCount, now >= state.nextLook else {
+        guard state.fullAt.count >= maximumCount, now >= state.nextScan else {
             return state.fullAt.count < maximumCount
         }
-        state.nextLook = now + Self.pause
+        state.nextScan = now + Self.pause
         state.fullAt = state.fullAt.filter { $0.value > now }
         return state.fullAt.count < maximumCount
     }

@@ -22,7 +22,7 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         public static let queueFull = Code(rawValue: "queueFull")
         /// The calling task was cancelled. Whether the command was or will be carried out is unknown.
         public static let cancelled = Code(rawValue: "cancelled")
-        /// The server answered with an error; ``RedisError/serverCode`` tells which.
+        /// The server answered with an error; ``RedisError/serverCode`` says which.
         public static let server = Code(rawValue: "server")
         /// The answer was no valid RESP2, larger than allowed, or to no question. The connection is dropped.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
@@ -76,7 +76,7 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Errors that tell of the server's state and not of the command.
+    /// Errors that report the server's state, not a problem of the command.
     private static let passingServerCodes: Set<String> = [
         "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "TRYAGAIN",
     ]

@@ -5,7 +5,7 @@ import NIOCore
 public struct RedisScript: Sendable {
     /// The Lua source.
     public let source: String
-    /// What the server's script cache knows it by: SHA-1 in hex.
+    /// The script's key in the server's cache: SHA-1 in hex.
     public let digest: String
 
     /// Make it once, as a `static let`: the digest is computed here.
@@ -124,7 +124,7 @@ public enum RedisValue: Sendable, Hashable {
 
     public var isNull: Bool { self == .null }
 
-    /// The integer, also where it stands as decimal text.
+    /// The integer, also from decimal text.
     public var integer: Int64? {
         switch self {
         case .integer(let value): value

@@ -14,7 +14,7 @@ public struct RedisTokenBuckets: Sendable {
     let fallbacks: Counter
 
     /// - Parameters:
-    ///   - name: stands before the key; limits of different names are apart.
+    ///   - name: the prefix of the key. Limits with different names are independent.
     ///   - capacity: how many are allowed at once; 1 or more.
     ///   - refillPerSecond: how many are allowed over time; more than 0.
     ///   - timeout: how long to wait for Redis before counting locally; `nil` takes the client's.

@@ -1,8 +1,8 @@
 public import Foundation
 
-/// Which Gatehouse this is.
+/// The version of Gatehouse.
 public enum GatehouseVersion {
-    /// By Semantic Versioning (semver.org). CHANGELOG.md tells what each version brought.
+    /// By Semantic Versioning (semver.org). CHANGELOG.md lists the changes of each version.
     public static let number = "0.9.0"
 
     static let revisionVariable = "GATEHOUSE_REVISION"

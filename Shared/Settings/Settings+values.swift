@@ -155,7 +155,7 @@ extension Settings {
     ///
     /// - Parameters:
     ///   - text: empty where the setting is missing, which was noted as it was read.
-    ///   - make: what it throws is told of the setting, so it must not hold a secret.
+    ///   - make: its error is reported with the setting, so the error must not contain a secret.
     public func read<Value>(_ key: String, from text: String, _ make: (String) throws -> Value) -> Value? {
         guard !text.isEmpty else { return nil }
         do {

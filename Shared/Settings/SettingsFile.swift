@@ -1,7 +1,7 @@
 import Foundation
 import Yams
 
-/// The file half of the settings: YAML, of which JSON is a part, flattened to the names of environment variables.
+/// The file half of the settings: YAML (or JSON, its subset), flattened to the names of environment variables.
 struct SettingsFile {
     /// Values by the name that the environment would use.
     private(set) var values: [String: String] = [:]

@@ -8,7 +8,7 @@ public enum SystemThread {
     /// - Parameters:
     ///   - name: at most 15 letters, as the system shows it.
     ///   - stackSize: bytes; the system's default unless given.
-    /// - Throws: ``SystemThreadError`` where the process may have no more threads.
+    /// - Throws: ``SystemThreadError`` when the process may not create more threads.
     public static func start(
         _ name: StaticString, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
     ) throws(SystemThreadError) {

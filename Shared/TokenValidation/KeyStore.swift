@@ -152,7 +152,7 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
         }
     }
 
-    /// - Parameter change: tells whether there are other keys now.
+    /// - Parameter change: returns whether the keys have changed.
     private func fetchEnded(of place: Int, _ change: (inout State) -> Bool) {
         let listeners = state.withLock { state in
             let isNews = change(&state) || state.isAwaited[place]

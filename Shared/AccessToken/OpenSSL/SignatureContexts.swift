@@ -149,7 +149,7 @@ final class ECDSAContext: @unchecked Sendable {
         return verdict == 1
     }
 
-    /// A positive number as DER has it: in as few bytes as it needs, of which the first has no high bit.
+    /// A positive number in DER: the fewest bytes whose first has no high bit.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var digits = Array(bytes.drop { $0 == 0 })
         if digits[0] >= 0x80 { digits.insert(0, at: 0) }

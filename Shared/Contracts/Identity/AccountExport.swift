@@ -11,7 +11,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
         /// The address that Apple gave last.
         public var email: String?
         public var linkedAt: Date
-        /// Whether mail to the private relay address is forwarded; absent where Apple has not told.
+        /// Whether mail to the private relay address is forwarded; absent if Apple has not reported it.
         public var mailForwarding: Bool?
         /// While the app goes to another team at Apple: Apple's name for the user that both teams know.
         public var transferSubject: String?

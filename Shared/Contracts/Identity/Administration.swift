@@ -74,7 +74,7 @@ public struct AdminUserList: Codable, Sendable, Equatable {
 
 /// `POST /v1/admin/users`
 public struct AdminCreateUserRequest: Codable, Sendable, Confidential {
-    /// An e-mail address or a phone number in any usual spelling. It counts as proved, by the operator's word.
+    /// An e-mail address or a phone number in any usual spelling. The operator vouches for it: it is verified.
     public var identifier: String
     /// Without one the user signs in by a code, or sets one by a message.
     public var password: String?
@@ -112,7 +112,7 @@ public struct AdminUpdateUserRequest: Codable, Sendable {
 
 /// `PUT /v1/admin/users/{id}/identifiers/{kind}`
 public struct AdminIdentifierRequest: Codable, Sendable {
-    /// An e-mail address or a phone number in any usual spelling. It counts as proved, by the operator's word.
+    /// An e-mail address or a phone number in any usual spelling. The operator vouches for it: it is verified.
     public var identifier: String
 
     public init(identifier: String) {

@@ -8,8 +8,8 @@ public struct HookedMessage: Codable, Sendable, Equatable, Confidential {
     public var channel: String
     /// Where to send it.
     public var to: String
-    /// `signIn`, `verify`, `stepUp`, `merge`, `passwordReset`, `passwordChanged`, `identifierChanged`, `identifierLost`,
-    /// `accountsMerged` or `appleLinked`. New values may be added.
+    /// `signIn`, `verify`, `stepUp`, `merge`, `passwordReset`, `passwordChanged`, `identifierChanged`,
+    /// `identifierLost`, `accountsMerged` or `appleLinked`. New values may be added.
     public var kind: String
     /// ISO 639, of `text`.
     public var language: String

@@ -220,7 +220,7 @@ public struct VerifyCodeRequest: Codable, Sendable, Confidential {
     public var code: String?
     /// ``CodeResponse/codeRequest``, on the device that asked.
     public var codeRequest: String?
-    /// What stands behind the `#` of the link in the message, instead of `code`.
+    /// The token after the `#` of the link in the message, instead of `code`.
     public var linkToken: String?
     public var device: SessionDevice?
 
@@ -244,7 +244,7 @@ public struct ChangeIdentifierRequest: Codable, Sendable, Confidential {
     public var code: String?
     /// ``CodeResponse/codeRequest``, on the device that asked.
     public var codeRequest: String?
-    /// What stands behind the `#` of the link in the message, instead of `code`.
+    /// The token after the `#` of the link in the message, instead of `code`.
     public var linkToken: String?
 
     public init(identifier: String, code: String? = nil, codeRequest: String? = nil, linkToken: String? = nil) {
@@ -293,7 +293,7 @@ public struct MergeRequest: Codable, Sendable, Confidential {
     public var code: String?
     /// ``CodeResponse/codeRequest``, on the device that asked.
     public var codeRequest: String?
-    /// What stands behind the `#` of the link in the message, instead of `code`.
+    /// The token after the `#` of the link in the message, instead of `code`.
     public var linkToken: String?
     /// For the session that is begun where the other account stays.
     public var device: SessionDevice?

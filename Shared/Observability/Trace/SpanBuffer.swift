@@ -5,7 +5,7 @@ import Synchronization
 /// Collects the spans of a process from any thread, which never waits. When the buffer is full, new spans are dropped
 /// and counted.
 public final class SpanBuffer: Sendable {
-    /// Spans that wait at the most: some 2 MB.
+    /// The most spans that wait: about 2 MB.
     static let capacity = 2048
     /// Spans of one request to the collector.
     static let batch = 512
@@ -45,7 +45,7 @@ public final class SpanBuffer: Sendable {
 
 /// Spans that wait to be sent, the oldest first, up to a maximum.
 struct SpanQueue: Sendable {
-    /// What became of a span.
+    /// The result of offering a span.
     enum Offer: Equatable {
         case kept
         /// With this one there are enough for a batch.
@@ -71,7 +71,7 @@ struct SpanQueue: Sendable {
         return spans.count == batch ? .completesBatch : .kept
     }
 
-    /// Takes the oldest spans, one batch at the most.
+    /// Takes the oldest spans, at most one batch.
     mutating func take() -> [Span] {
         guard spans.count > batch else {
             defer { spans = [] }

@@ -18,7 +18,7 @@ public struct TraceContext: Sendable, Equatable {
         self.isSampled = isSampled
     }
 
-    /// Reads a `traceparent` field (§3.2). Anything malformed is `nil`: the trace starts anew.
+    /// Reads a `traceparent` field (§3.2). `nil` for a malformed field: a new trace begins.
     public init?(traceparent: String) {
         let bytes = Array(traceparent.utf8)
         guard bytes.count >= 55, bytes[2] == dash, bytes[35] == dash, bytes[52] == dash,

@@ -12,7 +12,7 @@ struct ConnectionReport: Sendable {
         case inTransaction
         /// Given up before the server answered: of no further use, and open until the server answers.
         case unanswered
-        /// Not open yet, or not any more.
+        /// Not open yet, or closed.
         case closed
     }
 
@@ -31,7 +31,7 @@ final class ConnectionControl: Sendable {
     private struct State {
         var report = ConnectionReport()
         var socket: Int32 = -1
-        /// The operation under way; numbered, so that a late interruption does not hit the next one.
+        /// The operation in progress; numbered, so that a late interruption does not hit the next one.
         var operation: UInt64?
         var isInterrupted = false
     }
@@ -44,7 +44,7 @@ final class ConnectionControl: Sendable {
         pipe = try InterruptPipe()
     }
 
-    /// Becomes readable when the operation under way is interrupted.
+    /// Becomes readable when the operation in progress is interrupted.
     var interruptDescriptor: Int32 { pipe.readEnd }
     var report: ConnectionReport { state.withLock(\.report) }
     var status: Status { report.status }
@@ -78,7 +78,7 @@ final class ConnectionControl: Sendable {
         if wasInterrupted { pipe.drain() }
     }
 
-    /// Makes the operation stop waiting, if it is still under way. From any thread.
+    /// Makes the operation stop waiting, if it is still in progress. Any thread may call it.
     func interrupt(_ operation: UInt64) {
         state.withLock {
             guard $0.operation == operation, !$0.isInterrupted else { return }
@@ -127,7 +127,7 @@ final class ConnectionThread: SerialExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
     private let pending = DispatchSemaphore(value: 0)
 
-    /// - Throws: ``PostgresError`` with code `connectionFailed` where the process may have no more threads.
+    /// - Throws: ``PostgresError`` with code `connectionFailed` when the process may not create more threads.
     func start() throws(PostgresError) {
         do throws(SystemThreadError) {
             try SystemThread.start("postgres") { self.run() }

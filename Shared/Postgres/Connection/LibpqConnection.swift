@@ -201,13 +201,13 @@ final class LibpqConnection {
         let lines = message.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
         // As in "FATAL:  28P01: password authentication failed".
         let state = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { SQLState(String($0.1)) }
-        // What PgBouncer says to `options`, unless it is told to drop it.
+        // PgBouncer's error for `options`, unless it is configured to ignore them.
         let hint = message.contains("unsupported startup parameter") ? "; \(PostgresError.unknownPooler)" : ""
         return PostgresError(.connectionFailed, lines.joined(separator: " ") + hint, sqlState: state)
     }
 }
 
-/// What libpq is told of a connection, by its keywords.
+/// The parameters of a connection for libpq, by its keywords.
 enum LibpqOptions {
     /// What a URL says; `nil` where libpq cannot read it.
     static func of(url: String) -> [String: String]? {

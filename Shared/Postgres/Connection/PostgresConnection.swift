@@ -62,7 +62,7 @@ public actor PostgresConnection: PostgresQuerying {
         return (connection, try await connection.open(servers, until: deadline))
     }
 
-    /// How many descriptors a connection has open at the most: its socket, and what wakes it.
+    /// The most descriptors that a connection has open: its socket, and the pipe that wakes it.
     static let descriptors = 3
 
     /// Whether the connection has ended, by ``close()`` or by a failure.

@@ -48,7 +48,7 @@ struct ConcurrentIndex: Equatable {
     }
 }
 
-/// Where a migration stands in a database.
+/// The state of a migration in a database.
 public struct PostgresMigrationStatus: Sendable, Equatable {
     /// What the database and the program know of a migration.
     public enum State: String, Sendable {
@@ -66,6 +66,6 @@ public struct PostgresMigrationStatus: Sendable, Equatable {
     public let number: Int
     /// The migration's name.
     public let name: String
-    /// Where it stands.
+    /// The migration's state.
     public let state: State
 }

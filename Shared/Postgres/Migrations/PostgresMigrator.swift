@@ -90,7 +90,7 @@ public struct PostgresMigrator: Sendable {
         }
     }
 
-    /// Where every migration stands, those of a newer program included, in order.
+    /// The state of every migration, those of a newer program included, in order.
     ///
     /// - Throws: ``PostgresError``.
     public func status(on connection: PostgresConnection) async throws -> [PostgresMigrationStatus] {
@@ -135,7 +135,7 @@ public struct PostgresMigrator: Sendable {
         return status
     }
 
-    /// Builds those of the step's indexes that are missing, and those that are invalid anew.
+    /// Builds the step's missing indexes, and rebuilds its invalid ones.
     private func buildIndexes(of step: PostgresMigration, on connection: PostgresConnection) async throws {
         for index in try ConcurrentIndex.list(step) {
             do {

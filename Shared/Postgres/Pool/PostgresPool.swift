@@ -26,7 +26,7 @@ public final class PostgresPool: PostgresQuerying, Service {
     private let lastID = Atomic<UInt64>(0)
     /// What waits for the answers to statements that were given up, by the connection's number.
     private let drains = Mutex<[UInt64: Task<Void, Never>]>([:])
-    /// Whether a task is under way that ends the waiting of those whose time is over.
+    /// Whether a task is running that ends expired waits.
     private let isExpiring = Atomic(false)
 
     /// Makes a pool; it connects when it is first used, or when it is run.
@@ -41,7 +41,7 @@ public final class PostgresPool: PostgresQuerying, Service {
         state = Mutex(State(pool))
     }
 
-    /// How many descriptors the pool has open at the most: one connection more while it looks for another server.
+    /// The most descriptors that the pool has open: one more connection while it searches another server.
     public var maximumDescriptors: Int { (pool.maximumConnections + 1) * PostgresConnection.descriptors }
 
     // MARK: Statements

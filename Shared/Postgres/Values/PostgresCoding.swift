@@ -1,6 +1,6 @@
 /// A value that can be a parameter.
 public protocol PostgresEncodable: Sendable {
-    /// The type that the server is told, so that it never has to guess.
+    /// The type that is sent to the server, so that the server does not infer it.
     static var postgresType: PostgresType { get }
     /// The form of the bytes that ``encode(into:)`` writes; binary unless stated.
     static var postgresFormat: PostgresFormat { get }

@@ -2,7 +2,7 @@ import NIOCore
 
 /// The rules of one pipelined connection: commands go out in order, answers come back in the same order.
 ///
-/// A pure state machine; it tells its caller what to do. A command that was cancelled or timed out leaves its
+/// A pure state machine that returns actions to its caller. A command that was cancelled or timed out leaves its
 /// place in the queue (a tombstone), so that its answer, when it comes, is thrown away and not given to the next.
 ///
 /// `Waiter` is what a caller waits on: a continuation, in tests a number.
@@ -52,7 +52,7 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
     /// Since when the server owes an answer and has given none.
     private var silentSince = NIODeadline.uptimeNanoseconds(0)
     private var hasAnsweredSinceExpiry = false
-    /// Why the queue takes no more commands.
+    /// Why the queue no longer accepts commands.
     private(set) var closure: RedisError?
 
     init(limit: Int, maximumTimeoutsInARow: Int, minimumSilence: TimeAmount) {

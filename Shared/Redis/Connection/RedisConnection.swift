@@ -31,7 +31,7 @@ final class RedisConnection: Sendable {
 
     /// Sends a command and waits for its answer. Never throws: fails with the error.
     func send(_ arguments: [RedisArgument], deadline: NIODeadline) async -> Reply {
-        // Once it stands in the queue, the event loop may be faster than the cancellation.
+        // Once the command is in the queue, the event loop may be faster than the cancellation.
         guard !Task.isCancelled else { return .failure(Self.cancelled) }
         let now = NIODeadline.now()
         let token = lastToken.wrappingAdd(1, ordering: .relaxed).newValue
@@ -115,7 +115,7 @@ final class RedisConnection: Sendable {
 
     // MARK: - For the client
 
-    /// Why the connection takes no more commands; `nil` while it does.
+    /// Why the connection no longer accepts commands; `nil` while it does.
     var closure: RedisError? { queue.withLock { $0.closure } }
 
     /// Waits until the connection has ended. A cancelled task ends it.
