@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import Synchronization
 import TestKit
 import Testing
 

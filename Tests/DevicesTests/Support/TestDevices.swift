@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Synchronization
 import TestKit
 
 @testable import DevicesService
