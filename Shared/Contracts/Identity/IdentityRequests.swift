@@ -197,7 +197,7 @@ public struct CodeRequest: Codable, Sendable {
 /// The answer to `POST /v1/auth/code`, the same whether there is an account or not.
 public struct CodeResponse: Codable, Sendable, Equatable, Confidential {
     /// Identifies the request for the code. A client that sends it with the code has attempts of its own. The link in
-    /// the message works only with it. In an answer without a new message, it accepts the link of any open code for the
+    /// the message works with it. In an answer without a new message, it accepts the link of any open code for the
     /// same identifier and purpose.
     public var codeRequest: String
     /// Seconds for which the code is valid.

@@ -205,6 +205,25 @@ struct RequestBufferingTests {
         await deaf.stop()
     }
 
+    @Test("The rest of a frame whose stream was reset does not count")
+    func restOfFrame() async throws {
+        try await GatewayHarness.withTLSGateway(patient()) { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            let frame = RawHTTP2Frame.data(1, [UInt8](repeating: 0x78, count: 15_000)).bytes
+            // The first bytes are more than the head declares.
+            let length = [("content-length", Array("5".utf8))]
+            try await client.send(.request(1, "POST", "/open", length, ends: false))
+            try await client.send(bytes: frame.prefix(9_000))
+            #expect(try await client.answer(1).reset == .protocolError)
+            try await client.send(bytes: frame.dropFirst(9_000))
+            // The gateway has read the rest once it answers what follows.
+            try await client.send(.request(3, "GET", "/open", ends: true))
+            #expect(try await client.answer(3).status == 200)
+            try await eventually("nothing waits") { waiting(gateway) == 0 }
+            await client.close()
+        }
+    }
+
     @Test("What waits behind a request that waits counts too")
     func behind() async throws {
         let options = patient { $0.teamBehaviour = { _ in [.pause] } }

@@ -266,11 +266,14 @@ extension ServiceTests {
                 let first = try await ask(identity, names[0], from: cafe)
                 try await identity.database.query("UPDATE codes SET created_at = created_at - interval '31 seconds'")
                 let second = try await ask(identity, names[0], from: cafe)
+                // A double tap keeps the request that was answered first.
+                let tap = CodeRequest(identifier: names[0], purpose: .signIn)
+                #expect(try await identity.post("/v1/auth/code", tap, from: cafe).code == "RATE_LIMITED")
                 // The attacker's requests make the network wait for more than half a minute.
-                try await identity.database.query("UPDATE codes SET created_at = created_at + interval '1 minute'")
+                try await identity.database.query("UPDATE codes SET created_at = created_at - interval '31 seconds'")
                 let repeated = try await ask(identity, names[0], from: cafe)
                 #expect(Set([first, second, repeated].map(\.codeRequest)).count == 3)
-                #expect((31...120).contains(repeated.resendAfter) && (1...600).contains(repeated.expiresIn))
+                #expect((1...29).contains(repeated.resendAfter) && (1...600).contains(repeated.expiresIn))
                 _ = try await ask(identity, names[1])
                 for wrong in [try await token(1, names[1]), "ghlt_x"] {
                     let refused = try await show(

@@ -246,7 +246,7 @@ import Testing
                 let new = CodeStore.New(identifier: Self.ada, purpose: purpose)
                 switch try await situation.codes.ask(new, from: address, deadline: situation.deadline, send: { _ in }) {
                 case .kept(let resendAfter): return resendAfter
-                case .wait(let seconds): return -seconds
+                case .wait(let seconds, _): return -seconds
                 }
             }
             #expect(try await ask(from: "203.0.113.1") == 30)

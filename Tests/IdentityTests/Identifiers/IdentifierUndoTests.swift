@@ -11,7 +11,8 @@ import Testing
     private func change(
         _ former: String = "ada@example.com", _ origin: CredentialOrigin = CredentialOrigin(), at time: Date? = nil
     ) throws -> IdentifierUndo.Change {
-        IdentifierUndo.Change(former: try Identifier(former), origin: origin, at: time ?? at)
+        IdentifierUndo.Change(
+            former: try Identifier(former), origin: origin, at: time ?? at, accountCreatedAt: at - 600)
     }
 
     @Test func onlyYoungCredentialsGo() throws {
@@ -66,6 +67,10 @@ import Testing
         #expect(IdentifierUndo.removes(first, undoing: owners), "of the same time")
         #expect(IdentifierUndo.fate(of: thiefs, undoing: owners) == .ends)
         #expect(IdentifierUndo.fate(of: try change("ada@example.com", first), undoing: owners) == .ends)
+        // The owner has replaced the first identifier. The thief's number is older than the new one, and goes.
+        let replaced = try change("ada@example.org", CredentialOrigin(since: at - 200))
+        #expect(IdentifierUndo.removes(later, undoing: replaced))
+        #expect(IdentifierUndo.fate(of: thiefs, undoing: replaced) == .ends)
     }
 
     /// A merge leaves the rights of the account that stays.

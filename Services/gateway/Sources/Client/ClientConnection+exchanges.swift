@@ -173,6 +173,7 @@ extension ClientConnection {
         state.tunnelBegan()
         // The bytes that the client sent ahead.
         process()
+        countBodyWaiting()
     }
 
     /// Relays the input as far as the upstream takes it. The rest waits in `input`, and then in the socket.

@@ -282,6 +282,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
+        waitingData.removeEnded(streams.isOpen)
         for stream in waitingData.excess() {
             let reset = HTTP2Frame(streamID: HTTP2StreamID(Int(stream)), payload: .rstStream(.enhanceYourCalm))
             context.pipeline.syncOperations.write(NIOAny(reset), promise: nil)

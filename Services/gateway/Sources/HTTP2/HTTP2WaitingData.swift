@@ -22,6 +22,12 @@ final class HTTP2WaitingData {
         worker.requestBodies.change(by: -count)
     }
 
+    /// Refunds what streams that have ended still count. The rest of a frame may arrive after its stream was reset, and
+    /// nothing reads it.
+    func removeEnded(_ isOpen: (UInt32) -> Bool) {
+        for stream in bytes.keys where !isOpen(stream) { remove(stream) }
+    }
+
     /// The connection has ended.
     func removeAll() {
         worker.requestBodies.change(by: -bytes.values.reduce(0, +))

@@ -44,7 +44,7 @@ struct CodeProofs: Sendable {
     }
 
     /// Compares with as many open codes as the allowances have room for, and charges one guess for each of them. The
-    /// token of a link cannot be guessed, so comparing it is not charged.
+    /// token of a link cannot be guessed, so only a wrong one is charged, to the network.
     private func compare(
         _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
         context: GatehouseRequestContext
@@ -52,9 +52,13 @@ struct CodeProofs: Sendable {
         let deadline = context.deadline.forDatabase
         switch shown.answer {
         case .link(let token):
+            if let request = shown.found,
+                let proof = try await codes.verify(link: token, of: request, for: purposes, deadline: deadline)
+            {
+                return proof
+            }
             try await limits.admit(.code, from: context.clientAddress)
-            guard let request = shown.found else { return nil }
-            return try await codes.verify(link: token, of: request, for: purposes, deadline: deadline)
+            return nil
         case .code(let code):
             let open = try await codes.open(
                 identifier, request: shown.request, from: context.clientAddress, for: purposes, deadline: deadline)

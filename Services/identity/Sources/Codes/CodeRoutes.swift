@@ -59,14 +59,14 @@ struct CodeDispatch: Sendable {
                 let asking = try await codes.ask(
                     new, from: context.clientAddress, admission: admission, deadline: context.deadline.forDatabase
                 ) { [message] transaction in try await messages.enqueue(message, on: transaction) }
-                if case .wait(let seconds) = asking { throw TooSoon(seconds: seconds) }
+                if case .wait(let seconds, let age) = asking { throw TooSoon(seconds: seconds, age: age) }
                 return asking
             }
         } catch let soon as TooSoon {
             let refusal = Problem(.rateLimited, retryAfter: soon.seconds)
-            // A double tap waits, and the client keeps the request that was answered first. Longer waits are caused by
-            // other clients in the same network.
-            guard soon.seconds > CodeRules.delay(after: 1) else { throw refusal }
+            // A double tap is refused, and the client keeps the request that was answered first. Later, other clients
+            // in the same network may have caused the wait.
+            guard soon.age >= Double(CodeRules.delay(after: 1)) else { throw refusal }
             return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
         } catch let refusal as Problem where refusal.code == .rateLimited {
             return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
@@ -79,6 +79,8 @@ struct CodeDispatch: Sendable {
 
     private struct TooSoon: Error {
         var seconds: Int
+        /// Seconds since the last request.
+        var age: Double
     }
 
     /// The response where no more messages may be sent to the identifier. The user can still open the link of a code

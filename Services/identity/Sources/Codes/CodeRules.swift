@@ -85,8 +85,8 @@ struct OneTimeCode: Sendable, Equatable {
     }
 }
 
-/// The token in a message's link: 256 random bits. It is valid only with the id of the request that asked, which only
-/// that device has.
+/// The token in a message's link: 256 random bits. It is valid only with the id of the request that asked, or of one
+/// that was answered without a message for the same identifier and purpose.
 struct LinkToken: Sendable {
     let text: String
 

@@ -23,8 +23,9 @@ struct CodeStore: Sendable {
 
     enum Asking: Sendable {
         case kept(resendAfter: Int)
-        /// A code was requested too recently.
-        case wait(seconds: Int)
+        /// The last code was requested too recently.
+        /// - Parameter age: seconds since then.
+        case wait(seconds: Int, age: Double)
     }
 
     /// Stores a code, unless the last one was requested too recently.
@@ -49,7 +50,7 @@ struct CodeStore: Sendable {
                     AND created_at > now() - make_interval(secs => \(Double(CodeRules.memory)))
                 """
             )[0].decode((Int, Double).self)
-            if let wait = CodeRules.wait(after: asked, lastOneOfAge: age) { return .wait(seconds: wait) }
+            if let wait = CodeRules.wait(after: asked, lastOneOfAge: age) { return .wait(seconds: wait, age: age) }
             let sealed = try sealer.seal(Data(new.identifier.value.utf8), context: Self.context(of: new.id))
             try await transaction.query(
                 """

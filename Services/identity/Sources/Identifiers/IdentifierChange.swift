@@ -117,12 +117,14 @@ struct IdentifierChangeStore: Sendable {
     private static func tokens(of userID: UUID, on transaction: PostgresTransaction) async throws -> [Token] {
         try await transaction.query(
             """
-            SELECT digest, value, changed_at, since, merged_from, merged_at, is_contested FROM identifier_changes
+            SELECT digest, value, changed_at, since, merged_from, merged_at, is_contested, created_at
+            FROM identifier_changes JOIN users ON users.id = user_id
             WHERE user_id = \(userID) AND expires_at > now()
             """
-        ).decode(([UInt8], String, Date, Date?, UUID?, Date?, Bool).self).map { row in
+        ).decode(([UInt8], String, Date, Date?, UUID?, Date?, Bool, Date).self).map { row in
             let origin = CredentialOrigin(since: row.3, mergedFrom: row.4, mergedAt: row.5)
-            let change = IdentifierUndo.Change(former: try Identifier(row.1), origin: origin, at: row.2)
+            let change = IdentifierUndo.Change(
+                former: try Identifier(row.1), origin: origin, at: row.2, accountCreatedAt: row.7)
             return Token(digest: row.0, change: change, isContested: row.6)
         }
     }

@@ -103,6 +103,7 @@ enum IdentifierUndo {
         var origin: CredentialOrigin
         /// When the identifier was changed, removed, or merged.
         var at: Date
+        var accountCreatedAt: Date
     }
 
     /// What happens to another change's token.
@@ -110,7 +111,7 @@ enum IdentifierUndo {
         case stays
         /// Using it would undo the undo.
         case ends
-        /// It belongs to the other side of a merge, or its identifier is young, but older than the restored one. Either
+        /// It belongs to the other side of a merge, or to the credential that a young account was created with. Either
         /// may be the attacker's. Using both tokens disables the account.
         case isContested
     }
@@ -118,7 +119,7 @@ enum IdentifierUndo {
     /// Whether the undo removes a credential of the account.
     static func removes(_ credential: CredentialOrigin, undoing change: Change) -> Bool {
         isOfOtherAccount(credential, change)
-            || isYoung(credential, change) && !isOlderThanRestored(credential, change)
+            || isYoung(credential, change) && !isFirst(credential, change)
     }
 
     /// Whether the undo removes the account's role and stores. After a merge they stay, because they belong to the
@@ -146,9 +147,11 @@ enum IdentifierUndo {
         credential.since.map { $0 >= change.at.addingTimeInterval(-suspicion) } ?? false
     }
 
-    private static func isOlderThanRestored(_ credential: CredentialOrigin, _ change: Change) -> Bool {
-        guard let restored = change.origin.since else { return false }
-        return credential.since.map { $0 < restored } ?? true
+    /// Whether the account was created with the credential, and the restored one was added later. An attacker who has
+    /// added a credential cannot remove the owner's first one with it.
+    private static func isFirst(_ credential: CredentialOrigin, _ change: Change) -> Bool {
+        guard let restored = change.origin.since, let since = credential.since else { return false }
+        return since < restored && since <= change.accountCreatedAt
     }
 }
 

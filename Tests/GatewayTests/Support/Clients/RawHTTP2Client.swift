@@ -48,6 +48,9 @@ struct RawHTTP2Client {
 
     func send(_ frames: [Frame]) async throws { try await connection.send(frames.flatMap(\.bytes)) }
 
+    /// A part of a frame.
+    func send(bytes: some Collection<UInt8>) async throws { try await connection.send(Array(bytes)) }
+
     func close() async { await connection.close() }
 
     mutating func next() async throws -> Frame {
