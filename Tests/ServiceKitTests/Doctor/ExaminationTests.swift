@@ -128,7 +128,7 @@ import Testing
                 // This machine, under a name that does not say so.
                 let url = server.url().replacing("127.0.0.1", with: "[::ffff:127.0.0.1]")
                 func complains(_ found: [Finding]) -> Bool {
-                    found.contains { $0.severity == .problem && $0.text.contains("spoken to without TLS") }
+                    found.contains { $0.severity == .problem && $0.text.contains("do not use TLS") }
                 }
                 #expect(complains(await findings(examination, of: url, production)))
                 #expect(!complains(await findings(examination, of: server.url(), production)))
