@@ -75,10 +75,11 @@ test-change: ## every change of docs/operations/changes.md under load, and the r
 test-restore: ## a backup and a restore among a million sessions: none that ended lives again, none forks
 	@deploy/local/test-restore.sh
 
-simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and the strict one; 1,000 apps
+simulate: ## thirty days of 10,000 devices that lose responses, 100 thieves, 1,000 apps, and attackers who ask for codes
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
 		GATEHOUSE_SIMULATED_APPS=$${GATEHOUSE_SIMULATED_APPS:-1000} \
-		deploy/local/test.sh --filter "RotationSimulationTests|AppSimulationTests"
+		GATEHOUSE_SIMULATED_DAYS=$${GATEHOUSE_SIMULATED_DAYS:-30} \
+		deploy/local/test.sh --filter "RotationSimulationTests|AppSimulationTests|CodeAttackSimulationTests"
 
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
