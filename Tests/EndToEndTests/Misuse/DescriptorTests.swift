@@ -32,7 +32,8 @@ extension SystemTests {
                 for channel in callers + idle { channel.close(promise: nil) }
                 try await eventually("\(program) answers again") {
                     try expectRunning(process)
-                    return try await ask(process) == (program == "identity" ? 401 : 200)
+                    // A request may time out behind the connections that are still being closed.
+                    return (try? await ask(process)) == (program == "identity" ? 401 : 200)
                 }
             }
         }
