@@ -306,7 +306,7 @@ import Testing
                 #expect(acting.count == min(networks, 1 + 8 * Int(length * Self.day / Self.step)))
             }
             #expect(days[0].comparisons <= 54 && later.allSatisfy { $0.comparisons <= 24 }, "\(user), \(days)")
-            // A message that somebody else has asked for serves too.
+            // A message that another client requested serves too.
             if flood == .numbersWithoutAccount { #expect(served >= beforehand, "\(user)") }
             switch (user, flood) {
             case (.knownDevice, _), (.knownDeviceBesideAttacker, _), (.ownNetwork, _):
