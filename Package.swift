@@ -172,8 +172,7 @@ let services: [Target] = [
             "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle, .logging,
             .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ],
-        embeds: [.embedInCode("Sources/Console/Files")]
-            + ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") }),
+        embeds: ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") }),
     service(
         "identity",
         uses: [
@@ -183,7 +182,7 @@ let services: [Target] = [
             "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
             .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
-        embeds: [.embedInCode("Sources/Migrations"), .embedInCode("Sources/Messages/Templates")]),
+        embeds: ["Console/Files", "Messages/Templates", "Migrations"].map { .embedInCode("Sources/\($0)") }),
     service(
         "tokens",
         uses: [

@@ -101,7 +101,7 @@ public struct GatewayConfiguration: Sendable {
                 switch route.target {
                 case .upstream(let upstream):
                     upstream.name + " " + upstream.addresses.map(\.authority).joined(separator: ",")
-                case .liveness, .readiness, .document, .console: "gateway"
+                case .liveness, .readiness, .document, .consoleSettings: "gateway"
                 }
             let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().map(\.text).joined(separator: ", ")))"
             let age = route.maximumAuthenticationAge.map { ", at most \($0) s ago" } ?? ""

@@ -48,6 +48,7 @@ public enum IdentityApplication: MigratingApplication {
         EventRoutes(feed: parts.events).add(to: router)
         BounceRoutes(messages: parts.messageDelivery, home: configuration.home).add(to: router)
         parts.adminRoutes.add(to: router)
+        ConsoleRoutes.add(to: router)
         return ServiceAssembly(
             services: [
                 parts.database, parts.redis, parts.hasher, parts.worker, auditWorker, parts.webhookWorker,

@@ -39,6 +39,11 @@ public struct PublicRoute: Sendable, Equatable {
     /// Whether the route is only for users with a role that the team has configured for it.
     public var isForOperators: Bool { path.utf8.starts(with: (Self.basePath + "/admin/").utf8) }
 
+    /// Whether the route is the operators' console, which a setting of the gateway removes.
+    public var isConsole: Bool { path.utf8.starts(with: Self.consolePath.utf8) }
+
+    /// The path of the operators' console.
+    public static let consolePath = "/console"
     /// Base path of the public contract.
     public static let basePath = "/v1"
     /// The same routes under a second name.
@@ -97,5 +102,9 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("GET", "/v1/admin/users/{id}/devices", .identity, .required),
         PublicRoute("GET", "/v1/admin/audit", .identity, .required),
         PublicRoute("GET", "/v1/admin/figures", .identity, .required),
+        PublicRoute("GET", "/console", .identity, .none),
+        PublicRoute("HEAD", "/console", .identity, .none),
+        PublicRoute("GET", "/console/{file}", .identity, .none),
+        PublicRoute("HEAD", "/console/{file}", .identity, .none),
     ]
 }

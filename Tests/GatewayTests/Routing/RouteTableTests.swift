@@ -103,8 +103,7 @@ struct RouteTableTests {
         #expect(match(table, "/v1/auth/identifiers/email", []) == "405 PUT, DELETE")
         #expect(match(table, "/v1/auth/identifiers/other", .put) == "404")
         #expect(match(table, "/docs") == "/docs /docs" && match(table, "/openapi.json", .post) == "405 GET, HEAD")
-        #expect(match(table, "/console") == "/console /console")
-        #expect(match(table, "/console/main.js") == "/console/{file} /console/main.js")
+        #expect(match(table, "/console/settings.json") == "/console/settings.json /console/settings.json")
         #expect(match(table, "/internal/revocations") == "404")
         #expect(match(table, "/v1/internal/revocations") == "404")
     }

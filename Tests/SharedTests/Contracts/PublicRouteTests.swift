@@ -39,6 +39,8 @@ import Testing
                 "PUT /v1/admin/users/{id}/identifiers/{kind} identity required",
                 "DELETE /v1/admin/users/{id}/identifiers/{kind} identity required",
                 "POST /v1/admin/users/{id}/identifiers/{kind}/move identity required",
+                "GET /console identity none", "HEAD /console identity none",
+                "GET /console/{file} identity none", "HEAD /console/{file} identity none",
             ])
         #expect(Set(table).count == table.count)
     }

@@ -188,8 +188,8 @@ def check_public_routes():
     built_in = read("Services/gateway/Sources/Routing/RouteTableRules.swift")
     own_paths = re.findall(r'\("(/\w+)", \.(?:liveness|readiness)\)', built_in)
     own_paths += re.findall(r'case \w+ = "(/[^"]+)"', built_in)
-    console = re.search(r'consolePath = "(/\w+)"', built_in)[1]
-    own_paths += [console] + [console + rest for rest in re.findall(r'consolePath \+ "([^"]+)"', built_in)]
+    console = found("Shared/Contracts/Gateway/PublicRoute.swift", r'consolePath = "([^"]+)"')
+    own_paths += [console + rest for rest in re.findall(r'consolePath \+ "([^"]+)"', built_in)]
     methods = re.findall(r"\.(\w+)", re.search(r"methods: (\[.*\]), auth", built_in)[1])
     own = {(path, method): None for path in own_paths for method in methods}
     for path, method in public.keys() ^ own.keys():

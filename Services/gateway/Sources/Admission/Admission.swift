@@ -264,17 +264,19 @@ extension Worker {
             LocalResponse(status: 200, body: .text(#"{"status":"ready"}"#))
         case .readiness:
             LocalResponse(status: 503, fields: "Retry-After: 1\r\n", body: .text(#"{"status":"not ready"}"#))
-        case .upstream, .document, .console: nil
+        case .upstream, .document, .consoleSettings: nil
         }
     }
 
     /// The response from a document that is built into the gateway.
-    private func document(
-        _ route: Route, path: UnsafeRawBufferPointer, known: UnsafeRawBufferPointer?
-    ) -> LocalResponse? {
+    private func document(_ route: Route, known: UnsafeRawBufferPointer?) -> LocalResponse? {
         switch route.target {
         case .document(let document): document.response(to: known)
-        case .console(let basePath): ConsoleFiles.response(to: path, known: known, basePath: basePath)
+        case .consoleSettings(let basePath):
+            // A base path has no character that JSON would escape.
+            LocalResponse(
+                status: 200, fields: "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
+                body: .text(#"{"basePath":"\#(basePath)"}"#))
         case .upstream, .liveness, .readiness: nil
         }
     }

@@ -22,13 +22,13 @@ final class Route: Sendable {
         case readiness
         /// The gateway's own response: documentation of the public routes.
         case document(PublicDocument)
-        /// The gateway's own response: the operators' console, which finds the API at `basePath`.
-        case console(basePath: String)
+        /// The gateway's own response: the base path at which the operators' console finds the API.
+        case consoleSettings(basePath: String)
 
         /// Whether the response is built into the gateway.
         var isDocument: Bool {
             switch self {
-            case .document, .console: true
+            case .document, .consoleSettings: true
             case .upstream, .liveness, .readiness: false
             }
         }

@@ -198,9 +198,6 @@ enum BuiltInRoutes {
     /// The base paths of Gatehouse's own API by default.
     static let basePaths = [PublicRoute.basePath, PublicRoute.alternativeBasePath]
 
-    /// The path of the operators' console.
-    static let consolePath = "/console"
-
     /// Paths that a routes file may not use, including all paths below them.
     ///
     /// - Parameters:
@@ -210,7 +207,7 @@ enum BuiltInRoutes {
         (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices", $0 + "/admin"] }
             + ["", "/api"].flatMap { base in
                 ["/oauth", "/.well-known", "/livez", "/readyz", "/internal"].map { base + $0 }
-            } + PublicDocument.allCases.map(\.path) + (hasConsole ? [consolePath] : [])
+            } + PublicDocument.allCases.map(\.path) + (hasConsole ? [PublicRoute.consolePath] : [])
     }
 
     /// - Parameters:
@@ -227,8 +224,8 @@ enum BuiltInRoutes {
         let own: [(String, Route.Target)] =
             [("/livez", .liveness), ("/readyz", .readiness)]
             + PublicDocument.allCases.map { ($0.path, .document($0)) }
-            + (hasConsole ? consolePaths : []).map { ($0, .console(basePath: basePaths[0])) }
-        return PublicRoute.all.flatMap { route in
+            + (hasConsole ? [(consoleSettingsPath, .consoleSettings(basePath: basePaths[0]))] : [])
+        return PublicRoute.all.filter { hasConsole || !$0.isConsole }.flatMap { route in
             spellings(of: route.path, basePaths).flatMap { kinds(of: $0, movedTo: $1) }.map { path, movedTo in
                 // The gateway serves every path, method and bearer of `PublicRoute.all`: a test reads them all.
                 Route(
@@ -249,8 +246,8 @@ enum BuiltInRoutes {
             }
     }
 
-    /// The console's page, and the files that it loads.
-    private static let consolePaths = [consolePath, consolePath + "/{file}"]
+    /// The console's file with the base path of the API, which the gateway alone knows.
+    static let consoleSettingsPath = PublicRoute.consolePath + "/settings.json"
 
     /// One path for each kind of identifier: with a parameter, `Allow` would list its methods for `undo` too.
     private static func kinds(of path: String, movedTo: String?) -> [(path: String, movedTo: String?)] {

@@ -4,57 +4,35 @@ import Crypto
 import Foundation
 import HTTPTypes
 import Hummingbird
-import NIOCore
 import ServiceKit
 
 /// The public keys (RFC 7517) and the metadata of the authorization server (RFC 8414).
 struct WellKnownRoutes: Sendable {
     private let keys: SigningKeyStore
-    private let metadata: Document
+    private let metadata: TaggedDocument
 
     /// Seconds for which clients may cache either document. A new key is published for longer before it signs.
     static let maximumAge = 300
 
     init(issuer: String, keys: SigningKeyStore) throws {
         self.keys = keys
-        self.metadata = Document(Array(try JSONEncoder.sorted.encode(AuthorizationServerMetadata(issuer: issuer))))
+        metadata = Self.document(Array(try JSONEncoder.sorted.encode(AuthorizationServerMetadata(issuer: issuer))))
     }
 
     func add(to router: ServiceRouter) {
         router.getOrHead("/.well-known/jwks.json") { [keys] request, _ in
             // Created for each request, because a gateway requests it only every few minutes.
-            Document(keys.published.jwks()).response(to: request)
+            Self.document(keys.published.jwks()).response(to: request)
         }
         router.getOrHead("/.well-known/oauth-authorization-server") { [metadata] request, _ in
             metadata.response(to: request)
         }
     }
 
-    private struct Document: Sendable {
-        let body: [UInt8]
-        let entityTag: String
-
-        init(_ body: [UInt8]) {
-            self.body = body
-            entityTag = "\"\(Base64URL.string(Array(SHA256.hash(data: body).prefix(16))))\""
-        }
-
-        func response(to request: Request) -> Response {
-            let headers: HTTPFields = [
-                .contentType: "application/json", .cacheControl: "public, max-age=\(maximumAge)", .eTag: entityTag,
-            ]
-            let known = request.headers[values: .ifNoneMatch].flatMap { $0.split(separator: ",") }
-            if known.contains(where: { isSame($0.trimmingCharacters(in: .whitespaces)) }) {
-                return Response(status: .notModified, headers: headers)
-            }
-            return Response(
-                status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
-        }
-
-        /// RFC 9110 §13.1.2: the comparison is weak.
-        private func isSame(_ tag: String) -> Bool {
-            tag == "*" || tag == entityTag || tag == "W/" + entityTag
-        }
+    private static func document(_ body: [UInt8]) -> TaggedDocument {
+        TaggedDocument(
+            body, tag: Base64URL.string(Array(SHA256.hash(data: body).prefix(16))),
+            fields: [.contentType: "application/json", .cacheControl: "public, max-age=\(maximumAge)"])
     }
 }
 
