@@ -21,18 +21,38 @@ public struct PublicRoute: Sendable, Equatable {
         case required
     }
 
+    /// What the gateway limits beyond the rate of all requests.
+    public struct Guards: OptionSet, Sendable {
+        public let rawValue: Int
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// An attacker could guess passwords or codes: a stricter limit for each address.
+        public static let guesses = Guards(rawValue: 1)
+        /// The service hashes a password: at most as many requests as it has room for.
+        public static let hashes = Guards(rawValue: 2)
+        /// The service hashes a password if the body has a member `password`.
+        public static let mayHash = Guards(rawValue: 4)
+        /// Refusals are counted for each address. Well-behaved apps are seldom refused, however many share an address.
+        public static let refusals = Guards(rawValue: 8)
+    }
+
     public var method: String
     /// A path template below the origin; `{name}` stands for one segment.
     public var path: String
     public var owner: Owner
     public var bearer: Bearer
+    public var guards: Guards
     public var errorForm: ErrorForm
 
-    init(_ method: String, _ path: String, _ owner: Owner, _ bearer: Bearer, errors errorForm: ErrorForm = .problem) {
+    init(
+        _ method: String, _ path: String, _ owner: Owner, _ bearer: Bearer, guards: Guards = [],
+        errors errorForm: ErrorForm = .problem
+    ) {
         self.method = method
         self.path = path
         self.owner = owner
         self.bearer = bearer
+        self.guards = guards
         self.errorForm = errorForm
     }
 
@@ -51,33 +71,33 @@ public struct PublicRoute: Sendable, Equatable {
 
     /// All public routes, those under `basePath` once.
     public static let all: [PublicRoute] = [
-        PublicRoute("POST", "/v1/auth/apple", .identity, .none),
+        PublicRoute("POST", "/v1/auth/apple", .identity, .none, guards: .guesses),
         PublicRoute("POST", "/v1/auth/apple/nonce", .identity, .none),
         PublicRoute("POST", "/v1/auth/apple/notifications", .identity, .none),
-        PublicRoute("POST", "/v1/auth/register", .identity, .none),
-        PublicRoute("POST", "/v1/auth/login", .identity, .none),
-        PublicRoute("POST", "/v1/auth/code", .identity, .none),
-        PublicRoute("POST", "/v1/auth/code/verify", .identity, .reported),
+        PublicRoute("POST", "/v1/auth/register", .identity, .none, guards: [.guesses, .hashes]),
+        PublicRoute("POST", "/v1/auth/login", .identity, .none, guards: [.guesses, .hashes]),
+        PublicRoute("POST", "/v1/auth/code", .identity, .none, guards: .guesses),
+        PublicRoute("POST", "/v1/auth/code/verify", .identity, .reported, guards: .guesses),
         PublicRoute("GET", "/v1/auth/me", .identity, .required),
         PublicRoute("PATCH", "/v1/auth/me", .identity, .required),
         PublicRoute("DELETE", "/v1/auth/account", .identity, .required),
         PublicRoute("GET", "/v1/auth/export", .identity, .required),
-        PublicRoute("POST", "/v1/auth/password", .identity, .required),
-        PublicRoute("POST", "/v1/auth/password/forgot", .identity, .none),
-        PublicRoute("POST", "/v1/auth/password/reset", .identity, .none),
-        PublicRoute("POST", "/v1/auth/reauthenticate", .identity, .required),
+        PublicRoute("POST", "/v1/auth/password", .identity, .required, guards: .hashes),
+        PublicRoute("POST", "/v1/auth/password/forgot", .identity, .none, guards: .guesses),
+        PublicRoute("POST", "/v1/auth/password/reset", .identity, .none, guards: [.guesses, .hashes]),
+        PublicRoute("POST", "/v1/auth/reauthenticate", .identity, .required, guards: .mayHash),
         PublicRoute("POST", "/v1/auth/identities/apple", .identity, .required),
         PublicRoute("DELETE", "/v1/auth/identities/{provider}", .identity, .required),
         PublicRoute("PUT", "/v1/auth/identifiers/{kind}", .identity, .required),
         PublicRoute("DELETE", "/v1/auth/identifiers/{kind}", .identity, .required),
         PublicRoute("POST", "/v1/auth/identifiers/undo", .identity, .none),
-        PublicRoute("POST", "/v1/auth/merge", .identity, .required),
-        PublicRoute("POST", "/v1/auth/refresh", .tokens, .none),
+        PublicRoute("POST", "/v1/auth/merge", .identity, .required, guards: .mayHash),
+        PublicRoute("POST", "/v1/auth/refresh", .tokens, .none, guards: .refusals),
         PublicRoute("POST", "/v1/auth/logout", .tokens, .reported),
         PublicRoute("POST", "/v1/auth/logout-all", .tokens, .required),
         PublicRoute("GET", "/v1/auth/sessions", .tokens, .required),
         PublicRoute("DELETE", "/v1/auth/sessions/{id}", .tokens, .required),
-        PublicRoute("POST", "/oauth/token", .tokens, .none, errors: .oauth),
+        PublicRoute("POST", "/oauth/token", .tokens, .none, guards: .refusals, errors: .oauth),
         PublicRoute("POST", "/oauth/revoke", .tokens, .none, errors: .oauth),
         PublicRoute("GET", "/.well-known/jwks.json", .tokens, .none),
         PublicRoute("HEAD", "/.well-known/jwks.json", .tokens, .none),
@@ -87,7 +107,7 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("GET", "/v1/devices", .devices, .required),
         PublicRoute("DELETE", "/v1/devices/{id}", .devices, .required),
         PublicRoute("GET", "/v1/admin/users", .identity, .required),
-        PublicRoute("POST", "/v1/admin/users", .identity, .required),
+        PublicRoute("POST", "/v1/admin/users", .identity, .required, guards: .mayHash),
         PublicRoute("GET", "/v1/admin/users/{id}", .identity, .required),
         PublicRoute("PATCH", "/v1/admin/users/{id}", .identity, .required),
         PublicRoute("DELETE", "/v1/admin/users/{id}", .identity, .required),

@@ -51,6 +51,23 @@ import Testing
         #expect(administration.count == 16 && administration.allSatisfy { $0.bearer == .required })
     }
 
+    @Test func theGatewayGuardsTheRoutesThatHashOrCanBeGuessed() {
+        func paths(_ guards: PublicRoute.Guards) -> [String] {
+            PublicRoute.all.filter { $0.guards.contains(guards) }.map(\.path).sorted()
+        }
+        #expect(
+            paths(.guesses) == [
+                "/v1/auth/apple", "/v1/auth/code", "/v1/auth/code/verify", "/v1/auth/login",
+                "/v1/auth/password/forgot", "/v1/auth/password/reset", "/v1/auth/register",
+            ])
+        #expect(
+            paths(.hashes) == [
+                "/v1/auth/login", "/v1/auth/password", "/v1/auth/password/reset", "/v1/auth/register",
+            ])
+        #expect(paths(.mayHash) == ["/v1/admin/users", "/v1/auth/merge", "/v1/auth/reauthenticate"])
+        #expect(paths(.refusals) == ["/oauth/token", "/v1/auth/refresh"])
+    }
+
     @Test func nothingInternalIsPublic() {
         #expect(PublicRoute.all.allSatisfy { !$0.path.contains("internal") })
     }

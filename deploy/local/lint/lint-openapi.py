@@ -167,7 +167,7 @@ def check_public_routes():
     text = read("Shared/Contracts/Gateway/PublicRoute.swift")
     public = {(path, method): operation for path, method, operation in operations(documents["public"])}
     for call in re.findall(r"PublicRoute\((\"[^\n]*)\)", text):
-        match = re.fullmatch(r'"(\w+)", "([^"]+)", \.(\w+), \.(\w+)(?:, errors: \.(\w+))?', call)
+        match = re.fullmatch(r'"(\w+)", "([^"]+)", \.(\w+), \.(\w+)(?:, guards: [^)]*?)?(?:, errors: \.(\w+))?', call)
         if not match:
             problem("Shared/Contracts/Gateway/PublicRoute.swift", f"a route that cannot be read here: {call}")
             continue

@@ -135,7 +135,7 @@ extension Worker {
             // always has.
             guard !output.isShort else { return refuse(Problem(.unavailable)) }
             let known = fields.value(of: "if-none-match", in: bytes)
-            guard let response = document(route, path: path, known: known) else { return refuse(Problem(.notFound)) }
+            guard let response = document(route, known: known) else { return refuse(Problem(.notFound)) }
             countResponse(of: route, response, since: now)
             return respond(response)
         }

@@ -178,23 +178,6 @@ enum BuiltInRoutes {
 
     static let defaultOperatorRole = "operator"
 
-    /// Paths where an attacker could guess passwords and codes. A stricter limit for each address applies.
-    private static let signIn: Set<String> = [
-        "/v1/auth/apple", "/v1/auth/register", "/v1/auth/login", "/v1/auth/password/forgot",
-        "/v1/auth/password/reset", "/v1/auth/code", "/v1/auth/code/verify",
-    ]
-
-    /// Paths where passwords are hashed.
-    private static let passwords: [String: Route.Passwords] = [
-        "/v1/auth/register": .always, "/v1/auth/login": .always, "/v1/auth/password": .always,
-        "/v1/auth/password/reset": .always, "/v1/auth/reauthenticate": .optional, "/v1/auth/merge": .optional,
-        "/v1/admin/users": .optional,
-    ]
-
-    /// Paths where refusals are counted for each address. Well-behaved apps are seldom refused, however many share an
-    /// address.
-    private static let refresh: Set<String> = ["/v1/auth/refresh", "/oauth/token"]
-
     /// The base paths of Gatehouse's own API by default.
     static let basePaths = [PublicRoute.basePath, PublicRoute.alternativeBasePath]
 
@@ -235,8 +218,10 @@ enum BuiltInRoutes {
                     roles: route.isForOperators ? [VerbatimString(operatorRole)] : [],
                     target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
                     rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
-                    isSignIn: signIn.contains(route.path), passwords: passwords[route.path] ?? .never,
-                    limitsFailures: refresh.contains(route.path), errorForm: route.errorForm)
+                    isSignIn: route.guards.contains(.guesses),
+                    passwords: route.guards.contains(.hashes)
+                        ? .always : route.guards.contains(.mayHash) ? .optional : .never,
+                    limitsFailures: route.guards.contains(.refusals), errorForm: route.errorForm)
             }
         }
             + own.map { path, target in
