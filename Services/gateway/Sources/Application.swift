@@ -89,7 +89,7 @@ public enum GatewayApplication: ServiceApplication {
             ).routes, boot: boot)
     }
 
-    /// Limits connections to what the process may have files open.
+    /// Lowers the limit of connections to the number of files that the process may have open.
     private static func withinDescriptors(_ settings: GatewaySettings, _ boot: ServiceBoot) -> GatewaySettings {
         // Each request in flight and each WebSocket has a connection to an upstream too.
         let limit = ConnectionLimit(

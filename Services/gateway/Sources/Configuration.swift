@@ -17,7 +17,7 @@ public struct GatewayConfiguration: Sendable {
     let expiryLeeway: Int64
     /// `nil`: the keys that tokens publishes.
     let keysFile: PublicKeyFile?
-    /// Seconds for which keys are trusted that cannot be fetched again.
+    /// Seconds for which keys are trusted after the last successful fetch.
     let keysMaximumStaleness: Int64
     /// Seconds for which the last known revocations are trusted once the feed is lost.
     let revocationMaximumStaleness: Int64
@@ -31,7 +31,7 @@ public struct GatewayConfiguration: Sendable {
     /// The certificate for clients; `nil`: the gateway speaks HTTP without TLS, for example behind a proxy that
     /// terminates it.
     let certificateFiles: (certificate: String, key: String)?
-    /// The Redis through which replicas share their limits; `nil`: each replica counts alone.
+    /// The Redis in which replicas share their limits; `nil`: each replica counts for itself.
     let redis: RedisConfiguration?
 
     /// One of Gatehouse's services.

@@ -31,8 +31,8 @@ extension GatewayApplication: ExaminedApplication {
             let (mine, theirs) = (
                 "GATEWAY_\(peer.name.uppercased())_CREDENTIAL", "\(peer.name.uppercased())_GATEWAY_CREDENTIALS"
             )
-            // Identity and devices identify the user by the gateway's fields. So the probe asks for a password change
-            // without a password, or for the devices of a user who has none.
+            // Identity and devices read the user from the gateway's fields. The probe therefore requests a password
+            // change without a password, or the devices of a user who has none.
             let probe: ExaminedPeer.Probe =
                 switch peer.name {
                 case "tokens": .init("/internal/revocations?wait=0")

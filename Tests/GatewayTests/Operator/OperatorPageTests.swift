@@ -13,17 +13,17 @@ import TokenValidation
 @Suite("The operator's page")
 struct OperatorPageTests {
     private func withPage(
-        keys: @escaping KeyWatch.Ask = { SigningKeyList(keys: []) },
+        keys: @escaping KeyWatch.Fetch = { SigningKeyList(keys: []) },
         _ body: @Sendable (GatewayHarness, OperatorPage) async throws -> Void
     ) async throws {
         try await GatewayHarness.withGateway { gateway in
             let watch = ReplicaWatch(
                 replicas: { [("tokens", "10.0.0.1:8082")] },
-                ask: { _ in (200, Data(#"{"status":"ready","version":"<script>"}"#.utf8)) })
+                probe: { _ in (200, Data(#"{"status":"ready","version":"<script>"}"#.utf8)) })
             try await body(
                 gateway,
                 OperatorPage(
-                    gateway: gateway.gateway, replicas: watch, keyStates: KeyWatch(ask: keys),
+                    gateway: gateway.gateway, replicas: watch, keyStates: KeyWatch(fetch: keys),
                     readiness: Readiness(logger: .quiet)))
         }
     }

@@ -4,15 +4,15 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("Asking replicas")
+@Suite("Probing replicas")
 struct ReplicaWatchTests {
     private static let ready = (status: 200, body: Data(#"{"status":"ready","version":"1.0.0"}"#.utf8))
 
-    @Test("Each replica is asked once, however many pages are open")
+    @Test("Each replica is probed once, however many pages are open")
     func once() async {
-        let asked = Mutex<[String]>([])
+        let probed = Mutex<[String]>([])
         let watch = ReplicaWatch(replicas: { [("tokens", "b:1"), ("devices", "a:1")] }) { address in
-            asked.withLock { $0.append(address) }
+            probed.withLock { $0.append(address) }
             return address == "a:1" ? Self.ready : nil
         }
         await withTaskGroup(of: Void.self) { pages in
@@ -24,15 +24,15 @@ struct ReplicaWatchTests {
                 }
             }
         }
-        #expect(asked.withLock { $0.sorted() } == ["a:1", "b:1"])
-        #expect(await watch.notAsked == 0)
+        #expect(probed.withLock { $0.sorted() } == ["a:1", "b:1"])
+        #expect(await watch.notProbed == 0)
     }
 
-    @Test("There are bounds to how many are asked")
+    @Test("The number of probed replicas is bounded")
     func bound() async {
         let watch = ReplicaWatch(
-            replicas: { (0..<100).map { ("tokens", "10.0.0.\($0):1") } }, ask: { _ in Self.ready })
+            replicas: { (0..<100).map { ("tokens", "10.0.0.\($0):1") } }, probe: { _ in Self.ready })
         #expect(await watch.refresh().count == ReplicaWatch.most)
-        #expect(await watch.notAsked == 100 - ReplicaWatch.most)
+        #expect(await watch.notProbed == 100 - ReplicaWatch.most)
     }
 }

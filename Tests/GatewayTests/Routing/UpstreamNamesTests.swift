@@ -62,7 +62,7 @@ struct UpstreamNamesTests {
             let options = GatewayHarness.Options { $0.lookup = names.addresses }
             try await GatewayHarness.withGateway(options) { gateway in
                 let table = try table("team.test", port: port)
-                await gateway.gateway.names.learn(table)
+                await gateway.gateway.names.lookUpNew(in: table)
                 try gateway.gateway.routes.replace(table)
                 let client = try await gateway.connect()
                 func send() async throws -> String {
@@ -128,7 +128,7 @@ struct UpstreamNamesTests {
         let names = UpstreamNames(
             routes: try RouteStore(both), logger: log.logger, pause: .milliseconds(1), timeout: .milliseconds(1),
             lookup: server.addresses)
-        await names.learn(both)
+        await names.lookUpNew(in: both)
         let asked = server.asked("slow.test")
         let following = Task { try await names.run() }
         try await eventually("the fast name was looked up") { server.asked("fast.test") > 20 }
@@ -172,19 +172,19 @@ struct UpstreamNamesTests {
     @Test("Of all threads half are kept for names that were not slow")
     func queue() {
         var queue = LookupQueue(limit: 4)
-        for number in 0..<4 { #expect(queue.ask("s\(number)") == ["s\(number)"]) }
-        #expect(queue.ask("s1").isEmpty && queue.ask("w").isEmpty && queue.ask("w").isEmpty)
+        for number in 0..<4 { #expect(queue.request("s\(number)") == ["s\(number)"]) }
+        #expect(queue.request("s1").isEmpty && queue.request("w").isEmpty && queue.request("w").isEmpty)
         #expect(queue.ended("s0", wasSlow: true) == ["w"])
-        #expect(queue.ask("s0").isEmpty)
+        #expect(queue.request("s0").isEmpty)
         // The three others are not known to be slow before they end.
         #expect(queue.ended("s1", wasSlow: true) == ["s0"])
-        #expect(queue.ended("s2", wasSlow: true).isEmpty && queue.ask("s1") == ["s1"])
-        #expect(queue.ask("s2").isEmpty, "two of four are taken by slow ones")
+        #expect(queue.ended("s2", wasSlow: true).isEmpty && queue.request("s1") == ["s1"])
+        #expect(queue.request("s2").isEmpty, "two of four are taken by slow ones")
         #expect(queue.ended("w", wasSlow: false).isEmpty)
-        #expect(queue.ask("w") == ["w"])
-        #expect(queue.ended("s3", wasSlow: true).isEmpty && queue.ask("w2") == ["w2"])
+        #expect(queue.request("w") == ["w"])
+        #expect(queue.ended("s3", wasSlow: true).isEmpty && queue.request("w2") == ["w2"])
         #expect(queue.ended("s0", wasSlow: false) == ["s2"])
-        #expect(queue.ended("s1", wasSlow: false).isEmpty && queue.ask("s0") == ["s0"])
+        #expect(queue.ended("s1", wasSlow: false).isEmpty && queue.request("s0") == ["s0"])
     }
 
     @Test("The system knows localhost, and says why it knows another name not")
@@ -198,7 +198,7 @@ struct UpstreamNamesTests {
         try await withUpstreams { _, _, port in
             try await GatewayHarness.withGateway { gateway in
                 let table = try table("localhost", port: port)
-                await gateway.gateway.names.learn(table)
+                await gateway.gateway.names.lookUpNew(in: table)
                 try gateway.gateway.routes.replace(table)
                 try await eventually("the first is used") { try await gateway.send("GET /x").body == "one" }
             }

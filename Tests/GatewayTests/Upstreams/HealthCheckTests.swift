@@ -208,7 +208,7 @@ struct HealthCheckTests {
             address: try SocketAddress(ipAddress: "127.0.0.1", port: try await upstream.start()))
         func ask(within limit: Duration) async throws -> Int {
             let answered = GatewayHarness.group.next().makePromise(of: Int.self)
-            endpoint.ask("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", within: limit, answered)
+            endpoint.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", within: limit, answered)
             return try await answered.futureResult.get()
         }
         let status = try? await ask(within: .seconds(30))

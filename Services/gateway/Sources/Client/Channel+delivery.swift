@@ -1,8 +1,8 @@
 import NIOCore
 
 extension NIOBSDSocket.Option {
-    /// Bytes that the system accepts beyond those in flight. With a larger buffer the system would report the progress
-    /// of a slow client late and in large steps.
+    /// The number of bytes that the system accepts beyond those in flight. With a larger buffer the system would report
+    /// a slow client's progress late and in large steps.
     static let tcpUnsentLowWater = NIOBSDSocket.Option(rawValue: notSentLowWater)
 
     // `TCP_NOTSENT_LOWAT`, which some modules of the C library lack.
@@ -15,7 +15,7 @@ extension NIOBSDSocket.Option {
 
 /// Reports how much of the written data the client has received.
 extension Channel {
-    /// Bytes that the socket has not accepted yet. Not for streams of HTTP/2.
+    /// Bytes that the socket has not accepted yet. Do not use it on streams of HTTP/2.
     var waitingBytes: Int { (try? syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
 
     /// Whether the other side's system has received everything that the socket accepted. Until it has, bytes that
@@ -35,7 +35,7 @@ extension Channel {
 }
 
 extension ChannelHandlerContext {
-    /// Calls `body` on the event loop once the socket has accepted all that was written, or never will.
+    /// Calls `body` on the event loop once the socket has accepted everything that was written, or has closed.
     func whenTaken(_ body: @escaping () -> Void) {
         let taken = eventLoop.makePromise(of: Void.self)
         let own = NIOLoopBound(body, eventLoop: eventLoop)

@@ -43,8 +43,8 @@ struct ClientAddress: Sendable, Equatable {
         }
     }
 
-    /// Reads one entry of `X-Forwarded-For`: an address, with a port behind it as some proxies write it. An IPv6
-    /// address with a port stands in brackets.
+    /// Reads one entry of `X-Forwarded-For`: an address, which some proxies follow by a port. An IPv6 address with a
+    /// port is in brackets.
     init?(forwarded text: Substring) {
         var address = text
         if text.first == "[" {
@@ -73,8 +73,8 @@ struct ClientAddress: Sendable, Equatable {
         key = AddressKey(value: UInt64(truncatingIfNeeded: isIPv4 ? bits : bits >> 64))
     }
 
-    /// The offsets of the address in `sockaddr_in` and `sockaddr_in6`. The module that declares their fields depends on
-    /// the module that the compiler reads first.
+    /// The offsets of the address in `sockaddr_in` and `sockaddr_in6`. Which module declares the fields depends on the
+    /// order in which the compiler reads them.
     private static let (sinAddress, sin6Address) = (4, 8)
 
     private static let mapped: UInt128 = 0xFFFF << 32
@@ -84,7 +84,7 @@ struct ClientAddress: Sendable, Equatable {
     }
 }
 
-/// The networks of trusted proxies: the gateway accepts the client's address from them.
+/// The networks of the trusted proxies, whose statement of the client's address the gateway accepts.
 struct TrustedProxies: Sendable, Equatable {
     private struct Network: Sendable, Equatable {
         var bits: UInt128

@@ -39,7 +39,7 @@ extension ClientConnection {
             scannedBytes = 0
             peer.countRequest()
             let head = worker.requestHead
-            let closes = head.fields.saysClose || worker.gateway.isDraining || peer.hasHadAllRequests
+            let closes = head.fields.saysClose || worker.gateway.isDraining || peer.hasReachedRequestLimit
             switch admission {
             case .forward(let exchange):
                 forward(exchange, expectsContinue: head.fields.expect != nil, closes: closes)
@@ -56,8 +56,8 @@ extension ClientConnection {
         }
     }
 
-    /// Whether an incomplete head, with the bytes that have arrived since, ends here or has a bare LF to be refused
-    /// for.
+    /// Whether the bytes that have arrived since the last scan contain the end of the head, or a bare LF, which is
+    /// refused.
     private func mayBeComplete(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if bytes.count >= HeadLimits.bytes { return true }
         for index in scannedBytes..<bytes.count where bytes[index] == .lineFeed {
@@ -113,7 +113,7 @@ extension ClientConnection {
         return true
     }
 
-    /// Counts the chunks of a part of a body. DATA frames of HTTP/2 were counted before they became chunks.
+    /// Counts the chunks of a part of a body. On HTTP/2, the frame guard has counted the DATA frames already.
     private func admitsChunks(of bytes: Int) -> Bool {
         guard stream == nil, let chunks = body?.takeChunks(), chunks > 0 else { return true }
         var budget = chunkBudget ?? PieceBudget(bytesPerPiece: PieceBudget.bytesPerChunk, now: worker.now)
@@ -144,7 +144,7 @@ extension ClientConnection {
 
     // MARK: Keys
 
-    /// The request's token needs keys that are being fetched.
+    /// Waits for the keys that the request's token needs.
     private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
         waitingPlace = place
         becomeActive()
@@ -156,7 +156,7 @@ extension ClientConnection {
         if let place = waitingPlace.take() { worker.gateway.places.leave(place) }
     }
 
-    /// The keys have been fetched, or the wait has timed out: the request is admitted or refused.
+    /// Admits or refuses the request, because the keys have been fetched or the wait has timed out.
     func endWait() {
         leaveWait()
         becomeIdle(at: worker.now)
@@ -168,7 +168,7 @@ extension ClientConnection {
 
     // MARK: WebSocket
 
-    /// From now on the connection relays bytes without parsing them.
+    /// Relays bytes from now on, without parsing them.
     func beginTunnel() {
         state.tunnelBegan()
         // The bytes that the client sent ahead.
@@ -223,7 +223,7 @@ extension ClientConnection {
         responseEnded()
     }
 
-    /// A response cannot be completed. Cutting the connection is the only way to tell the client.
+    /// Closes the connection because a response cannot be completed. The client learns it in no other way.
     func abort() {
         leaveExchange()
         flush()
@@ -278,7 +278,7 @@ extension ClientConnection {
         linger()
     }
 
-    /// Writes nothing more. The connection is closed once the client may have read what was written.
+    /// Writes nothing more, and closes the connection once the client has had time to read what was written.
     func linger() {
         becomeIdle(at: worker.now)
         state.linger(at: worker.now)

@@ -15,7 +15,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     let worker: Worker
     let peer: ClientPeer
-    /// Set where the connection is a stream of HTTP/2.
+    /// `nil`: the connection speaks HTTP/1.1 and is not a stream of HTTP/2.
     let stream: HTTP2Stream?
     var timerPlace: TimerPlace?
     /// The index in the worker's list; negative when the connection is not in it.
@@ -28,7 +28,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var scannedBytes = 0
     /// The reader of the current request's body, once its head is read.
     var body: BodyReader?
-    /// The budget for the chunks of its bodies, once one is chunked.
+    /// The budget for the chunks of the client's bodies; `nil` until a body is chunked.
     var chunkBudget: PieceBudget?
     var exchange: Exchange?
     /// The place of a request that waits for keys.
@@ -36,7 +36,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// Whether its request counts as active at `peer`.
     private var isActive = false
     var output = PendingOutput()
-    /// Whether it will be notified when the client has taken the waiting bytes.
+    /// Whether `hasTaken` will be called when the client has taken the waiting bytes.
     var awaitsTaking = false
     /// Bytes of the body that wait here and in the exchange, as counted by the budget of the process.
     var bodyWaiting = 0
@@ -137,7 +137,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     // MARK: Requests
 
-    /// Its request has an exchange, or waits for keys or a place.
+    /// The request has an exchange, or waits for keys or a place.
     func becomeActive() {
         guard !isActive else { return }
         isActive = true
@@ -178,7 +178,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         }
     }
 
-    /// Whether the client has read enough of the previous responses for the next request to be read.
+    /// Whether to read the next request: only if the client has taken enough of the previous responses.
     private func takesRequest() -> Bool {
         if isWritable { return true }
         flush()
@@ -223,7 +223,7 @@ extension ClientConnection {
         noteDeadline()
     }
 
-    /// The client holds a place, and the bytes that wait for it, for longer than it may.
+    /// Ends the exchange or, without one, the connection, because the client takes its response too slowly.
     private func endSlowReader() {
         if let exchange { return exchange.clientIsTooSlow() }
         worker.gateway.metrics.countRefusal("slow reader")
@@ -231,7 +231,7 @@ extension ClientConnection {
         context?.close(promise: nil)
     }
 
-    /// The gateway shuts down: closes the connection if no request is active.
+    /// Closes the connection at shutdown if no request is active.
     func closeIfIdle() {
         if state.phase == .tunnel { exchange?.goAway() }
         if state.isIdle(hasInput: input.readableBytes > 0) { linger() }
@@ -243,8 +243,8 @@ extension ClientConnection {
     /// Whether more of a response may be read for the client.
     var takesResponse: Bool { isWritable && (state.waiting == 0 || state.waiting < worker.output.allowance) }
 
-    /// Checks whether bytes that were just written wait. For a response that the system accepts at once, this is the
-    /// only check.
+    /// Checks whether bytes that were just written wait. A response that the system accepts at once gets no other
+    /// check.
     func updatePaceAfterWriting() {
         guard waitingNow > 0 || state.waiting > 0 else { return }
         _ = updatePace(now: worker.now)
@@ -285,15 +285,15 @@ extension ClientConnection {
     }
 }
 
-/// Bytes about to be written to a connection. Small pieces are appended to the previous buffer where it has room,
-/// because one buffer costs NIO and the system less than several.
+/// Bytes to be written to a connection. Small pieces are appended to the previous buffer if it has room, because one
+/// buffer costs NIO and the system less than several.
 struct PendingOutput {
-    /// Bytes of a body that are copied rather than written by themselves.
+    /// The size in bytes up to which a piece of a body is copied to the previous buffer.
     static let small = 4096
 
     private var last: ByteBuffer?
 
-    /// - Returns: what is to be written before `bytes`.
+    /// - Returns: the previous buffer, to be written before `bytes`; `nil`: none.
     mutating func add(_ bytes: ByteBuffer) -> ByteBuffer? {
         guard var buffer = last.take() else {
             last = bytes

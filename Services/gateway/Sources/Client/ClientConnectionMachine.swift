@@ -3,13 +3,13 @@
 /// Requests come one after the other, and their responses go out in the same order. Times are nanoseconds of a
 /// monotonic clock.
 struct ClientConnectionState: Sendable {
-    /// Bytes of an unread request body up to which the connection is kept.
+    /// The connection is kept if at most this many bytes of a request body are unread.
     static let discardLimit = 64 * 1024
 
     private(set) var phase = Phase.head
     /// Whether the current response is the connection's last.
     private(set) var closesAfterResponse = false
-    /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1), and has not received it.
+    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     private(set) var waitsForContinue = false
     /// `false` once the current request has waited for keys for as long as it may.
     private(set) var mayWait = true
@@ -36,7 +36,7 @@ struct ClientConnectionState: Sendable {
     /// When to call `timedOut`.
     var deadline: Int64 { phase == .closed ? phaseDeadline : min(phaseDeadline, pace.deadline) }
 
-    /// Whether the connection carries nothing and could be closed.
+    /// Whether the connection carries no request, and may be closed.
     func isIdle(hasInput: Bool) -> Bool { phase == .head && !hasInput }
 
     /// Begins to wait for the first request, or for the PROXY header or TLS handshake before it.
@@ -80,10 +80,10 @@ struct ClientConnectionState: Sendable {
         return true
     }
 
-    /// The client has taken the previous responses, so a head that has already arrived is read now.
+    /// A head that had to wait for the client to take the previous responses is read now.
     mutating func headIsReadLate(at now: Int64) { phaseDeadline = now + times.head }
 
-    /// Waits for keys. A request waits once, however often other keys are fetched meanwhile.
+    /// Waits for keys. Each request waits at most once, even if keys are fetched again meanwhile.
     ///
     /// - Parameter timeout: nanoseconds.
     mutating func wait(for timeout: Int64, at now: Int64) {
@@ -135,7 +135,7 @@ struct ClientConnectionState: Sendable {
     /// The body has been forwarded to the upstream completely.
     mutating func bodyEnded() { phase = .responding }
 
-    /// The end of the body is unknown, so nothing after it can be read.
+    /// The body is malformed. Its end is unknown, so nothing after it can be read.
     mutating func bodyIsMalformed() {
         closesAfterResponse = true
         phase = .responding
@@ -151,10 +151,10 @@ struct ClientConnectionState: Sendable {
         return closesAfterResponse
     }
 
-    /// The response has been written completely, or the rest of the request's body behind it has been read.
+    /// The response has been written completely, or the rest of the request's body has been discarded.
     ///
-    /// A body that has not arrived is read for a while and discarded: a client that still writes may not look for a
-    /// response before it has written all.
+    /// The rest of a body is read for a while and discarded, because some clients read no response before they have
+    /// written the whole request.
     mutating func responseEnded(hasInput: Bool, at now: @autoclosure () -> Int64) -> AfterResponse {
         if phase == .body, !waitsForContinue {
             phase = .discardingBody
@@ -171,8 +171,8 @@ struct ClientConnectionState: Sendable {
         return .readNextRequest
     }
 
-    /// The connection ends. Nothing more is written, and further input is discarded for as long as the client may be
-    /// reading. If the connection were closed with unread input, the system would discard what the client has not read.
+    /// Ends the connection: nothing more is written, and input is discarded while the client may still be reading. If
+    /// the socket were closed with unread input, the system would discard what the client has not read.
     mutating func linger(at now: Int64) {
         phase = .lingering
         startLingering(at: now)
@@ -192,7 +192,7 @@ struct ClientConnectionState: Sendable {
         return pace.update(isWaiting: waiting > 0, taken: written - waiting, at: now)
     }
 
-    /// The client has taken bytes, as reported to `update`. Its time to read the last bytes begins when it takes them.
+    /// The client has taken bytes, as reported to `update`. The time that it has to read the last bytes begins now.
     mutating func taken(at now: Int64) {
         if waiting == 0, phase == .lingering { startLingering(at: now) }
     }
@@ -218,7 +218,7 @@ struct ClientConnectionState: Sendable {
         guard phaseDeadline <= now,
             !givesMoreTime(hasResponse: hasResponse, isUndelivered: isUndelivered, at: now)
         else { return .wait }
-        // In case that nothing else sets it.
+        // The default, for actions that set no deadline.
         phaseDeadline = now + times.linger
         switch phase {
         case .head where carriesOneRequest && !isWritable: return .resetStream
@@ -231,12 +231,12 @@ struct ClientConnectionState: Sendable {
         }
     }
 
-    /// The time that a client is given begins when it has taken the bytes that wait for it.
+    /// The client's time begins only when it has taken the bytes that wait for it.
     private mutating func givesMoreTime(hasResponse: Bool, isUndelivered: () -> Bool, at now: Int64) -> Bool {
         switch phase {
         case .head where waiting > 0: phaseDeadline = now + times.idle
         case .discardingBody where waiting > 0, .lingering where waiting > 0: startLingering(at: now)
-        // The system may still be sending. It would stop if the client sent anything to a closed connection.
+        // The system may still be sending. On a closed connection, it would stop as soon as the client sent anything.
         case .lingering where now < lingersUntil && isUndelivered():
             phaseDeadline = min(lingersUntil, now + times.linger)
         case .body where waiting > 0 && hasResponse, .responding where waiting > 0 && hasResponse,
@@ -279,7 +279,7 @@ extension ClientConnectionState {
         /// Only sets the next deadline.
         case wait
         case endSlowReader
-        /// The client does not read the previous responses, so its request is not read.
+        /// Resets the stream without reading its request, because the client does not read the previous responses.
         case resetStream
         case refuseHead
         case stopWaiting

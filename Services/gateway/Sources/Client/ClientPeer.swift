@@ -1,7 +1,7 @@
 import NIOCore
 
-/// The other end of a client's connection, and how it counts against the limits: for one HTTP/1.1 connection, or for
-/// all streams of one HTTP/2 connection.
+/// The client at the other end of a connection, and what counts against its limits. All streams of an HTTP/2 connection
+/// share one peer.
 final class ClientPeer {
     private let gateway: Gateway
     /// Whether the connection is carried by TLS.
@@ -9,11 +9,11 @@ final class ClientPeer {
     /// Whether its connection speaks HTTP/2.
     var isHTTP2 = false
     private(set) var address: ClientAddress
-    /// Whether `address`, if it is a trusted proxy, has seen the requests' fields.
+    /// Whether the proxy at `address` has seen the requests' fields. Only then may it vouch for them.
     private var readsFields = true
     /// Whether too many connections were open when this one was accepted.
     private(set) var isOverLimit: Bool
-    /// The address that this connection counts for among the open connections.
+    /// The address that this connection is counted under among the open connections.
     private var countedAs: AddressKey
     let place: ConnectionPlace
     private var requests = 0
@@ -35,22 +35,22 @@ final class ClientPeer {
     }
 
     /// The connection is closed.
-    func left() { gateway.openConnections.leave(place, of: countedAs) }
+    func closed() { gateway.openConnections.leave(place, of: countedAs) }
 
-    /// A trusted proxy has reported the source of the connection.
-    func comes(from source: ProxyHeader.Source) {
+    /// Stores the source of the connection, as a trusted proxy has reported it.
+    func setSource(_ source: ProxyHeader.Source) {
         switch source {
         case .client(let address):
             self.address = address
             if gateway.openConnections.move(place, from: countedAs, to: address.key) { isOverLimit = true }
             countedAs = address.key
         case .proxy: break
-        // The proxy has not seen the requests, so `X-Forwarded-For` is the client's own.
+        // The proxy has not seen the requests, so the client itself wrote `X-Forwarded-For`.
         case .unknown: readsFields = false
         }
     }
 
-    /// Whether the requests' fields name the client, and are trusted.
+    /// Whether `X-Forwarded-For` and the like are trusted, because a trusted proxy has written them.
     var isTrustedProxy: Bool { readsFields && gateway.settings.trustedProxies.contains(address) }
 
     func countRequest() { requests += 1 }
@@ -62,17 +62,17 @@ final class ClientPeer {
 
     func requestEnds() { activeRequests -= 1 }
 
-    /// Allows the connection to be closed in favour of another, unless a request is active.
+    /// Marks the connection as one that may be closed in favour of another, unless a request is active.
     func noteIdle(at now: Int64) {
         if activeRequests == 0 { place.becomesIdle(at: now, hasOutput: openStreams > 0) }
     }
 
-    /// Counts a request that could not be read against the limits of its connection and of its address.
+    /// Counts a malformed request against the limits of its connection and of its address.
     func countMalformed(now: Int64) {
         countRequest()
         _ = gateway.addressLimiter?.take(address.key, now: now)
     }
 
     /// Whether the connection has carried as many requests as one connection may.
-    var hasHadAllRequests: Bool { requests >= gateway.settings.maximumRequestsPerConnection }
+    var hasReachedRequestLimit: Bool { requests >= gateway.settings.maximumRequestsPerConnection }
 }

@@ -20,15 +20,15 @@ final class OpenConnections: Sendable {
 
     var count: Int { open.load(ordering: .relaxed) }
 
-    /// Whether so many connections are open that the next one is closed at once.
+    /// Whether the hard limit is reached: further connections are closed at once.
     var isFarOverLimit: Bool { count >= limit.hard }
 
-    /// A connection opens. If the limit is reached, an idle connection is closed in its favour.
+    /// Counts a new connection. If the limit is reached, an idle connection is closed in its favour.
     ///
     /// - Parameters:
     ///   - isCapped: whether the limit of a network applies to it.
     ///   - now: nanoseconds.
-    /// - Returns: whether it exceeds a limit.
+    /// - Returns: whether the new connection exceeds a limit.
     func enter(_ place: ConnectionPlace, of address: AddressKey, isCapped: Bool, now: Int64) -> Bool {
         let isFull = open.wrappingAdd(1, ordering: .relaxed).newValue > limit.soft
         return table.withLock { table in
@@ -39,8 +39,8 @@ final class OpenConnections: Sendable {
         }
     }
 
-    /// - Parameter now: when the new connection was accepted, which must not be closed itself.
-    /// - Returns: whether there is an idle connection. If its event loop keeps it, the next one is closed in its place.
+    /// - Parameter now: when the new connection was accepted. The new connection itself must not be closed.
+    /// - Returns: whether an idle connection exists. If its event loop keeps it, the next idle one is closed instead.
     private func closeLongestIdle(of table: inout ConnectionTable<ConnectionPlace>, now: Int64) -> Bool {
         while let idle = table.takeLongestIdle(now: now, idleSince: { $0.idleSince(before: now) }) {
             let isClosing = idle.beginClosing { [self] isClosed in
@@ -75,7 +75,8 @@ final class OpenConnections: Sendable {
 final class ConnectionPlace: Sendable {
     private static let busy = Int64.max
     private static let closing = Int64.max - 1
-    /// Added to the time of a connection whose client has not taken all of its last response.
+    /// Added to `idleSince` while the client has not taken all of its last response, so that such a connection is
+    /// closed last.
     private static let waitingOutput = Int64(1) << 62
 
     /// `nil` in tests of handlers without a connection.
@@ -88,14 +89,14 @@ final class ConnectionPlace: Sendable {
         state = Atomic(now)
     }
 
-    /// Since when the connection carries no request. The time is later than all others while output waits for its
-    /// client. `nil`: it carries a request, or is being closed.
+    /// When the connection's last request ended; `nil`: it carries a request, or is being closed. While output waits
+    /// for the client, the time is later than all others (`waitingOutput`).
     private var idleSince: Int64? {
         let since = state.load(ordering: .relaxed)
         return since < Self.closing ? since : nil
     }
 
-    /// The same, but `nil` for a connection that became idle at `time` or later.
+    /// Like `idleSince`, but `nil` if the connection became idle at `time` or later.
     func idleSince(before time: Int64) -> Int64? {
         idleSince.flatMap { $0 < time || $0 >= Self.waitingOutput ? $0 : nil }
     }
@@ -109,8 +110,8 @@ final class ConnectionPlace: Sendable {
         state.store(hasOutput ? now + Self.waitingOutput : now, ordering: .relaxed)
     }
 
-    /// - Parameter ended: called on its event loop, with whether it was closed. It is kept if a request has arrived
-    ///   meanwhile, and the first time that output waits for its client.
+    /// - Parameter ended: called on the event loop. The connection is kept if a request has arrived meanwhile, or if
+    ///   output waits for the client for the first time.
     /// - Returns: `false` if a request has arrived meanwhile.
     func beginClosing(_ ended: @escaping @Sendable (_ isClosed: Bool) -> Void) -> Bool {
         guard let since = idleSince,

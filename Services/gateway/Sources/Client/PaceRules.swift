@@ -42,8 +42,8 @@ final class ClientTimes: Sendable {
 
 /// Whether a client takes its responses fast enough.
 ///
-/// A client has a time budget. While bytes wait for it, time is used up; each byte that it takes earns some back. So it
-/// may pause for a while, and has to keep a rate on average. A slow service costs it nothing.
+/// A client has a time budget. While bytes wait for it, the budget shrinks; each byte that it takes refills it. So the
+/// client may pause for a while, but must keep a minimum rate on average. A slow service costs it nothing.
 struct ReadingPace: Sendable {
     /// The full time budget; nanoseconds.
     private let timeout: Int64
@@ -62,7 +62,7 @@ struct ReadingPace: Sendable {
         left = timeout
     }
 
-    /// When to check again: the time is used up then, unless the client has taken bytes meanwhile.
+    /// When to check again: the budget is used up then, unless the client has taken bytes meanwhile.
     var deadline: Int64 { waitingAt.map { $0 + left } ?? .max }
 
     /// A response begins. It has a budget of its own, unless an earlier response still waits.
@@ -89,7 +89,7 @@ struct ReadingPace: Sendable {
     }
 }
 
-/// Decides when to close a connection without requests: once the client has received everything that was written, or is
+/// Decides when to close a connection without requests: when the client has received everything that was written, or is
 /// too slow.
 struct ConnectionLinger: Sendable {
     enum Step: Equatable {
@@ -97,7 +97,7 @@ struct ConnectionLinger: Sendable {
         case wait
         /// Tell the client that the connection ends.
         case end
-        /// Close it: nothing is left that closing would discard, or the client does not take it.
+        /// Close the connection: the client has received everything, or is too slow.
         case cut
     }
 
@@ -116,7 +116,7 @@ struct ConnectionLinger: Sendable {
 
     /// - Parameters:
     ///   - waiting: bytes that the socket has not accepted.
-    ///   - isEnding: whether the client was told that the connection ends.
+    ///   - isEnding: whether the client has been told that the connection ends.
     ///   - hasDelivered: whether the other side's system has received everything that the socket accepted; called only
     ///     where that matters.
     ///   - now: nanoseconds of a monotonic clock.
@@ -135,11 +135,11 @@ struct ConnectionLinger: Sendable {
     }
 }
 
-/// How many bytes of bodies may wait in the process, as seen by one event loop. Requests that wait for upstreams have
-/// one budget, responses that wait for clients another.
+/// The number of bytes of bodies that may wait in the process, as seen by one event loop. Requests that wait for
+/// upstreams have one budget, responses that wait for clients another.
 ///
-/// Each body may use an eighth of the free memory, between `least` and `most`. So a few slow bodies get all that they
-/// need, and many together barely exceed the limit.
+/// Each body may use an eighth of the free memory, between `least` and `most` bytes. A few slow bodies therefore get
+/// `most`, and many together barely exceed the limit.
 struct BufferBudget: Sendable {
     /// The part that the event loops share.
     final class Shared: Sendable {
@@ -159,7 +159,8 @@ struct BufferBudget: Sendable {
     static let least = 4 * 1024
 
     private let shared: Shared
-    /// A change up to this size need not be shared yet. It bounds the error of each event loop for each other one.
+    /// A change up to this size is not shared yet. The count of each event loop is wrong by at most this much for each
+    /// other one.
     private let step: Int
     private var unshared = 0
 
@@ -177,7 +178,7 @@ struct BufferBudget: Sendable {
     /// Whether the limit is exceeded.
     var isExhausted: Bool { waiting >= shared.limit }
 
-    /// Whether bodies get less than they could use.
+    /// Whether a body gets less than `most`.
     var isShort: Bool { allowance < Self.most }
 
     mutating func change(by bytes: Int) {
@@ -188,10 +189,10 @@ struct BufferBudget: Sendable {
     }
 }
 
-/// Limits into how many pieces, DATA frames of HTTP/2 or chunks, a client may cut bodies of a given size.
+/// Limits the number of pieces, DATA frames of HTTP/2 or chunks, into which a client may cut its bodies.
 ///
-/// The gateway's cost of each piece equals that of a number of bytes. A client has a budget of pieces; bytes and time
-/// refill it. So a client may send small messages at a steady rate for as long as it likes.
+/// A piece costs the gateway as much as a number of bytes. A client has a budget of pieces, which bytes and time
+/// refill. So a client may send small messages at a steady rate indefinitely.
 struct PieceBudget: Sendable {
     /// Pieces that a client may send at once.
     static let most = 1_000
@@ -201,7 +202,7 @@ struct PieceBudget: Sendable {
 
     /// Bytes that earn a piece.
     private let bytesPerPiece: Int
-    /// In bytes: a piece costs `bytesPerPiece`.
+    /// The full budget in bytes; a piece costs `bytesPerPiece`.
     private let full: Int
     private var left: Int
     private var refilledAt: Int64
@@ -214,7 +215,7 @@ struct PieceBudget: Sendable {
         refilledAt = now
     }
 
-    /// Earns the pieces of a small request: one with its body, and one that ends it.
+    /// Adds the pieces of a small request: one with its body, and one that ends it.
     mutating func beginRequest() {
         left = min(left + 2 * bytesPerPiece, full)
     }
@@ -229,7 +230,7 @@ struct PieceBudget: Sendable {
         let now = now()
         let seconds = Double(now - refilledAt) / 1e9
         let earned = min(seconds * Double(Self.piecesPerSecond * bytesPerPiece), Double(full))
-        // Time that has earned less than a byte is kept for the next call.
+        // The next call counts time that has earned less than a byte.
         if earned >= 1 {
             left += Int(earned)
             refilledAt = now

@@ -14,7 +14,7 @@ struct ProxyHeader: Equatable {
         case client(ClientAddress)
         /// The proxy itself, for example when it checks the gateway's health.
         case proxy
-        /// A client about which the proxy knows nothing more.
+        /// A client whose address the proxy does not report.
         case unknown
     }
 
@@ -113,7 +113,7 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
             {
                 return context.close(promise: nil)
             }
-            connection.peer.comes(from: header.source)
+            connection.peer.setSource(header.source)
             connection.wait(isPrepared: !connection.peer.isSecure)
             let rest = ByteBuffer(bytes: bytes[header.length...])
             bytes = []

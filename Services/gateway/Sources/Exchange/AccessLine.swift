@@ -3,7 +3,7 @@ import Logging
 /// The line of one response in the access log. It holds no query, field or body, because these may be secret.
 struct AccessLine {
     var requestID: [UInt8]
-    /// Empty, as `path` is, where the request's head could not be read.
+    /// Empty, like `path`, where the request's head could not be read.
     var method = ""
     /// Without the query.
     var path: [UInt8] = []
@@ -46,14 +46,14 @@ struct AccessLine {
 }
 
 extension Worker {
-    /// Writes a response to the access log: a share of all, each that a service failed to give, and each whose trace is
-    /// recorded.
+    /// Writes an entry to the access log: for a share of all responses, for every failure of a service, and for every
+    /// recorded trace.
     ///
     /// - Returns: the line; `nil` where it is not written.
     @discardableResult
     func logAccess(always: Bool = false, _ line: @autoclosure () -> AccessLine) -> AccessLine? {
         let share = gateway.settings.accessLogShare
-        // Each number below 1 that a double can hold, from 53 random bits.
+        // 53 random bits, which is the precision of a double, make a number from 0 up to but excluding 1.
         guard always || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return nil }
         let line = line()
         gateway.logger.info("request", metadata: line.metadata)
@@ -63,8 +63,8 @@ extension Worker {
 
 /// Removes segments that may be tokens from a logged path.
 ///
-/// Clients put tokens into paths by mistake. A UUID has 36 characters and every token has more, so longer segments than
-/// that are left out.
+/// Clients put tokens into paths by mistake. A UUID has 36 characters and every token is longer, so segments above
+/// `longestSegment` are left out.
 enum LoggedPath {
     private static let longestSegment = 40
     private static let longestPath = 1024

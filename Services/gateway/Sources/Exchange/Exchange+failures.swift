@@ -37,7 +37,7 @@ extension Exchange {
         }
     }
 
-    /// A failure of Gatehouse's own services is `UNAVAILABLE` and never the client's fault.
+    /// The error for the client. A failure of Gatehouse's own services is `UNAVAILABLE`, never an error of the client.
     private func problem(for failure: ExchangeState.Failure) -> Problem {
         guard case .upstream(let upstream) = plan.route.target, !upstream.isGatehouse else {
             return Problem(.unavailable)
@@ -65,7 +65,7 @@ extension Exchange {
 
     func requestIsMalformed() { refuse(Problem(.invalidRequest)) }
 
-    /// Responds with an error. Aborts if part of the upstream's response has been written.
+    /// Responds with an error, or aborts if part of the upstream's response has been written.
     ///
     /// - Parameter fields: whole lines.
     func refuse(_ problem: Problem, fields: String = "", reason: String? = nil) {
@@ -82,15 +82,15 @@ extension Exchange {
         client.respondInstead(response, requestID: request.requestID, isHead: method == .head)
     }
 
-    /// The client does not take its response.
+    /// The client takes its response too slowly.
     func clientIsTooSlow() {
         note(refusal: "slow reader")
         drop(status: state.hasResponse ? nil : 499)
         client.abort()
     }
 
-    /// Counts the reason why the gateway responds in the upstream's place, or cuts its response, and keeps it for the
-    /// access log.
+    /// Counts the reason why the gateway responds in the upstream's place or cuts its response, and keeps the reason
+    /// for the access log.
     func note(refusal: String) {
         self.refusal = refusal
         worker.gateway.metrics.countRefusal(refusal, route: plan.route.name)

@@ -1,9 +1,9 @@
 import Contracts
 import NIOCore
 
-/// The queue of a route that forwards only a few requests at once.
+/// The queue of a route that forwards only a few requests concurrently.
 ///
-/// A request takes its place when its body is complete, so a client that sends slowly keeps no other request waiting.
+/// A request takes its place when its body is complete, so a slow client delays no other request.
 extension Exchange {
     enum QueuePlace {
         case waiting(OrderedPlaces, ticket: Int)
@@ -17,7 +17,8 @@ extension Exchange {
             queuePlace = .held(queue)
             return start()
         }
-        // A client that is refused at once retries at once. A flood of retries would cost more than a wait.
+        // The request waits, because a client that is refused at once retries at once. A flood of retries would cost
+        // more.
         if let place = place.take() { worker.gateway.places.leave(place) }
         place = worker.gateway.places.take(waits, of: address)
         guard place != nil else { return refuseForQueue() }
@@ -54,7 +55,7 @@ extension Exchange {
     }
 
     private func placeIsFree(_ ticket: Int) {
-        // Otherwise the wait has timed out, or the client is gone, and the place has been left already.
+        // If the wait has timed out or the client is gone, the place has been left already.
         guard case .waiting(let queue, ticket) = queuePlace else { return }
         queuePlace = .held(queue)
         leaveWait()

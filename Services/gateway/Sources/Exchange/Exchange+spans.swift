@@ -32,7 +32,7 @@ extension Exchange {
     }
 
     private func clientSpan(_ time: SpanTime, _ requestID: SpanAttribute) -> Span {
-        // A 4xx means that the client failed, a 5xx that the service failed. For both, the call has failed.
+        // The span of a call has failed for a 4xx too: the gateway is the client of that call.
         let isError = refusal != nil || status >= 400
         return Span(
             traceID: request.trace.traceID, spanID: Hexadecimal.string(request.clientSpan),

@@ -6,7 +6,7 @@ import NIOCore
 /// One forwarded request, from its admission to the end of its response. It connects a client's connection and an
 /// upstream's on the same event loop.
 final class Exchange {
-    /// After this wait the upstream is told how long the request has waited here; nanoseconds.
+    /// If a request has waited longer than this, the upstream receives the time that it waited here; nanoseconds.
     private static let noteworthyWait: Int64 = 100_000_000
 
     let client: ClientConnection
@@ -21,7 +21,7 @@ final class Exchange {
     /// The length without the lines that are added when the head is sent.
     private let headLength: Int
     var state: ExchangeState
-    /// The pool that the exchange waits for a connection of.
+    /// The pool from which the exchange waits for a connection.
     private(set) var pool: UpstreamPool?
     var upstream: UpstreamConnection?
     var responseBytes = 0
@@ -34,7 +34,7 @@ final class Exchange {
     var refusal: String?
     /// From the request's head to the first time it was forwarded, nanoseconds; `nil` where its trace is not recorded.
     private(set) var sentAfter: Int64?
-    /// How often the request was sent again, where its trace is recorded.
+    /// The number of retries, where the request's trace is recorded.
     private(set) var resends = 0
     /// Whether the response goes out in chunks.
     private var writesChunks = false
@@ -43,7 +43,7 @@ final class Exchange {
     var place: RequestPlaces.Place?
     /// Its place among the streams.
     private var streamPlace: StreamPlaces.Place?
-    /// The queue that it waits in, or holds a place of.
+    /// Its place in the route's queue.
     var queuePlace: QueuePlace?
     /// Whether the worker ends it when its token is no longer valid.
     private var isWatched = false
@@ -67,8 +67,8 @@ final class Exchange {
     var framing: BodyFraming { request.framing }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
-    /// Whether the request may be sent to an address that may not respond. It is safe and has no body, so another
-    /// address can respond to it as well.
+    /// Whether the request may probe an address that may not respond. Its method is safe and it has no body, so it can
+    /// be sent to another address afterwards.
     var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.opensStream }
 
     var hasOneAddress: Bool { plan.balancer?.count == 1 }
@@ -81,7 +81,7 @@ final class Exchange {
 
     /// A stream moves from its place among the requests in flight to one among the streams.
     ///
-    /// - Returns: `false` where the client cannot have another of those.
+    /// - Returns: `false` where the client has as many streams as it may.
     private func becomesStream() -> Bool {
         guard let streamPlace = worker.gateway.streams.take(for: address) else { return false }
         self.streamPlace = streamPlace
@@ -97,7 +97,7 @@ final class Exchange {
         client.bodyMayFlow(afterContinue: request.expectsContinue)
     }
 
-    /// Enough of the body has arrived.
+    /// Continues, because enough of the body has arrived.
     func endBuffering() {
         client.allow(until: state.deadline)
         proceed()
@@ -199,7 +199,7 @@ final class Exchange {
     /// - Returns: bytes of the body that are buffered, or wait in the upstream's socket.
     func measureBody() -> Int {
         unsent = upstream?.watchUnsentBytes() ?? 0
-        // A slice of a large read would keep all of its memory.
+        // A slice keeps the memory of the whole read that it is part of.
         if buffered.storageCapacity > 2 * buffered.readableBytes + BufferBudget.least {
             buffered = ByteBuffer(bytes: buffered.readableBytesView)
         }
@@ -304,7 +304,7 @@ final class Exchange {
     func end() {
         if isWatched { worker.streams[ObjectIdentifier(self)] = nil }
         state.ended()
-        // A stream is counted when it begins.
+        // A stream was recorded when it began.
         if state.isTunnel {
             logTunnelEnd()
         } else if !state.isStream {

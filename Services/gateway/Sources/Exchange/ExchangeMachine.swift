@@ -61,16 +61,16 @@ struct ExchangeState: Sendable {
         case exceedsMemory
     }
 
-    /// Bytes of a body that are kept before an upstream's connection is taken.
+    /// Bytes of a body that are buffered before an upstream's connection is taken.
     static let bufferedBytes = 64 * 1024
 
     private(set) var phase: Phase
     /// Deadline for the response's head.
     private(set) var deadline: Int64
-    /// Whether the request is sent to an address that was set aside, to find out whether it responds again.
+    /// Whether the request probes an address that was set aside.
     private(set) var isProbe = false
     private(set) var attempts = 0
-    /// Bytes of the request's body that have come.
+    /// Bytes of the request's body that have arrived.
     private(set) var bodyBytes = 0
     /// Whether an upstream may have received a part of the body, or its end.
     private var hasSentBody = false
@@ -79,11 +79,11 @@ struct ExchangeState: Sendable {
     /// Whether it is, or was, a WebSocket or an event stream: long-lived, counted apart from requests, and recorded
     /// when it begins.
     private(set) var isStream = false
-    /// Whether the body is buffered to its end, however long that takes.
+    /// Whether the whole body is buffered, regardless of the time that it takes.
     private let buffersWholeBody: Bool
     /// When the request is forwarded with the part of its body that has arrived.
     private let bufferingDeadline: Int64
-    /// When the wait for a place of its queue times out.
+    /// When the wait for a place in the queue times out.
     private var queueDeadline = Int64.max
     /// Whether it is, or was, a WebSocket.
     private(set) var isTunnel = false
@@ -129,8 +129,8 @@ struct ExchangeState: Sendable {
 
     /// The request is sent on a connection.
     ///
-    /// - Returns: the deadline for the response's head in this attempt. A probe has a third of the time; the rest is
-    ///   kept for another address.
+    /// - Returns: the deadline for the response's head in this attempt. A probe may take a third of the time, so that
+    ///   another address can still respond in the rest.
     mutating func connected(at now: Int64) -> Int64 {
         phase = .waitingForResponse
         return isProbe ? now + max(0, deadline - now) / 3 : deadline
@@ -145,7 +145,7 @@ struct ExchangeState: Sendable {
         }
     }
 
-    /// A part of the body has come.
+    /// A part of the body has arrived.
     ///
     /// - Returns: whether the body is still within its limit.
     mutating func countBody(_ bytes: Int) -> Bool {
@@ -175,10 +175,10 @@ struct ExchangeState: Sendable {
     /// A part of the body is sent to the upstream.
     mutating func bodySent() { hasSentBody = true }
 
-    /// The upstream cannot be late while a body arrives, so the deadline moves with it.
+    /// Moves the deadline with the arrival of the body, because the upstream cannot respond before it has the body.
     ///
-    /// - Parameter latest: when a body of this size should have arrived. For a slower body the deadline moves no
-    ///   further.
+    /// - Parameter latest: when a body of this size should have arrived. A slower body does not move the deadline
+    ///   beyond that.
     mutating func extend(latest: Int64, at now: Int64) { deadline = max(deadline, min(now, latest) + timeout) }
 
     /// The body's end is sent to the upstream.
@@ -225,7 +225,7 @@ struct ExchangeState: Sendable {
         case .responding, .tunnel: return .abort
         case .buffering, .queued, .connecting, .waitingForResponse: break
         }
-        // A body that was sent is not kept, so it cannot be sent again.
+        // The gateway keeps no body that it has sent, so such a request cannot be repeated.
         let isUntouched = !hasBody || !hasSentBody
         // An address that refuses a connection is not tried again. A kept connection that turned out closed is
         // replaced, so one more attempt than addresses is allowed.

@@ -16,7 +16,7 @@ struct ForwardedRequestHead {
     var client: ClientAddress
     /// Names of further fields that are not forwarded.
     var droppedFields: [[UInt8]] = []
-    /// `https` where a trusted proxy says so.
+    /// Whether the client uses HTTPS, as a trusted proxy or the connection itself says.
     var isSecure: Bool
     /// Whether the request arrived over HTTP/2.
     var isHTTP2 = false
@@ -24,7 +24,7 @@ struct ForwardedRequestHead {
     var trace: TraceParent
     var span: UInt64
     var continuesTrace: Bool
-    /// How often the request may still be forwarded, where its `Max-Forwards` counts (RFC 9110 §7.6.2).
+    /// The remaining `Max-Forwards`, for methods where it applies (RFC 9110 §7.6.2).
     var maxForwards: Int?
     /// Whether the upstream is asked to upgrade to WebSocket.
     var upgrades: Bool
@@ -42,7 +42,7 @@ struct ForwardedRequestHead {
         buffer.write(atMost: capacity - Self.roomForTimes) { writer in
             writeRequestLine(head, bytes, to: &writer)
             writer.write(upstreamLines)
-            head.fields.writeLines(of: bytes, to: &writer) { goesThrough($0, of: head.fields, bytes) }
+            head.fields.writeLines(of: bytes, to: &writer) { isForwarded($0, of: head.fields, bytes) }
             writeOwnLines(head, bytes, to: &writer)
         }
         return buffer
@@ -59,7 +59,7 @@ struct ForwardedRequestHead {
     }
 
     @inline(__always)
-    private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    private func isForwarded(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
         switch line.name {
         case .other:
             // These names are folded like the gateway's known names.
@@ -150,7 +150,7 @@ struct ForwardedResponseHead {
             writer.write(" ")
             writer.write(UnsafeRawBufferPointer(rebasing: bytes[head.reason]))
             writer.write("\r\n")
-            head.fields.writeLines(of: bytes, to: &writer) { goesThrough($0, of: head.fields, bytes) }
+            head.fields.writeLines(of: bytes, to: &writer) { isForwarded($0, of: head.fields, bytes) }
             writeFraming(head, to: &writer)
             if head.status == 101 { writer.write(.webSocketUpgrade) }
             writer.write(date)
@@ -163,7 +163,7 @@ struct ForwardedResponseHead {
     }
 
     @inline(__always)
-    private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    private func isForwarded(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
         switch line.name {
         case .accessControl: cors.isEmpty
         case .contentLength, .transferEncoding, .connection, .upgrade, .hopByHop, .requestID, .reserved, .disguised:
@@ -176,7 +176,7 @@ struct ForwardedResponseHead {
         if head.status == 204 || head.status < 200 { return }
         let framing: BodyFraming
         if isToHead || head.status == 304 {
-            // The length that a GET would have, where the upstream sends it.
+            // A response to HEAD states the length that a GET would have, where the upstream sends it.
             guard head.fields.isChunked || head.fields.contentLength != nil else { return }
             framing = head.fields.isChunked ? .chunked : .length(head.fields.contentLength ?? 0)
         } else {

@@ -1,14 +1,14 @@
 import NIOCore
 
-/// Merges the small DATA frames of a stream, and the WINDOW_UPDATE frames of a stream, that arrive in one read.
+/// Merges the small DATA frames and the WINDOW_UPDATE frames of each stream that arrive in one read.
 ///
 /// A client chooses how many frames carry a body, and each frame costs NIO's codec several thousand instructions.
-/// Streams are independent and a WINDOW_UPDATE may arrive early, so these frames may overtake one another. They
-/// overtake no frame of another type. Frames without effect between them are dropped.
+/// Streams are independent, and a WINDOW_UPDATE may arrive early. So these frames may be reordered among each other,
+/// but not across a frame of another type. Frames without effect between them are dropped.
 struct DataFrameMerger {
     /// Bytes of padding that a frame can have, with its length.
     private static let mostPadding = 256
-    /// Frames with more data than this are not worth a copy.
+    /// Frames with more data are not copied, because a copy would cost more than it saves.
     private static let small = PendingOutput.small
     /// The largest increment of a window (RFC 9113 §6.9).
     private static let largestIncrement = UInt32.max >> 1
@@ -84,7 +84,7 @@ struct DataFrameMerger {
         }
     }
 
-    /// Bytes that belong to something that began earlier: the preface of the connection, or a frame's payload.
+    /// Bytes still to come of the connection's preface, or of a frame's payload.
     private var ahead = 24
     /// The beginning of a header.
     private var rest = ByteBuffer()

@@ -23,7 +23,7 @@ final class HTTP2Connection: Timed {
     private let peer: ClientPeer
     private var faults = 0
     private var refusals = 0
-    /// Whether the client was told to open no more streams.
+    /// Whether GOAWAY was sent: the client may open no more streams.
     private var isEnding = false
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
     private(set) var deadline: Int64 {
@@ -31,7 +31,7 @@ final class HTTP2Connection: Timed {
     }
     var timerPlace: TimerPlace?
     private var linger: ConnectionLinger
-    /// Whether to close the connection although bytes wait.
+    /// Whether to close the connection even if bytes wait.
     private var isCut = false
 
     init(on channel: any Channel, worker: Worker, peer: ClientPeer) {
@@ -68,10 +68,10 @@ final class HTTP2Connection: Timed {
         pipeline.writeAndFlush(NIOAny(update), promise: nil)
         peer.isHTTP2 = true
         worker.add(self)
-        channel.closeFuture.whenComplete { _ in own.value.connection.left() }
+        channel.closeFuture.whenComplete { _ in own.value.connection.closed() }
     }
 
-    private func left() { worker.remove(self) }
+    private func closed() { worker.remove(self) }
 
     private func begin(_ stream: any Channel, _ frames: HTTP2FrameGuard) throws {
         guard let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID) else { return }
@@ -81,7 +81,7 @@ final class HTTP2Connection: Timed {
             stream.closeFuture.whenComplete { _ in own.value.waitingData.remove(number) }
             return try resetExcess(stream)
         }
-        if peer.hasHadAllRequests { end() }
+        if peer.hasReachedRequestLimit { end() }
         peer.openStreams += 1
         if !peer.isOverLimit { deadline = .max }
         let own = NIOLoopBound(self, eventLoop: channel.eventLoop)
@@ -139,8 +139,8 @@ final class HTTP2Connection: Timed {
                 refusal: refusal))
     }
 
-    /// Tells the client to open no more streams. The connection ends with the last open stream, or soon if none is
-    /// open, whatever else the client sends.
+    /// Sends GOAWAY, so that the client opens no more streams. The connection ends with the last open stream, or soon
+    /// if none is open.
     func end() {
         guard !isEnding else { return }
         isEnding = true
@@ -179,7 +179,7 @@ final class HTTP2Connection: Timed {
         var configuration = NIOHTTP2Handler.ConnectionConfiguration()
         configuration.initialSettings = [
             HTTP2Setting(parameter: .maxConcurrentStreams, value: HTTP2FrameGuard.codecStreams),
-            // More than is accepted, so that a longer head gets a 431 and the connection stays open.
+            // Larger than the accepted size, so that a head that is too long gets a 431 and the connection stays open.
             HTTP2Setting(parameter: .maxHeaderListSize, value: 2 * HeadLimits.bytes),
         ]
         // `HTTP2RequestHead` and `HTTP2Stream` verify heads and lengths byte by byte. The codec compares a client's
@@ -200,7 +200,7 @@ final class HTTP2Connection: Timed {
 }
 
 extension HTTP2Connection {
-    /// Stands behind the socket and TLS, and before all handlers that may close the connection.
+    /// Its place in the pipeline is after the socket and TLS, and before all handlers that may close the connection.
     private final class CloseHandler: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
@@ -214,7 +214,7 @@ extension HTTP2Connection {
         }
     }
 
-    /// Closes the connection only for errors that concern all of it.
+    /// Closes the connection only for errors of the connection, not of one stream.
     private final class ErrorHandler: ChannelInboundHandler {
         typealias InboundIn = HTTP2Frame
 

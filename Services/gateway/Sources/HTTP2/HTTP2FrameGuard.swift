@@ -4,9 +4,9 @@ import NIOHTTP2
 /// Reads each frame's header before NIO's codec, in both directions. It handles errors that concern one stream but make
 /// the codec end the connection (RFC 9113 §5.4.2, §6.1):
 ///
-/// - Streams beyond the limit are passed on to be refused. The codec is told a higher limit than the client.
+/// - Streams beyond the limit are passed on and refused. For that, the codec gets a higher limit than the client.
 /// - The codec gets the acknowledgement of the gateway's settings at once. Until then it would apply lower limits than
-///   the client was told.
+///   the client may.
 /// - DATA on a closed stream is dropped, and the stream is reset.
 /// - Frames of streams opened after GOAWAY are dropped, except HEADERS, which change the compression's state.
 ///
@@ -39,11 +39,11 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// Bytes of the encoder's table: the default unless the client sets another. An encoder may use less than the
     /// client allows (RFC 7541 §4.2).
     private static let mostTable: UInt32 = 4096
-    /// The limit that the codec is told in place of `maximumStreams`. It is never reached, because streams beyond
-    /// `maximumStreams` are refused at once.
+    /// The codec's limit in place of `maximumStreams`. It is never reached, because streams beyond `maximumStreams` are
+    /// refused at once.
     static let codecStreams = 1000
     /// Bytes of the connection's window. It is larger than a stream's, so that a client that exceeds a stream's window
-    /// has not used up the connection's too.
+    /// does not use up the connection's too.
     static let connectionWindow = 1 << 20
     /// The window before either side has changed it (RFC 9113 §6.9.2).
     static let firstWindow = 65_535
@@ -56,7 +56,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     private let onFault: () -> Void
     /// Called for each stream that was reset because its DATA waits while memory is short.
     private let onExcess: () -> Void
-    /// Called once the client has sent too many DATA frames for their payload. It has to close the connection.
+    /// Called once the client has sent too many DATA frames for their payload. The callee has to close the connection.
     private let onFlood: () -> Void
 
     private var merger = DataFrameMerger()
@@ -152,12 +152,12 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         }
     }
 
-    /// Passes on the bytes that may pass, and leaves the beginning of a header, or of SETTINGS, in `partial`.
+    /// Passes on the allowed bytes, and leaves an incomplete header or SETTINGS frame in `partial`.
     ///
     /// - Returns: the number of bytes that were passed on.
     private func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) -> Int {
         var bytes = bytes
-        /// The next byte to read; all bytes before it may pass.
+        /// The next byte to read; all bytes before it are allowed.
         var index = bytes.readerIndex
         func pass() {
             guard index > bytes.readerIndex else { return }
@@ -266,7 +266,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             onFault()
         }
         resets.removeAll()
-        // The codec has not seen these bytes, so its window has not become smaller.
+        // The codec has not seen these bytes, so it sends no window update for them.
         if dropped >= Self.connectionWindow / 128 {
             context.write(wrapOutboundOut(HTTP2FrameHeader.windowUpdate(by: dropped)), promise: nil)
             needsFlush = true

@@ -43,7 +43,7 @@ struct HTTP2RequestHead {
                 guard authority?.isVerbatim(value) ?? true else { throw .malformed("Host") }
                 authority = value
             case "cookie": cookies.append(value)
-            // The field concerns this hop only, and says that the client accepts trailers.
+            // `TE` applies to this hop only, and may only say that the client accepts trailers.
             case "te":
                 guard value.isVerbatim("trailers") else { throw .malformed("TE") }
             case "content-length":

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// One stream of an HTTP/2 connection, for the `ClientConnection` behind it, which speaks HTTP/1.1.
+/// One stream of an HTTP/2 connection. It translates for the `ClientConnection` behind it, which speaks HTTP/1.1.
 final class HTTP2Stream: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = ByteBuffer
@@ -32,7 +32,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
     private var hasTakenData = false
     private var request = RequestPhase.head
     private var isHead = false
-    /// Bytes of the body that the head declares and that have not arrived.
+    /// Bytes of the declared body that have not arrived.
     private var missing: Int?
     /// The last bytes of the request. They wait until the stream ends too: further bytes would make the request
     /// malformed (RFC 9113 §8.1.1).
@@ -284,8 +284,8 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     // MARK: The end
 
-    /// Writes the last frame. The stream ends once both sides have written theirs. If the client has not, it is told to
-    /// stop sending as soon as it can have the whole response (RFC 9113 §8.1).
+    /// Writes the last frame. The stream ends once both sides have written theirs. A client that is still sending gets
+    /// a reset once it can have the whole response (RFC 9113 §8.1).
     private func end(_ last: HTTP2Frame.FramePayload, body: Int = 0, _ context: ChannelHandlerContext) {
         if case .ended = request, body == 0 { return context.write(wrapOutboundOut(last), promise: nil) }
         let written = counting(body, context) { stream, context, isWritten in
@@ -302,8 +302,8 @@ final class HTTP2Stream: ChannelDuplexHandler {
         promise?.succeed()
     }
 
-    /// Ends a stream of which nothing was read, because the client does not read the previous responses. Another
-    /// response would have to be kept too. The client may send the request again (RFC 9113 §8.7).
+    /// Resets a stream of which nothing was read, because the client does not read the previous responses and another
+    /// response would wait too. The client may send the request again (RFC 9113 §8.7).
     func resetUnread() {
         guard let context else { return }
         connection.countRefusal("unread answers")

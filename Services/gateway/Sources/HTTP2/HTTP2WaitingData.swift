@@ -22,8 +22,8 @@ final class HTTP2WaitingData {
         worker.requestBodies.change(by: -count)
     }
 
-    /// Refunds what streams that have ended still count. The rest of a frame may arrive after its stream was reset, and
-    /// nothing reads it.
+    /// Removes the bytes of streams that have ended. The rest of a frame may arrive after its stream was reset, and no
+    /// stream reads it.
     func removeEnded(_ isOpen: (UInt32) -> Bool) {
         for stream in bytes.keys where !isOpen(stream) { remove(stream) }
     }
@@ -39,6 +39,6 @@ final class HTTP2WaitingData {
         bytes.isEmpty ? [] : bytes.filter { exceedsMemory($0.value) }.map(\.key)
     }
 
-    /// Whether a stream may not keep so many bytes waiting now.
+    /// Whether a stream with this many waiting bytes has to be reset now.
     func exceedsMemory(_ count: Int) -> Bool { count > Self.most && worker.requestBodies.isExhausted }
 }

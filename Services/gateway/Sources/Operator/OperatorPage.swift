@@ -16,7 +16,7 @@ struct OperatorPage: Sendable {
     let keyStates: KeyWatch
     let readiness: Readiness
 
-    /// The page loads only from this origin, and cannot run anything that is written into it.
+    /// The page loads only from this origin, and runs no inline script.
     private static let policy = """
         default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
@@ -42,7 +42,7 @@ struct OperatorPage: Sendable {
         return OperatorStatus(
             at: time, version: GatehouseVersion.number, revision: GatehouseVersion.revision(),
             startedAt: Telemetry.startedAt, failing: readiness.failing, replicas: statuses,
-            replicasNotAsked: await replicas.notAsked, keys: keys(await signingKeys),
+            replicasNotAsked: await replicas.notProbed, keys: keys(await signingKeys),
             feed: OperatorStatus.Feed(
                 readAt: feed.readAt.map(Self.date), lostSince: feed.lostAt.map(Self.date),
                 revokedSessions: gateway.revoked.count))
@@ -73,7 +73,7 @@ struct OperatorStatus: Encodable, Equatable {
         var seenSince: Date
         /// The state that tokens reports; `nil`: tokens did not report it, or the key is another issuer's.
         var state: String?
-        /// Since when the key is in that state; `nil`: unknown.
+        /// When the key entered that state; `nil`: unknown.
         var since: Date?
         /// When the issuer's keys were last read or fetched.
         var fetchedAt: Date?
@@ -82,7 +82,7 @@ struct OperatorStatus: Encodable, Equatable {
     struct Feed: Encodable, Equatable {
         /// When the feed was last read to its end; `nil`: never.
         var readAt: Date?
-        /// Since when the feed cannot be read; `nil` while it can.
+        /// When the feed became unreadable; `nil` while it can be read.
         var lostSince: Date?
         var revokedSessions: Int
     }
@@ -101,21 +101,21 @@ struct OperatorStatus: Encodable, Equatable {
     var feed: Feed
 }
 
-/// Asks tokens for the state of its keys while an operator's page is open.
+/// Fetches the state of the keys from tokens while an operator's page is open.
 actor KeyWatch {
-    typealias Ask = @Sendable () async throws -> SigningKeyList
+    typealias Fetch = @Sendable () async throws -> SigningKeyList
 
-    /// A response is reused for this time by all open pages. Keys change a few times a year.
+    /// All open pages share a response for this time. Keys change a few times a year.
     private static let lifetime = Duration.seconds(10)
     private static let timeout = Duration.seconds(1)
 
-    private let ask: Ask
-    private var askedAt: ContinuousClock.Instant?
-    private var asking: Task<[SigningKeyList.Key], Never>?
+    private let fetch: Fetch
+    private var fetchedAt: ContinuousClock.Instant?
+    private var fetching: Task<[SigningKeyList.Key], Never>?
     private var present: [SigningKeyList.Key] = []
 
-    init(ask: @escaping Ask) {
-        self.ask = ask
+    init(fetch: @escaping Fetch) {
+        self.fetch = fetch
     }
 
     init(of tokens: ServiceClient) {
@@ -125,13 +125,13 @@ actor KeyWatch {
     /// The keys as tokens reported them at most ten seconds ago. Empty if tokens could not be reached, or is too old to
     /// support the request.
     func refresh() async -> [SigningKeyList.Key] {
-        if let askedAt, askedAt.duration(to: .now) < Self.lifetime { return present }
-        if let asking { return await asking.value }
-        let task = Task { [ask] in (try? await ask())?.keys ?? [] }
-        asking = task
+        if let fetchedAt, fetchedAt.duration(to: .now) < Self.lifetime { return present }
+        if let fetching { return await fetching.value }
+        let task = Task { [fetch] in (try? await fetch())?.keys ?? [] }
+        fetching = task
         present = await task.value
-        asking = nil
-        askedAt = .now
+        fetching = nil
+        fetchedAt = .now
         return present
     }
 }

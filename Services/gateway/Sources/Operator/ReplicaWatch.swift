@@ -8,37 +8,37 @@ import ServiceKit
 /// requests.
 actor ReplicaWatch {
     typealias Answer = (status: Int, body: Data)
-    typealias Ask = @Sendable (_ address: String) async -> Answer?
+    typealias Probe = @Sendable (_ address: String) async -> Answer?
 
-    /// The maximum number of replicas, which are probed all at once.
+    /// The maximum number of replicas that are probed, all concurrently.
     static let most = 64
-    /// A response is reused for this time by all open pages.
+    /// All open pages share a response for this time.
     private static let lifetime = Duration.seconds(2)
     private static let timeout = Duration.seconds(1)
     /// The maximum size of a response in bytes.
     private static let mostBytes = 4096
 
     private let replicas: @Sendable () -> [(service: String, address: String)]
-    private let ask: Ask
+    private let probe: Probe
     private var known: [String: ReplicaStatus] = [:]
     private var refreshedAt: ContinuousClock.Instant?
-    private var looking: Task<[ReplicaStatus], Never>?
+    private var refreshing: Task<[ReplicaStatus], Never>?
     private var present: [ReplicaStatus] = []
     /// Replicas that were not probed at the last refresh.
-    private(set) var notAsked = 0
+    private(set) var notProbed = 0
 
     /// - Parameters:
     ///   - replicas: the current replicas.
-    ///   - ask: requests `/readyz` of a replica; `nil`: no response.
-    init(replicas: @escaping @Sendable () -> [(service: String, address: String)], ask: @escaping Ask) {
+    ///   - probe: requests `/readyz` of a replica; `nil`: no response.
+    init(replicas: @escaping @Sendable () -> [(service: String, address: String)], probe: @escaping Probe) {
         self.replicas = replicas
-        self.ask = ask
+        self.probe = probe
     }
 
     init(of gateway: Gateway, client: HTTPClient) {
         self.init(
             replicas: { [gateway] in gateway.routes.table.replicas(gateway.names.addresses) },
-            ask: { address in
+            probe: { address in
                 let request = HTTPClientRequest(url: "http://\(address)/readyz")
                 let answer = try? await client.exchange(
                     request, upTo: Self.mostBytes, before: .after(Self.timeout))
@@ -49,35 +49,37 @@ actor ReplicaWatch {
     /// The status of the replicas, at most two seconds old.
     func refresh() async -> [ReplicaStatus] {
         if let refreshedAt, refreshedAt.duration(to: .now) < Self.lifetime { return present }
-        if let looking { return await looking.value }
-        let task = Task { await askAll() }
-        looking = task
+        if let refreshing { return await refreshing.value }
+        let task = Task { await probeAll() }
+        refreshing = task
         present = await task.value
-        looking = nil
+        refreshing = nil
         refreshedAt = .now
         return present
     }
 
-    private func askAll() async -> [ReplicaStatus] {
+    private func probeAll() async -> [ReplicaStatus] {
         let all = replicas()
-        let asked = all.prefix(Self.most)
-        notAsked = all.count - asked.count
-        let before = asked.map { service, address in
+        let probed = all.prefix(Self.most)
+        notProbed = all.count - probed.count
+        let before = probed.map { service, address in
             known["\(service) \(address)"] ?? ReplicaStatus(service: service, address: address)
         }
-        var statuses = await Self.ask(before, by: ask)
+        var statuses = await Self.probe(before, by: probe)
         statuses.sort { ($0.service, $0.address) < ($1.service, $1.address) }
         // Removes replicas that no longer exist.
         known = Dictionary(uniqueKeysWithValues: statuses.map { ("\($0.service) \($0.address)", $0) })
         return statuses
     }
 
-    private nonisolated static func ask(_ replicas: [ReplicaStatus], by ask: @escaping Ask) async -> [ReplicaStatus] {
+    private nonisolated static func probe(
+        _ replicas: [ReplicaStatus], by probe: @escaping Probe
+    ) async -> [ReplicaStatus] {
         await withTaskGroup(of: ReplicaStatus.self) { group in
             for replica in replicas {
                 group.addTask {
                     let start = ContinuousClock.now
-                    let answer = await ask(replica.address)
+                    let answer = await probe(replica.address)
                     return replica.after(answer, at: .now, milliseconds: start.duration(to: .now) / .milliseconds(1))
                 }
             }

@@ -139,7 +139,7 @@ struct RouteReader {
         if texts.isEmpty { problem("has no upstreams", at: node) }
         return texts.compactMap { text in
             if let address = Upstream.Address(url: text) { return address }
-            // Only the part after an `@` is shown: a password may precede it.
+            // Only the part after an `@` is shown, because a password may precede it.
             let shown = text.split(separator: "@").last ?? ""
             problem("'\(shown)' is not an address like http://orders:8080", at: node)
             return nil

@@ -7,7 +7,7 @@ final class Route: Sendable {
     enum Authentication: String, Sendable, CaseIterable {
         /// Ignored altogether.
         case none
-        /// A bad bearer is refused, a missing one is not.
+        /// An invalid bearer is refused; a missing one is not.
         case optional
         /// An invalid bearer is reported to the upstream, which decides.
         case reported
@@ -75,14 +75,14 @@ final class Route: Sendable {
     let cors: CORSPolicy?
     /// `nil`: the route has no limit of its own.
     let limit: RateLimit?
-    /// Whether an attacker could guess passwords here. A stricter limit for each address applies.
+    /// Whether an attacker could guess passwords or codes here, so that a stricter limit for each address applies.
     let isSignIn: Bool
-    /// Whether the service hashes a password here, which is the most expensive request without authentication. Only a
-    /// limited number is forwarded at once.
+    /// Whether the service hashes a password here. Such a request is the most expensive one without authentication, so
+    /// only a limited number is forwarded concurrently.
     let passwords: Passwords
     /// Whether the gateway refuses an address for a while after the service has refused many of its requests.
     let limitsFailures: Bool
-    /// Whether requests may have to wait for a place, which they take when their body is complete.
+    /// Whether requests take a place in a queue when their body is complete.
     var hasQueue: Bool { passwords != .never || limitsFailures }
     /// The format of the gateway's own refusals.
     let errorForm: ErrorForm

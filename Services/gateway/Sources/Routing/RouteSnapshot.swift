@@ -1,8 +1,8 @@
 import NIOCore
 
-/// The routes of one event loop until it receives others, with that loop's pools and balancers.
+/// The routes that one event loop uses until they are replaced, with that loop's pools and balancers.
 ///
-/// A snapshot never changes: a request keeps the routes that it was admitted with, even if others come into force.
+/// A snapshot is immutable: a request keeps the routes that it was admitted with, even if others come into force.
 final class RouteSnapshot {
     let table: RouteTable
     /// One for each address of an upstream.

@@ -210,7 +210,7 @@ enum BuiltInRoutes {
             + (hasConsole ? [(consoleSettingsPath, .consoleSettings(basePath: basePaths[0]))] : [])
         return PublicRoute.all.filter { hasConsole || !$0.isConsole }.flatMap { route in
             spellings(of: route.path, basePaths).flatMap { kinds(of: $0, movedTo: $1) }.map { path, movedTo in
-                // The gateway serves every path, method and bearer of `PublicRoute.all`: a test reads them all.
+                // A test verifies that the gateway serves every path and method of `PublicRoute.all`, with its bearer.
                 Route(
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
@@ -234,7 +234,8 @@ enum BuiltInRoutes {
     /// The console's file with the base path of the API, which the gateway alone knows.
     static let consoleSettingsPath = PublicRoute.consolePath + "/settings.json"
 
-    /// One path for each kind of identifier: with a parameter, `Allow` would list its methods for `undo` too.
+    /// One path for each kind of identifier. With a parameter in its place, `Allow` would list its methods for `undo`
+    /// too.
     private static func kinds(of path: String, movedTo: String?) -> [(path: String, movedTo: String?)] {
         guard path.hasSuffix("/auth/identifiers/{kind}") else { return [(path, movedTo)] }
         return ["email", "phone"].map { (path.replacing("{kind}", with: $0), movedTo) }

@@ -70,7 +70,7 @@ struct RoutesFile {
         }
     }
 
-    /// Why and where a file is not YAML, without the line itself, which may hold a credential.
+    /// Why and where a file is not YAML. The line itself is left out, because it may hold a credential.
     private static func problem(with error: any Error) -> Problem {
         switch error as? YamlError {
         case .scanner(_, let reason, let mark, _), .parser(_, let reason, let mark, _),
@@ -84,7 +84,7 @@ struct RoutesFile {
 }
 
 extension Upstream.Address {
-    /// Reads `http://host:port` or `https://host:port`, with nothing behind it.
+    /// Reads `http://host:port` or `https://host:port`; `nil` if a path, query, fragment or user is added.
     init?(url text: String) {
         guard let url = URLComponents(string: text), ["http", "https"].contains(url.scheme), url.namesServer,
             let host = url.host,
@@ -96,8 +96,8 @@ extension Upstream.Address {
     }
 }
 
-/// Makes the route table, at the start and whenever the file changes: Gatehouse's own routes, and those of the routes
-/// file.
+/// Makes the route table from Gatehouse's own routes and those of the routes file, at the start and whenever the file
+/// changes.
 struct RoutesSource: Sendable {
     /// Why the table cannot be made: all errors.
     struct Failure: Error {

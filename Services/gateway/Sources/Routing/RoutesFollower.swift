@@ -35,17 +35,17 @@ struct RoutesFollower: Service {
     }
 
     func run() async throws {
-        // Also without a file: SIGHUP may be sent to all services at once, and must not end this one.
+        // SIGHUP is trapped even without a file: it may be sent to all services at once, and must not end this one.
         let signals = await UnixSignalsSequence(trapping: signals)
         // One reload runs at a time. All requests during it cause one further reload.
-        let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let (requests, request) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { for await _ in signals { ask.yield() } }
-                group.addTask { for await _ in asked { await reload() } }
+                group.addTask { for await _ in signals { request.yield() } }
+                group.addTask { for await _ in requests { await reload() } }
                 if let path = source.path {
                     let paths: @Sendable () -> [String] = { [path] + store.table.authoritiesFiles }
-                    group.addTask { await FollowedFile(paths: paths, pause: pause).follow { ask.yield() } }
+                    group.addTask { await FollowedFile(paths: paths, pause: pause).follow { request.yield() } }
                 }
             }
         }
@@ -54,7 +54,7 @@ struct RoutesFollower: Service {
     private func reload() async {
         do {
             let table = try source.read()
-            await names.learn(table)
+            await names.lookUpNew(in: table)
             try store.replace(table)
             isLastSuccessful.set(1)
             lastSuccess.set(Int64(Date.now.timeIntervalSince1970))
@@ -93,7 +93,7 @@ final class RouteStore: Sendable {
         var listeners: [@Sendable () -> Void] = []
     }
 
-    /// The identity of a route: two routes of a table may share a name, but not this.
+    /// Identifies a route. Two routes of a table may share a name, but not a pattern and methods.
     private struct Served: Hashable {
         let pattern: PathPattern
         let methods: MethodSet
@@ -101,7 +101,7 @@ final class RouteStore: Sendable {
         init(_ route: Route) { (pattern, methods) = (route.pattern, route.methods) }
     }
 
-    /// Routes to the same addresses share their places.
+    /// Identifies a share of the places: routes to the same addresses have one.
     private struct Shared: Hashable {
         let addresses: Set<Upstream.Address>
         let isGatehouse: Bool
@@ -146,7 +146,7 @@ final class RouteStore: Sendable {
         }
     }
 
-    /// A limit that is used up stays used up when the routes are reloaded.
+    /// Limiters keep their counts when the routes are reloaded.
     private static func limiters(
         of table: RouteTable, after previous: [Served: RouteLimiter], _ limits: SharedLimits
     ) -> [Served: RouteLimiter] {
@@ -176,7 +176,7 @@ final class RouteStore: Sendable {
 
     /// Puts other routes in force. Each event loop uses them from the next request on.
     ///
-    /// - Throws: like `init`; the routes in force stay then.
+    /// - Throws: the errors of `init`. The routes in force then stay.
     func replace(_ table: RouteTable) throws {
         let listeners = try state.withLock { state in
             state.tls = try Self.tls(of: table, after: state.tls)

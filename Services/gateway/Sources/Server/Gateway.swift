@@ -103,11 +103,11 @@ final class Gateway: Sendable {
 /// Limits and times of the data path.
 struct GatewaySettings: Sendable {
     var trustedProxies = TrustedProxies()
-    /// Whether every connection comes by a trusted proxy that speaks the PROXY protocol.
+    /// Whether every connection comes from a trusted proxy that speaks the PROXY protocol.
     var expectsProxyHeader = false
-    /// Names of fields that are not forwarded: the operator adds them to the gateway's own.
+    /// Names of fields that are not forwarded, in addition to the gateway's own list.
     var droppedFields: [[UInt8]] = []
-    /// Open client connections in this process; further ones are refused.
+    /// The maximum of open client connections in this process; further ones are refused.
     var maximumConnections = 20_000
     /// The part of these for one IPv4 address or IPv6 /48; trusted proxies may have more.
     var maximumConnectionsPerAddress = 15_000
@@ -117,7 +117,7 @@ struct GatewaySettings: Sendable {
     var overLimitTimeout = Duration.seconds(1)
     /// Requests after which a connection is closed. The next connection may go to another event loop.
     var maximumRequestsPerConnection = 10_000
-    /// Requests between their head and the end of their response, in this process; further ones are refused at once.
+    /// The maximum of requests in flight in this process; further ones are refused at once.
     var maximumRequestsInFlight = 4_096
     /// The part of these for one address, so that no address can take all.
     var maximumRequestsInFlightPerAddress = 2_048
@@ -126,7 +126,7 @@ struct GatewaySettings: Sendable {
     var maximumPasswordsInFlight = 48
     /// Concurrent requests on routes that count refusals, of a network that exceeds the limit of refusals.
     var maximumRequestsOfRefusedNetwork = 8
-    /// Open WebSockets and event streams in this process; further ones are refused.
+    /// The maximum of open WebSockets and event streams in this process; further ones are refused.
     var maximumWebSockets = 4_096
     /// The part of these for one IPv4 address or IPv6 /48, so that no address can take all.
     var maximumWebSocketsPerAddress = 2_048
@@ -149,7 +149,7 @@ struct GatewaySettings: Sendable {
     var minimumBodyRate = 512
     /// Bytes per second of a response that a client has to take on average, while any wait for it.
     var minimumResponseRate = 512
-    /// For a client that takes no bytes of a response.
+    /// Until a client that takes no bytes of a response loses its connection.
     var responseTimeout = Duration.seconds(60)
     /// Bytes of responses that may wait for clients in this process, besides a small amount for each.
     var maximumWaitingOutput = 64 << 20
@@ -175,12 +175,12 @@ struct GatewaySettings: Sendable {
     var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
     /// The share of responses that are logged. Responses with 5xx are always logged.
     var accessLogShare = 0.0
-    /// Whether a client decides, by its `traceparent`, that a trace is recorded.
+    /// Whether a client's `traceparent` decides that a trace is recorded.
     var followsClientTraces = false
     /// Whether the limits of the routes file apply.
     var limitsRoutes = true
 
-    /// The maximum time so far for a body of this many bytes; nanoseconds.
+    /// The longest time that this many bytes of a body may take; nanoseconds.
     func longestTime(ofBody bytes: Int) -> Int64 {
         // The nanoseconds of a large body may overflow.
         Int64(min(Double(bytes) / Double(minimumBodyRate) * 1e9, 0x1p62))

@@ -6,9 +6,9 @@ import ServiceLifecycle
 import Synchronization
 import TokenValidation
 
-/// Accepts clients, and lets requests in flight end at shutdown.
+/// Accepts clients. At shutdown, it waits for requests in flight.
 struct GatewayServer: Service {
-    /// Bytes of a response that the system accepts before its client does.
+    /// Bytes of a response that the system accepts before the client has received them.
     private static let mostUnsent: ChannelOptions.Types.SocketOption.Value = 64 * 1024
 
     let gateway: Gateway
@@ -17,8 +17,8 @@ struct GatewayServer: Service {
     let group: any EventLoopGroup
     let host: String
     let port: Int
-    /// Whether the process is shutting down. It is called often, and becomes true some time before `run` is asked to
-    /// shut down.
+    /// Whether the process is shutting down. It is called often, and becomes true some time before `run` receives the
+    /// graceful shutdown.
     var isStopping: @Sendable () -> Bool = { false }
     /// Time allowed for in-flight requests at shutdown.
     var grace = Duration.seconds(20)
@@ -26,7 +26,7 @@ struct GatewayServer: Service {
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
-        await gateway.names.learn(gateway.routes.table)
+        await gateway.names.lookUpNew(in: gateway.routes.table)
         gateway.routes.onChange { [gateway] in
             for route in gateway.routes.table.routes { gateway.metrics.declare(route) }
         }
@@ -78,7 +78,7 @@ struct GatewayServer: Service {
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // An error closes the channel.
+                    // Throwing an error closes the channel.
                     guard !gateway.openConnections.isFarOverLimit else {
                         gateway.metrics.countRefusal("connections")
                         throw TooManyConnections()
@@ -91,7 +91,7 @@ struct GatewayServer: Service {
                         ClientPeer(
                             address, on: channel, gateway: gateway, isSecure: certificate != nil, now: now),
                         eventLoop: channel.eventLoop)
-                    channel.closeFuture.whenComplete { _ in peer.value.left() }
+                    channel.closeFuture.whenComplete { _ in peer.value.closed() }
                     let connection = ClientConnection(worker: worker, peer: peer.value)
                     let pipeline = channel.pipeline.syncOperations
                     if gateway.settings.expectsProxyHeader {

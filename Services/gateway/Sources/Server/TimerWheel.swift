@@ -5,7 +5,7 @@ protocol Timed: AnyObject {
     /// The position in the wheel; only the wheel changes it.
     var timerPlace: TimerPlace? { get set }
 
-    /// Has to set another deadline, or it is not called again.
+    /// The implementation has to set another deadline; otherwise it is not called again.
     func timedOut(now: Int64)
 }
 
@@ -14,13 +14,13 @@ struct TimerPlace {
     fileprivate var index: Int
 }
 
-/// The deadlines of an event loop's connections. Each stands in a slot whose time is no later, and is checked when that
-/// time has come. So a deadline that moves with each request costs a comparison, and a connection without a due
-/// deadline costs nothing.
+/// The deadlines of an event loop's connections. Each is in a slot whose time is no later than the deadline, and is
+/// checked at that time. So moving a deadline with each request costs one comparison, and a connection costs nothing
+/// until its slot is due.
 final class TimerWheel {
     /// Nanoseconds; a deadline that has passed is noticed within two of these.
     static let tick: Int64 = 50_000_000
-    /// A deadline beyond the last slot is checked on the way.
+    /// A deadline beyond the last slot is put into the last one, and again when that one is due.
     private static let slotCount: Int64 = 1024
 
     private var slots = [[any Timed]](repeating: [], count: Int(slotCount))
@@ -53,7 +53,7 @@ final class TimerWheel {
         last.timerPlace?.index = place.index
     }
 
-    /// Calls `timedOut` on all whose deadline has passed.
+    /// Calls `timedOut` on each object whose deadline has passed.
     func advance(to now: Int64) {
         let target = now / Self.tick
         // After a pause longer than the wheel, each slot is processed once.

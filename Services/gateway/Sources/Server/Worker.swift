@@ -4,7 +4,7 @@ import NIOCore
 import ServiceKit
 import Synchronization
 
-/// The state that one event loop owns. Only that event loop accesses it, so it has no locks.
+/// The state of one event loop. Only that event loop accesses it, so it has no locks.
 final class Worker {
     let eventLoop: any EventLoop
     let gateway: Gateway
@@ -55,7 +55,7 @@ final class Worker {
     var now: Int64 { Self.now }
     private static var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
 
-    /// Seconds since 1970. `time()` would lag by up to a tick of the kernel, so tokens would live longer.
+    /// Seconds since 1970. `time()` may lag by a tick of the kernel, so tokens would be accepted for longer.
     var wallClock: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
     /// Nanoseconds for which a request that is read now may have waited in its socket.
@@ -114,7 +114,7 @@ final class Worker {
         connection.place = -1
     }
 
-    /// The keys have changed, or could not be fetched: requests that wait for them are admitted or refused now.
+    /// Admits or refuses the requests that wait for keys, because the keys have changed or could not be fetched.
     func keysChanged() {
         for connection in connections where connection.waitsForKeys { connection.endWait() }
     }

@@ -23,7 +23,7 @@ final class ServerCertificate: Service {
     private let logger: Logger
     private let pause: Duration
     private let current: Mutex<NIOSSLContext>
-    private let complaint = Mutex<String?>(nil)
+    private let lastProblem = Mutex<String?>(nil)
     private let expiry = Gauge(
         "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds",
         help: "When the server certificate expires, in seconds since 1970.")
@@ -58,14 +58,14 @@ final class ServerCertificate: Service {
         do throws(Failure) {
             let (context, expiresAt) = try Self.read(certificateFile: certificateFile, keyFile: keyFile)
             current.withLock { $0 = context }
-            complaint.withLock { $0 = nil }
+            lastProblem.withLock { $0 = nil }
             expiry.set(expiresAt)
             logger.notice("certificate in force", metadata: ["expiresAt": "\(expiresAt)"])
         } catch {
-            // The files are tried at each check until they match, but each error is logged once.
-            let isNew = complaint.withLock { complaint in
-                defer { complaint = error.description }
-                return complaint != error.description
+            // The files are read at each check until they match, but an unchanged error is logged once.
+            let isNew = lastProblem.withLock { lastProblem in
+                defer { lastProblem = error.description }
+                return lastProblem != error.description
             }
             if isNew {
                 logger.error(

@@ -30,14 +30,14 @@ final class UpstreamTLS: Sendable, Hashable {
         context = try NIOSSLContext(configuration: configuration)
     }
 
-    /// Two with the same authorities are equal, so connections continue when routes are reloaded.
+    /// Equal authorities make equal values, so connections continue when routes are reloaded.
     static func == (one: UpstreamTLS, other: UpstreamTLS) -> Bool { one.authorities == other.authorities }
 
     func hash(into hasher: inout Hasher) { hasher.combine(authorities) }
 
-    /// Performs the TLS handshake on a new connection.
+    /// Performs the TLS handshake on a new connection. Closes the connection if the handshake fails.
     ///
-    /// - Returns: the connection once the upstream is authenticated; a failed one is closed.
+    /// - Returns: the connection once the upstream is authenticated.
     func handshake(
         on channel: any Channel, host: String, within limit: TimeAmount
     ) -> EventLoopFuture<any Channel> {
@@ -61,8 +61,8 @@ final class UpstreamTLS: Sendable, Hashable {
         return done.futureResult.map { channel }
     }
 
-    /// Whether a name in a certificate is the host's: compared byte by byte, ignoring ASCII case. Its first label may
-    /// be `*`, which matches any one label (RFC 9525 §6.3).
+    /// Whether a name in a certificate matches the host, byte by byte and ignoring ASCII case. The name's first label
+    /// may be `*`, which matches any one label (RFC 9525 §6.3).
     static func isName(_ pattern: some Collection<UInt8>, of host: String) -> Bool {
         let (pattern, host) = (pattern.map(\.lowercased), host.utf8.map(\.lowercased))
         guard pattern.starts(with: "*.".utf8) else { return pattern == host }
@@ -74,7 +74,7 @@ final class UpstreamTLS: Sendable, Hashable {
         typealias InboundIn = ByteBuffer
 
         private let done: EventLoopPromise<Void>
-        /// The name that the certificate has to contain; `nil` where that is the address, which NIO has verified.
+        /// The name that the certificate has to contain; `nil` for an address, which NIO verifies itself.
         private let name: String?
 
         init(_ done: EventLoopPromise<Void>, name: String?) {

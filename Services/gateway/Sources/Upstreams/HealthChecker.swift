@@ -59,7 +59,7 @@ final class HealthChecker: Service {
         (entered, entering) = AsyncStream<Entry>.makeStream()
     }
 
-    /// An event loop begins to use the address. It calls `leave` when it no longer does.
+    /// Counts an event loop that uses the address. The event loop calls `leave` when it no longer does.
     ///
     /// - Returns: `nil` where the address has no health check.
     func enter(_ endpoint: UpstreamEndpoint) -> Health? {
@@ -111,7 +111,7 @@ final class HealthChecker: Service {
         }
     }
 
-    /// Whether the entry is current: an address that left and came back has another entry.
+    /// Whether the entry is current. An address that was removed and added again has a new entry.
     private func isFollowed(_ entry: Entry) -> Bool {
         followed.withLock { $0[entry.endpoint]?.health === entry.health }
     }
@@ -126,7 +126,7 @@ final class HealthChecker: Service {
 
             """
         let promise = group.next().makePromise(of: Int.self)
-        entry.endpoint.ask(request, within: entry.check.health.timeout, promise)
+        entry.endpoint.send(request, within: entry.check.health.timeout, promise)
         do {
             let status = try await withTaskCancellationHandler {
                 try await promise.futureResult.get()

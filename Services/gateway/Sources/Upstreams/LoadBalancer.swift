@@ -6,8 +6,8 @@ final class LoadBalancer {
     private let pools: [UpstreamPool]
     private var budget: RetryBudget
 
-    /// - Parameter previous: the balancer that this one replaces, whose addresses may differ. Its retry budget is kept:
-    ///   otherwise a name that changes every few seconds would bring a new budget each time.
+    /// - Parameter previous: the balancer that this one replaces; its addresses may differ. Its retry budget is kept.
+    ///   Otherwise a name whose addresses change every few seconds would get a new budget each time.
     init(_ pools: [UpstreamPool], after previous: LoadBalancer?, worker: Worker) {
         self.pools = pools
         self.worker = worker
@@ -26,11 +26,11 @@ final class LoadBalancer {
     /// The number of addresses.
     var count: Int { pools.count }
 
-    /// Chooses the address for `exchange`: of two picked at random, the one with fewer requests.
+    /// Chooses the address for `exchange`: the less busy of two random ones.
     ///
-    /// Addresses that are set aside are excluded while at least half are left. With fewer, all are tried, because the
+    /// Addresses that are set aside are excluded while at least half are left. With fewer, all are used, because the
     /// rest might be overloaded. A retry goes to an address that has not failed recently. An only address is always
-    /// chosen: its pool refuses requests while it refuses connections.
+    /// chosen. If it refuses connections, its pool refuses the request.
     ///
     /// - Parameter now: called if an address is set aside; nanoseconds of the worker's clock.
     func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
@@ -40,7 +40,7 @@ final class LoadBalancer {
 
         let now = now()
         let healthy = pools.filter(\.isHealthy)
-        // If the probe fails, another address has to exist for the request, and the budget has to allow the retry.
+        // If the probe fails, the request needs another address, and a retry within the budget.
         if !isRetry, exchange.mayProbe, !healthy.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
             budget.hasRetry(now: now)
         {
@@ -60,9 +60,9 @@ final class LoadBalancer {
         return (pools[one], pools[(one + distance) % pools.count])
     }
 
-    /// Requests are balanced by requests. WebSockets and event streams, which last long and cost little, are balanced
-    /// by their own number. So a new address gets its share of both, instead of all requests until the totals are
-    /// equal.
+    /// Requests are balanced by the number of requests; WebSockets and event streams, which last long and cost little,
+    /// by their own number. So a new address gets its share of both. By the total, it would get all requests until the
+    /// totals are equal.
     private func lessBusy(_ one: UpstreamPool, _ other: UpstreamPool, for exchange: Exchange) -> UpstreamPool {
         let (requests, streams) = (one.outstanding - other.outstanding, one.streams - other.streams)
         let difference = exchange.request.opensStream ? (streams, requests) : (requests, streams)

@@ -20,7 +20,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var input = ByteBuffer()
     private var holdsRead = false
     private var readSize = ReadSize()
-    /// Whether it will be notified when its socket has accepted the waiting bytes.
+    /// Whether a callback will run when the socket has accepted the waiting bytes.
     private var awaitsTaking = false
     private var output = PendingOutput()
 
@@ -64,9 +64,9 @@ final class UpstreamConnection: ChannelDuplexHandler {
         return context.channel.waitingBytes
     }
 
-    /// Resets the connection in the middle of an exchange. The side that closes a connection keeps its port for a
-    /// minute (TIME_WAIT), so clients that abort could use up all ports to an address. A WebSocket with unsent bytes is
-    /// closed instead.
+    /// Resets the connection in the middle of an exchange. Closing it would keep its port in use for a minute
+    /// (TIME_WAIT), so clients that abort could use up all ports to an address. A WebSocket with unsent bytes is closed
+    /// instead.
     func abandon() {
         exchange = nil
         if let channel = context?.channel, let socket = channel as? any SocketOptionProvider,
@@ -240,7 +240,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         return true
     }
 
-    /// The connection counts among streams from now on, and frees its slot for another one.
+    /// Counts the connection among the streams, and frees its slot in the pool.
     private func leaveForStream() {
         pool.streamOpened()
         pool.leave()

@@ -24,14 +24,15 @@ struct UpstreamConnectionState: Sendable {
     static let interimLimit = 8
 
     private(set) var phase = Phase.idle
-    /// Whether it carries a WebSocket or an event stream: the pool counts it apart from those that carry requests, and
-    /// does not get it back.
+    /// Whether it carries a WebSocket or an event stream. The pool counts such a connection apart from those that carry
+    /// requests, and does not reuse it.
     private(set) var isDetached = false
     private var interim = 0
     private var keepsAlive = false
-    /// Whether it has carried a request before: the upstream may then be closing it while the next one is sent.
+    /// Whether it has carried a request before. The upstream may be closing such a connection while the next request is
+    /// sent.
     private var isReused = false
-    /// Whether it was cut rather than closed in order: a response that ends with the connection is incomplete then (RFC
+    /// Whether it was cut rather than closed in order. A response that ends with the connection is then incomplete (RFC
     /// 9112 §8, §9.8).
     private var isCut = false
 

@@ -16,7 +16,8 @@ import Threads
 ///
 /// If a look-up fails, the name keeps its previous addresses.
 final class UpstreamNames: Service {
-    /// All addresses of a host; their ports have no meaning. May take long, and ends when its task is cancelled.
+    /// Returns all addresses of a host; their ports have no meaning. It may take long, and ends when its task is
+    /// cancelled.
     typealias Lookup = @Sendable (_ host: String) async throws -> [SocketAddress]
 
     private struct State {
@@ -64,7 +65,7 @@ final class UpstreamNames: Service {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
                 while !Task.isCancelled {
-                    // A slow look-up is not repeated meanwhile, and delays no other.
+                    // A slow look-up is not started again while it runs, and delays no other.
                     for name in self.claimIdle() {
                         group.addTask {
                             await self.lookUp(name)
@@ -77,8 +78,8 @@ final class UpstreamNames: Service {
         }
     }
 
-    /// Looks up the new names of a table before it comes into force. Look-ups that time out are left out.
-    func learn(_ table: RouteTable) async {
+    /// Looks up the new names of a table before it comes into force. Names whose look-up times out stay unresolved.
+    func lookUpNew(in table: RouteTable) async {
         let followed = routes.table.names
         let new = state.withLock { state in
             table.names.filter { !followed.contains($0) || state.addresses[$0] == nil }
@@ -162,7 +163,7 @@ extension Upstream.Address {
     var literal: SocketAddress? { try? SocketAddress(ipAddress: host, port: port) }
 }
 
-/// Asks the system for a host's addresses, using its hosts file and name servers.
+/// Resolves a host's addresses with the system's resolver, that is, with its hosts file and name servers.
 final class SystemLookup: Sendable {
     /// Why a look-up failed, in the system's words.
     struct Failure: Error, CustomStringConvertible {
@@ -173,7 +174,7 @@ final class SystemLookup: Sendable {
 
     private struct State {
         var queue: LookupQueue
-        var asking: [String: [AsyncStream<Answer>.Continuation]] = [:]
+        var callers: [String: [AsyncStream<Answer>.Continuation]] = [:]
     }
 
     /// Shared by the whole process.
@@ -181,19 +182,19 @@ final class SystemLookup: Sendable {
 
     private let state: Mutex<State>
     private let slowFrom: Duration
-    private let ask: @Sendable (_ host: String) -> Answer
+    private let resolve: @Sendable (_ host: String) -> Answer
 
     /// - Parameters:
     ///   - limit: the maximum of threads, each of which runs one look-up.
     ///   - slowFrom: a look-up that takes this long counts as slow.
-    ///   - ask: blocks until the look-up ends.
+    ///   - resolve: blocks until the look-up ends.
     init(
         limit: Int = 64, slowFrom: Duration = .seconds(1),
-        ask: @escaping @Sendable (_ host: String) -> Answer = SystemLookup.ask
+        resolve: @escaping @Sendable (_ host: String) -> Answer = SystemLookup.resolve
     ) {
         state = Mutex(State(queue: LookupQueue(limit: limit)))
         self.slowFrom = slowFrom
-        self.ask = ask
+        self.resolve = resolve
     }
 
     /// All addresses of a host.
@@ -201,8 +202,8 @@ final class SystemLookup: Sendable {
         // A look-up blocks its thread and cannot be cancelled. A cancelled caller does not wait for it.
         let (answers, answered) = AsyncStream<Answer>.makeStream()
         let begun = state.withLock { state in
-            state.asking[host, default: []].append(answered)
-            return state.queue.ask(host)
+            state.callers[host, default: []].append(answered)
+            return state.queue.request(host)
         }
         begin(begun)
         for await answer in answers { return try answer.get() }
@@ -214,7 +215,7 @@ final class SystemLookup: Sendable {
             do throws(SystemThreadError) {
                 try SystemThread.start("lookup") { [self] in
                     let start = ContinuousClock.now
-                    let answer = ask(host)
+                    let answer = resolve(host)
                     end(host, answer, wasSlow: ContinuousClock.now - start >= slowFrom)
                 }
             } catch {
@@ -225,17 +226,17 @@ final class SystemLookup: Sendable {
 
     /// Resumes all callers that wait for the host, and starts the look-ups that waited for a thread.
     private func end(_ host: String, _ answer: Answer, wasSlow: Bool) {
-        let (asking, next) = state.withLock { state in
-            (state.asking.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
+        let (callers, next) = state.withLock { state in
+            (state.callers.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
         }
-        for answered in asking {
+        for answered in callers {
             answered.yield(answer)
             answered.finish()
         }
         begin(next)
     }
 
-    @Sendable private static func ask(_ host: String) -> Answer {
+    @Sendable private static func resolve(_ host: String) -> Answer {
         var hints = addrinfo()
         #if canImport(Glibc)
             hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

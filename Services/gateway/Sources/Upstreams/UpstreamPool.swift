@@ -7,8 +7,7 @@ import NIOPosix
 /// The connections of one event loop to one address of an upstream.
 final class UpstreamPool {
     unowned let worker: Worker
-    /// The one request that probes an address that is set aside; another address responds if this one does not. Weak:
-    /// it ends with the request.
+    /// The one request that probes the address while it is set aside. Weak, so that the probe ends with the request.
     weak var probe: Exchange?
 
     let endpoint: UpstreamEndpoint
@@ -48,7 +47,7 @@ final class UpstreamPool {
 
     /// Finds a connection for `exchange`, at once or later, and calls `connected` or `failed` on it.
     func lease(for exchange: Exchange, isRetry: Bool) {
-        // If one idle connection was stale, the others may be too.
+        // A retry takes no idle connection: if one was stale, the others may be too.
         if !isRetry, let connection = takeIdle() { return exchange.connected(connection) }
         if circuit.refusesConnections, exchange.hasOneAddress {
             return exchange.failed(.setAside, isSafeToRepeat: false)
@@ -62,8 +61,8 @@ final class UpstreamPool {
         connect(for: exchange)
     }
 
-    /// The connection that was returned last, unless it has been idle for too long: the upstream may be closing it
-    /// then.
+    /// The open connection that was returned last. Connections that have been idle for so long that the upstream may be
+    /// closing them are closed instead.
     private func takeIdle() -> UpstreamConnection? {
         guard !idle.isEmpty else { return nil }
         let oldest = worker.now - idleTimeout
@@ -105,16 +104,17 @@ final class UpstreamPool {
         }
     }
 
-    /// Closes connections that were idle for too long. If an address is set aside and no request has probed it, the
-    /// pool probes it.
+    /// Closes connections that were idle for too long. Probes the address if it is set aside and no request has probed
+    /// it.
     func sweep(now: Int64) {
         if circuit.refusesConnections, now - triedAt >= Self.probeInterval { tryConnection() }
-        if health == nil, circuit.isDue(now: now - Self.probeInterval), probe == nil { ask() }
+        if health == nil, circuit.isDue(now: now - Self.probeInterval), probe == nil { sendProbe() }
         let oldest = now - idleTimeout
         closeIdle { $0.idleSince < oldest }
     }
 
-    /// No route names the address any more. Requests in flight end normally, and their connections with them.
+    /// Retires the pool, because no route names the address any more. Requests in flight end normally; their
+    /// connections are then closed.
     func retire() {
         if !circuit.isClosed { setAside.decrement() }
         isRetired = true
@@ -190,7 +190,7 @@ final class UpstreamPool {
     /// When it failed last; nanoseconds of the worker's clock.
     var failedAt: Int64 { circuit.failedAt }
 
-    /// Where health checks exist, only they bring the address back.
+    /// If the address has health checks, only they end its time aside.
     func mayBeProbed(now: Int64) -> Bool { health == nil && circuit.isDue(now: now) && probe == nil }
 
     func responded() {
@@ -215,14 +215,14 @@ final class UpstreamPool {
         }
     }
 
-    /// Any response counts, including one that rejects `OPTIONS` (RFC 9110 §9.3.7).
-    private func ask() {
+    /// Any response counts as success, including one that rejects `OPTIONS` (RFC 9110 §9.3.7).
+    private func sendProbe() {
         guard !isBeingProbed else { return }
         isBeingProbed = true
         let host = endpoint.tls == nil ? endpoint.address.authority : endpoint.host
         let request = "OPTIONS * HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
         let status = worker.eventLoop.makePromise(of: Int.self)
-        endpoint.ask(request, within: settings.probeTimeout, status)
+        endpoint.send(request, within: settings.probeTimeout, status)
         status.futureResult.assumeIsolated().whenComplete { result in
             self.isBeingProbed = false
             let now = self.worker.now
@@ -295,7 +295,7 @@ struct UpstreamEndpoint: Hashable, Sendable {
     ///   - limit: for the whole exchange.
     ///   - status: completed with the response's status once the whole response has arrived. Failing it closes the
     ///     connection.
-    func ask(_ request: String, within limit: Duration, _ status: EventLoopPromise<Int>) {
+    func send(_ request: String, within limit: Duration, _ status: EventLoopPromise<Int>) {
         let eventLoop = status.futureResult.eventLoop
         let timeout = eventLoop.scheduleTask(in: TimeAmount(limit)) {
             status.fail(ChannelError.connectTimeout(TimeAmount(limit)))

@@ -25,7 +25,7 @@ struct Upstream: Sendable, Hashable {
         /// The contents of the file.
         let pem: [UInt8]?
 
-        /// Two with the same contents are equal, so connections continue when routes are reloaded.
+        /// Equal contents make equal values, so connections continue when routes are reloaded.
         static func == (one: Authorities, other: Authorities) -> Bool { one.pem == other.pem }
 
         func hash(into hasher: inout Hasher) { hasher.combine(pem) }
@@ -125,21 +125,21 @@ struct HealthCheck: Sendable, Hashable {
 
 /// The health of one address by its checks. It is up until checks fail.
 struct HealthState: Sendable, Equatable {
-    /// Consecutive results that change `isUp`: a single one may be an accident.
-    static let evidence = 2
+    /// The number of consecutive contradicting results that changes `isUp`.
+    static let threshold = 2
 
     private(set) var isUp = true
     /// Consecutive results that contradict `isUp`.
-    private var doubts = 0
+    private var contradictions = 0
 
     /// - Returns: whether `isUp` has changed.
     mutating func checked(passed: Bool) -> Bool {
         guard passed != isUp else {
-            doubts = 0
+            contradictions = 0
             return false
         }
-        doubts += 1
-        guard doubts == Self.evidence else { return false }
+        contradictions += 1
+        guard contradictions == Self.threshold else { return false }
         self = HealthState(isUp: passed)
         return true
     }
@@ -148,7 +148,7 @@ struct HealthState: Sendable, Equatable {
     ///
     /// - Parameter chance: from 0 to 1, so that replicas of the gateway do not check all at once.
     func pause(_ interval: Duration, chance: Double) -> Duration {
-        (doubts > 0 ? interval / 4 : interval) * (0.8 + 0.4 * chance)
+        (contradictions > 0 ? interval / 4 : interval) * (0.8 + 0.4 * chance)
     }
 
     init() {}
@@ -156,8 +156,8 @@ struct HealthState: Sendable, Equatable {
     private init(isUp: Bool) { self.isUp = isUp }
 }
 
-/// Limits how many requests may be retried: a share of all, and a few in any case. So an outage of many addresses does
-/// not send all of their requests, again and again, to the remaining ones.
+/// Limits the number of retries to a share of all requests, plus a few. So when many addresses fail, the remaining ones
+/// do not receive all of their requests repeatedly.
 struct RetryBudget: Sendable {
     /// Retries that are always allowed within `seconds`.
     static let floor = 10
@@ -210,8 +210,8 @@ struct RetryBudget: Sendable {
 
 /// Decides which names are looked up now, and which wait for a thread.
 ///
-/// A look-up blocks its thread while the name's servers are silent. So each name has one look-up at a time, and names
-/// that were slow the last time get at most half of the threads. The rest is free for the others.
+/// A look-up blocks its thread while the name's servers do not respond. So each name has one look-up at a time, and
+/// names that were slow the last time get at most half of the threads.
 struct LookupQueue: Sendable {
     /// Look-ups at once.
     let limit: Int
@@ -223,7 +223,7 @@ struct LookupQueue: Sendable {
     init(limit: Int) { self.limit = limit }
 
     /// - Returns: the names whose look-up is to begin: this one, or none.
-    mutating func ask(_ name: String) -> [String] {
+    mutating func request(_ name: String) -> [String] {
         guard !running.contains(name), !waiting.contains(name) else { return [] }
         waiting.append(name)
         return next()

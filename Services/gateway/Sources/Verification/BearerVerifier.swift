@@ -37,7 +37,7 @@ final class BearerVerifier {
         let verified: VerifiedToken
         didFindLast = false
         if let known = cache.token(digest, now: now, isCurrent: { isCurrent($0) }) {
-            // The route does not name the issuer, and would take its users for Gatehouse's.
+            // The route does not name the issuer, and would mistake its users for Gatehouse's.
             guard !known.isForeign || issuers.contains(known.issuer) else { return .refused(.invalidToken) }
             guard snapshot.sources[known.issuerPlace].isUsable(now: now) else { return .refused(.unavailable) }
             didFindLast = true
@@ -96,7 +96,7 @@ final class BearerVerifier {
         case .cryptography: return .refused(.unavailable)
         case .unknownKey:
             let sources = places.map { snapshot.sources[$0] }
-            // The gateway fetches keys continuously while it has none.
+            // The request does not wait: without usable keys, the gateway already fetches them continuously.
             guard sources.contains(where: { $0.isUsable(now: now) }) else { return .refused(.unavailable) }
             if keys.demandFetch(of: places, now: now) { return .waitsForKeys }
             // The key may belong to an issuer whose keys are missing or too old.
@@ -124,7 +124,7 @@ extension AccessTokenClaims {
         if !authenticationMethods.isEmpty {
             lines.appendLine(HeaderName.authenticationMethods) { $0.append(authenticationMethods) }
         }
-        // The user is not Gatehouse's, so the service has to know the issuer.
+        // The user is not Gatehouse's, so the service needs the issuer too.
         if isForeign { lines.appendIssuer(issuer) }
         return lines
     }
@@ -143,8 +143,8 @@ extension ExternalTokenClaims {
 }
 
 extension VerifiedToken {
-    /// The lines for the forwarded claims that the token has. `email` never goes without `email_verified`, because a
-    /// user can enter any address.
+    /// The lines for the forwarded claims that the token has. `email` is always accompanied by `email_verified`,
+    /// because a user can enter any address.
     func lines(of forwarded: [ForwardedClaim]) -> [UInt8] {
         var lines: [UInt8] = []
         var claims = forwarded.filter { $0 != .emailVerified }

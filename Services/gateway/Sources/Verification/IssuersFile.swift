@@ -54,7 +54,7 @@ struct IssuersFile {
             problems.append(place + "\(issuer) is already a trusted issuer")
             return
         }
-        do throws(Mistake) {
+        do throws(InvalidEntry) {
             let keys = try keys(mapping["jwks"]?.string, mapping["keysFile"]?.string)
             let audience = mapping["audience"]?.string ?? own.audience
             let standing = try standing(mapping)
@@ -64,36 +64,37 @@ struct IssuersFile {
         }
     }
 
-    private struct Mistake: Error {
+    private struct InvalidEntry: Error {
         var description: String
     }
 
-    private func keys(_ jwks: String?, _ file: String?) throws(Mistake) -> Keys {
+    private func keys(_ jwks: String?, _ file: String?) throws(InvalidEntry) -> Keys {
         switch (jwks, file) {
         case (let address?, nil):
             guard let url = URL(string: address), url.host?.isEmpty == false,
                 url.scheme == "https" || (url.scheme == "http" && allowsDevelopment)
-            else { throw Mistake(description: "jwks must be an https address") }
+            else { throw InvalidEntry(description: "jwks must be an https address") }
             return .jwks([url])
         case (nil, let path?):
             let file = PublicKeyFile(path: path, allowsDevelopment: allowsDevelopment)
             do throws(AccessTokenError) {
                 _ = try file.read()
             } catch {
-                throw Mistake(description: "keysFile cannot be used: \(path): \(error.message)")
+                throw InvalidEntry(description: "keysFile cannot be used: \(path): \(error.message)")
             }
             return .file(file)
-        default: throw Mistake(description: "must have jwks or keysFile")
+        default: throw InvalidEntry(description: "must have jwks or keysFile")
         }
     }
 
-    private func standing(_ mapping: Node.Mapping) throws(Mistake) -> TrustedIssuer.Standing {
+    private func standing(_ mapping: Node.Mapping) throws(InvalidEntry) -> TrustedIssuer.Standing {
         if let trustedAs = mapping["trustedAs"] {
             guard trustedAs.string == "gatehouse" else {
-                throw Mistake(description: "trustedAs, if present, must be gatehouse")
+                throw InvalidEntry(description: "trustedAs, if present, must be gatehouse")
             }
             if let name = Self.external.first(where: { mapping[$0] != nil }) {
-                throw Mistake(description: "\(name) is not allowed with trustedAs: the tokens have Gatehouse's format")
+                throw InvalidEntry(
+                    description: "\(name) is not allowed with trustedAs: the tokens have Gatehouse's format")
             }
             return .gatehouse
         }
@@ -101,20 +102,20 @@ struct IssuersFile {
         if let node = mapping["algorithms"] {
             let algorithms = try texts(node, "algorithms").map { SignatureAlgorithm(rawValue: $0) }
             guard !algorithms.isEmpty, !algorithms.contains(nil) else {
-                throw Mistake(description: "algorithms must be a list of RS256 and ES256")
+                throw InvalidEntry(description: "algorithms must be a list of RS256 and ES256")
             }
             external.form.algorithms = Set(algorithms.compactMap(\.self))
         }
         if let node = mapping["types"] {
             let types = try texts(node, "types")
             guard !types.isEmpty, types.allSatisfy({ ["at+jwt", "JWT"].contains($0) }) else {
-                throw Mistake(description: "types must be a list of at+jwt and JWT")
+                throw InvalidEntry(description: "types must be a list of at+jwt and JWT")
             }
             external.form.takesAnyJWT = types.contains("JWT")
         }
         if let node = mapping["roleClaim"] {
             guard let path = ClaimPath(try texts(node, "roleClaim")) else {
-                throw Mistake(
+                throw InvalidEntry(
                     description:
                         "roleClaim must name a claim without another meaning, or list up to 6 names, one within"
                         + " the other")
@@ -128,23 +129,23 @@ struct IssuersFile {
     }
 
     /// Maps the issuer's roles to the names that routes use.
-    private func roleNames(_ node: Node, hasClaim: Bool) throws(Mistake) -> [VerbatimString: VerbatimString] {
-        guard hasClaim else { throw Mistake(description: "roles need a roleClaim") }
+    private func roleNames(_ node: Node, hasClaim: Bool) throws(InvalidEntry) -> [VerbatimString: VerbatimString] {
+        guard hasClaim else { throw InvalidEntry(description: "roles need a roleClaim") }
         var names: [VerbatimString: VerbatimString] = [:]
         for (theirs, ours) in node.mapping ?? [:] {
             guard let theirs = theirs.string, let ours = ours.string, !theirs.isEmpty, !ours.isEmpty else { continue }
             names[VerbatimString(theirs)] = VerbatimString(ours)
         }
         guard !names.isEmpty, names.count == node.mapping?.count else {
-            throw Mistake(description: "roles must be like {issuer-role: route-role}")
+            throw InvalidEntry(description: "roles must be like {issuer-role: route-role}")
         }
         return names
     }
 
     /// A word, or a list of words.
-    private func texts(_ node: Node, _ key: String) throws(Mistake) -> [String] {
+    private func texts(_ node: Node, _ key: String) throws(InvalidEntry) -> [String] {
         let texts = (node.sequence.map(Array.init) ?? [node]).map(\.string)
-        guard !texts.contains(nil) else { throw Mistake(description: "\(key) must be a word or a list of words") }
+        guard !texts.contains(nil) else { throw InvalidEntry(description: "\(key) must be a word or a list of words") }
         return texts.compactMap(\.self)
     }
 }

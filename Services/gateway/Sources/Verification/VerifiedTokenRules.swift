@@ -3,7 +3,7 @@ import Bytes
 import Crypto
 import Foundation
 
-/// A verified access token, and the data that its requests carry to upstreams.
+/// A verified access token, and the data about it that is forwarded to upstreams.
 final class VerifiedToken: Sendable {
     /// The claims of the token that a route may forward.
     private struct ForwardableClaims: Sendable {
@@ -25,9 +25,9 @@ final class VerifiedToken: Sendable {
     let userKey: UserKey
     /// Gatehouse's session of the token. Its end invalidates the token.
     let ownSession: UUID?
-    /// A route that requires a role accepts any of these.
+    /// The user's roles. One of them has to be among those that a route requires.
     let roles: [VerbatimString]
-    /// When the user last authenticated, in seconds since 1970; `nil` where the token does not say.
+    /// When the user last authenticated, in seconds since 1970; `nil` where the token does not contain it.
     let authenticationTime: Int64?
     /// The field lines that identify the user to a service.
     let identityLines: [UInt8]
@@ -82,7 +82,7 @@ final class VerifiedToken: Sendable {
     /// Whether another issuer than Gatehouse issued the token.
     var isForeign: Bool { issuerPlace != 0 }
 
-    /// Whether the user has authenticated within the given time. A token that does not say when does not count. A time
+    /// Whether the user has authenticated within the given time; `false` if the token does not contain the time. A time
     /// in the future counts as now, because the issuer's clock may be ahead.
     ///
     /// - Parameters:
@@ -125,9 +125,8 @@ enum ForwardedClaim: String, Sendable, CaseIterable {
 
 /// Recently verified tokens, by their SHA-256 digest. One cache for each event loop.
 ///
-/// Holds at most `capacity`. When it is full, a new token replaces one that was not used since the clock's hand passed
-/// it last (the clock algorithm). One entry is removed at a time, since removing thousands at once would stall every
-/// connection of the loop.
+/// A full cache replaces a token that was not used since the hand last passed it (the clock algorithm). It removes one
+/// entry at a time, because removing thousands at once would stall every connection of the event loop.
 struct TokenCache {
     struct Digest: Hashable {
         fileprivate let words: (UInt64, UInt64, UInt64, UInt64)
@@ -142,7 +141,7 @@ struct TokenCache {
 
         static func == (one: Digest, other: Digest) -> Bool { one.words == other.words }
 
-        /// Part of a digest is as good as a hash of it, and only verified tokens are entered.
+        /// A part of a digest is uniformly distributed already, and only verified tokens are entered.
         func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
     }
 

@@ -5,7 +5,7 @@ import NIOCore
 struct BodyReader {
     enum Part: Equatable {
         case data(ByteBuffer)
-        /// The body is complete. A chunked one may have trailer lines: those that may be forwarded.
+        /// The body is complete. `trailers` are the trailer lines of a chunked body that may be forwarded.
         case end(trailers: ByteBuffer?)
     }
 
@@ -57,7 +57,7 @@ struct BodyReader {
         return reader.takeChunks()
     }
 
-    /// The connection has ended. `true` when that delimits the body.
+    /// Whether the end of the connection ends the body.
     var endsWithConnection: Bool {
         if case .untilClose = state { true } else { false }
     }
@@ -104,8 +104,8 @@ struct ChunkReader {
         return chunks
     }
 
-    /// The next part; `nil` when more bytes are needed. Small chunks that arrived together become one part: the sender
-    /// chooses their number, and each part costs the gateway and the receiver.
+    /// The next part; `nil` when more bytes are needed. Small chunks that arrived together become one part, because the
+    /// sender chooses their number and each part costs the gateway and the receiver.
     mutating func next(from input: inout ByteBuffer) throws(HeadFault) -> BodyReader.Part? {
         while true {
             if let data = readSmallChunks(from: &input) { return .data(data) }
@@ -162,7 +162,7 @@ struct ChunkReader {
         in bytes: UnsafeRawBufferPointer, at start: Int
     ) -> (start: Int, data: Range<Int>, end: Int)? {
         let data: Range<Int>
-        // One digit and a line end: the smallest chunks are the most numerous.
+        // A fast path for sizes of one digit, because the smallest chunks are the most numerous.
         if start + 2 < bytes.count, bytes[start + 2] == .lineFeed, bytes[start + 1] == .carriageReturn,
             let size = Hexadecimal.value(bytes[start])
         {
@@ -189,7 +189,8 @@ struct ChunkReader {
         return length
     }
 
-    /// The trailer lines that may be forwarded: none with a meaning for the gateway, or for one hop only.
+    /// The trailer lines that may be forwarded: all except those that the gateway handles by name, and those that
+    /// `Connection` lists.
     private func kept(of section: ByteBuffer) -> ByteBuffer? {
         var lines = ByteBuffer()
         section.withUnsafeReadableBytes { bytes in

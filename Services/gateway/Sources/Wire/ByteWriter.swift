@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Writes a head into reserved memory: it does not grow, and checks only the bound for each piece.
+/// Writes a head into reserved memory, which does not grow. Each write costs one check of the bound.
 struct ByteWriter: ~Copyable {
     private let room: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -92,7 +92,7 @@ struct ListMembers: Sequence, IteratorProtocol {
 }
 
 extension ByteBuffer {
-    /// Releases memory without unread bytes. NIO reads into it again, and an idle connection holds none.
+    /// Releases the memory of a buffer without unread bytes, so that an idle connection holds none.
     mutating func releaseIfEmpty() {
         if readableBytes == 0 { self = ByteBuffer() }
     }

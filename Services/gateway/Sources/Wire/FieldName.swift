@@ -19,12 +19,12 @@ enum FieldName: UInt8, Sendable {
     case hopByHop
     /// `X-Forwarded-…` and other fields about the origin of a request: rewritten.
     case forwarded
-    /// Would make a service use another method, path or proxy than the ones that were verified here: never forwarded.
+    /// Fields that would make a service use another method, path or proxy than the verified one: never forwarded.
     case override
     /// `Gatehouse-…`: only Gatehouse sets these.
     case reserved
-    /// Folds to a name above but is spelled differently (`content_length`). Some servers would take it for the real
-    /// one, so it is not forwarded.
+    /// A name that folds to one above but is spelled differently (`content_length`). Some servers would read it as the
+    /// real one, so it is not forwarded.
     case disguised
 
     private static let known: [(name: StaticString, field: FieldName)] = [
@@ -43,7 +43,7 @@ enum FieldName: UInt8, Sendable {
         ("x-method-override", .override), ("x-http-method", .override),
     ]
 
-    /// A bit for every first letter of a known name: most fields have another first letter and return at once.
+    /// A bit for every first letter of a known name. Most fields begin with another letter, and need no comparison.
     private static let firstLetters: UInt32 = known.reduce(bit("g") | bit("x")) {
         $0 | 1 << UInt32($1.name.utf8Start.pointee & 31)
     }
@@ -52,8 +52,8 @@ enum FieldName: UInt8, Sendable {
 
     /// Reads a field name that consists of token bytes.
     ///
-    /// Names are compared like servers that map them to variables do (CGI, WSGI): ignoring case, and with every byte
-    /// that is neither letter nor digit as one symbol.
+    /// Names are folded like by servers that map them to variables (CGI, WSGI): case is ignored, and all bytes except
+    /// letters and digits count as the same symbol.
     @inline(__always)
     init(_ name: UnsafeRawBufferPointer) {
         guard Self.firstLetters &>> UInt32(name[0] & 31) & 1 == 1 || !isAlphanumeric(name[0]) else {

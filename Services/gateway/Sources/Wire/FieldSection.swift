@@ -7,7 +7,7 @@ struct FieldSection: Sendable {
     private(set) var host: Int?
     private(set) var authorization: Int?
     private(set) var requestID: Int?
-    /// `nil` also where several exist: none of them may be trusted then (W3C Trace Context §3.2).
+    /// `nil` also where several exist, because none of them may then be trusted (W3C Trace Context §3.2).
     private(set) var traceparent: Int?
     private(set) var expect: Int?
     /// `Expect` has another value than `100-continue`.
@@ -181,8 +181,8 @@ struct FieldSection: Sendable {
         }
     }
 
-    /// The names of the fields that concern one hop only, as `Connection` lists them: for the trailers, which arrive
-    /// when the head is gone.
+    /// The names of the fields that `Connection` lists, which concern one hop only. They are copied for the trailers,
+    /// which arrive when the head is gone.
     func connectionOptions(in bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
         guard hasConnectionOptions else { return [] }
         return lines.filter { $0.name == .connection }.flatMap { line in
@@ -204,7 +204,7 @@ struct FieldSection: Sendable {
         value(of: "content-type", in: bytes).map(Self.beginsWithEventStream) ?? false
     }
 
-    /// Whether the client asks for an event stream, as `Accept` of a browser's `EventSource` does.
+    /// Whether the client requests an event stream, as a browser's `EventSource` does with `Accept`.
     func acceptsEventStream(in bytes: UnsafeRawBufferPointer) -> Bool {
         value(of: "accept", in: bytes).map(Self.beginsWithEventStream) ?? false
     }
@@ -258,8 +258,8 @@ struct FieldSection: Sendable {
         return length
     }
 
-    /// The first byte at or after `index` that no field value contains: a control byte other than the tabulator. Eight
-    /// bytes are checked together if none of them is one.
+    /// The first byte at or after `index` that no field value contains: a control byte other than the tabulator. Bytes
+    /// are checked eight at a time where possible.
     @inline(__always)
     static func endOfValue(_ bytes: UnsafeRawBufferPointer, from index: Int, to end: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101

@@ -47,7 +47,7 @@ struct RequestHead: Sendable {
         index += 1
         let targetStart = index
         let allowed = Self.targetBytes
-        // The end of a target that is too long may never come.
+        // Do not wait for the end of a target that is already too long.
         let longestEnd = min(count, targetStart + HeadLimits.target + 1)
         var pathEnd: Int?
         while index < longestEnd, allowed.contains(bytes[index]) {
@@ -191,7 +191,7 @@ enum HeadFault: Error, Equatable {
 
 /// Caps on the head of a message, and on a chunked body's trailer section.
 struct HeadLimits: Sendable {
-    /// For heads that others send.
+    /// For heads that clients and upstreams send.
     static let bytes = 16 * 1024
     static let fields = 100
     static let received = HeadLimits(mostBytes: bytes, mostFields: fields)
@@ -203,7 +203,7 @@ struct HeadLimits: Sendable {
     static let bearer = 8 * 1024
     /// The longest name (RFC 1035), and a port.
     static let host = 255 + 6
-    /// The maximum of options that `Connection` may name: each field of a message is compared with each of them.
+    /// The maximum number of options in `Connection`, because each field of a message is compared with each option.
     static let connectionOptions = 16
     static let connectionBytes = 1024
 
@@ -250,7 +250,7 @@ enum HostField {
 
     private static func isIPv6(_ text: UnsafeRawBufferPointer) -> Bool {
         guard text.count <= longestAddress, addressBytes.containsAll(text) else { return false }
-        // Compared by bytes: whether the members of C's `in6_addr` are visible here depends on the order of the build.
+        // Raw bytes in place of `in6_addr`, whose members are visible here or not depending on the order of the build.
         return withUnsafeTemporaryAllocation(byteCount: 16, alignment: 4) { address in
             inet_pton(AF_INET6, String(decoding: text, as: UTF8.self), address.baseAddress) == 1
         }
