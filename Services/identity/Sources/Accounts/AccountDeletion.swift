@@ -10,8 +10,8 @@ import Synchronization
 ///
 /// One transaction deletes the user's rows and enqueues the task that notifies the other services. Once it has
 /// committed, the user cannot sign in, and the task survives a crash of this process. The sessions are revoked before
-/// the response is sent, so that a success response is true. The request is idempotent: repeating it continues a
-/// deletion in progress, and an account that is already deleted counts as success.
+/// the response is sent: a success response means that they have ended. The request is idempotent: repeating it
+/// continues a deletion in progress, and an account that is already deleted counts as success.
 struct AccountDeletion: Sendable {
     let deletions: AccountDeletionStore
     let delivery: OutboxDelivery

@@ -6,8 +6,8 @@ import Postgres
 ///
 /// In this and every other store, a transaction locks the user's row before it writes anything and before it locks any
 /// row that belongs to the user. Two transactions therefore never wait for each other, and the transactions of one user
-/// get their numbers in order. The feed of events relies on that order. No transaction waits for the row of a further
-/// user (``lockAnother(_:on:)``).
+/// get their numbers (PostgreSQL's transaction ids) in the order in which they commit. The feed of events relies on
+/// that order. No transaction waits for the row of a further user (``lockAnother(_:on:)``).
 struct AccountStore: Sendable {
     let database: PostgresPool
 
@@ -39,7 +39,7 @@ struct AccountStore: Sendable {
             .first?.decode(String.self)
     }
 
-    /// Changes what other users and services see of the user.
+    /// Changes the fields of the user that other users and services see.
     /// - Returns: `nil` when there is no such user.
     func change(
         _ userID: UUID, to change: AccountChange, actor: AuditActor, deadline: ContinuousClock.Instant? = nil

@@ -118,8 +118,8 @@ public struct UserAdministration: Sendable {
         return try await entry(account, pending: deliver(about: id))
     }
 
-    /// Delivers the user's tasks to tokens at once. Where that fails, the running service delivers them. The service
-    /// may have claimed the tasks before this command, so the command waits a moment until they are done.
+    /// Delivers the user's tasks to tokens at once. If that fails, the running service delivers them. The service may
+    /// have claimed the tasks already, so the command waits a moment until they are done.
     /// - Returns: the kinds of the tasks that remain.
     func deliver(about userID: UUID) async throws -> [String] {
         for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {

@@ -41,7 +41,7 @@ struct AdminRouter {
     }
 }
 
-/// Keeps caches from storing what operators see.
+/// Forbids caches to store the responses to operators.
 private struct UncachedResponses: RouterMiddleware {
     func handle(
         _ request: Request, context: GatehouseRequestContext,
@@ -107,7 +107,7 @@ struct OperatorGate: RouterMiddleware {
     }
 }
 
-/// Has the audit log name the calling system, and the operator that the system names.
+/// Makes the audit log name the calling system, and the operator that the system states.
 struct SystemScope: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
@@ -127,7 +127,7 @@ struct SystemScope: RouterMiddleware {
 }
 
 extension GatehouseRequestContext {
-    /// Required before a change: an operator must have authenticated recently. Other systems have presented their
+    /// Refuses a change by an operator who has not authenticated recently. Other systems have presented their
     /// credential.
     ///
     /// - Throws: `REAUTHENTICATION_REQUIRED`.
@@ -174,7 +174,7 @@ struct AdminLogRoutes: Sendable {
 
 extension AdminAuditEntry {
     fileprivate init(_ record: AuditRecord) {
-        // Users are named by their ids, all other actors by a name.
+        // A user's actor id is a UUID; every other actor has a name.
         let id = record.actorID.flatMap(UUID.init(uuidString:))?.path
         self.init(
             id: String(record.id), at: record.at, action: record.event,

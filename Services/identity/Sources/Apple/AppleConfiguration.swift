@@ -44,7 +44,7 @@ struct AppleConfiguration: Sendable {
     private static func redirectURIs(_ settings: Settings) -> Set<VerbatimString> {
         let uris = settings.strings("appleRedirectURIs", default: [])
         for uri in uris where !uri.hasPrefix("https://") || uri.contains("#") {
-            settings.problem("appleRedirectURIs", "names \(uri), which is no https address without a fragment")
+            settings.problem("appleRedirectURIs", "names \(uri); each must be an https address without a fragment")
         }
         return Set(verbatim: uris)
     }

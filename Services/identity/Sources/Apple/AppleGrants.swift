@@ -50,7 +50,7 @@ struct AppleGrantStore: Sendable {
     let database: PostgresPool
     let sealer: Sealer
 
-    /// The grant to revoke at Apple when the user is deleted: the refresh token, or the code that is not exchanged yet.
+    /// The grant to revoke at Apple when the user is deleted: the refresh token, or a code that is not exchanged yet.
     ///
     /// The user's Apple account is locked, so that no token is stored for it until the transaction ends. A token that
     /// arrives meanwhile waits, and then finds the account gone or with its next user.

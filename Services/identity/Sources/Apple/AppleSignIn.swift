@@ -74,8 +74,8 @@ struct AppleSignIn: Sendable {
         return issued.auth
     }
 
-    /// Uses the nonce up as the last step, so that an attempt that failed earlier can be repeated. If two identity
-    /// tokens reach this step with one nonce, the session of the second is revoked.
+    /// Uses the nonce up as the last step, so that an attempt that failed earlier can be repeated. If a second identity
+    /// token reaches this step with the same nonce, its session is revoked.
     private func use(_ nonce: NonceUse?, for issued: SessionIssuer.Issued, context: GatehouseRequestContext)
         async throws
     {
@@ -178,8 +178,8 @@ struct AppleReauthentication: Sendable {
         guard let account = found?.account, userID == nil || account.id == userID else {
             throw Problem(.invalidAppleToken, "This is not the Apple account of this user.")
         }
-        // Before anything is changed. A repetition within a minute is accepted, because the response may have been
-        // lost.
+        // The nonce is used before anything is changed. A repetition within a minute is accepted, because the response
+        // may have been lost.
         if let nonce {
             guard try await nonces.use(nonce, deadline: deadline) else { throw Problem(.invalidAppleToken) }
         }

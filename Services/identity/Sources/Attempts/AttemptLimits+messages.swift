@@ -141,7 +141,7 @@ extension AttemptLimits {
         }
     }
 
-    /// Runs `body`, which sends a link for a new password, or finds that none has to be sent.
+    /// Runs `body`, which sends a link for a new password if the identifier opens an account.
     /// - Parameters:
     ///   - number: set where Gatehouse itself sends a text message.
     ///   - isAskerKnown: ``Admission/isAskerKnown``.

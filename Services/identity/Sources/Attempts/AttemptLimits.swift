@@ -6,14 +6,14 @@ import Instruments
 import Sealing
 import ServiceKit
 
-/// Limits attempts to sign in and to register, and requests for messages. The limits prevent guessing of passwords, and
-/// an attacker who guesses does not lock the user out.
+/// Limits attempts to sign in and to register, and requests for messages. The limits prevent an attacker from guessing
+/// passwords, and from locking the user out.
 ///
 /// A sign-in attempt counts for the identifier from one network, and for the identifier from all networks. A device on
 /// which the user has signed in before has its own allowance, which other parties cannot use up. Only wrong passwords
 /// count: an attempt is refunded if its password was right or was never compared.
 struct AttemptLimits: Sendable {
-    /// `nil` in load tests only: nothing is counted then.
+    /// `nil`: nothing is counted, for load tests only.
     private let counter: (any AttemptCounter)?
     let knownDevices: any DeviceRecognition
     private let key: SymmetricKey

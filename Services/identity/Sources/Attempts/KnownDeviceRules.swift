@@ -2,8 +2,8 @@ import Bytes
 import Crypto
 import Foundation
 
-/// Shows that a user has signed in on a device, so that attempts on the device are counted apart from other parties'
-/// attempts. The app stores the token; Gatehouse stores none of it.
+/// A token that proves that a user has signed in on a device. Attempts on the device are counted apart from those of
+/// other parties. Only the app stores the token.
 ///
 /// `ghdt_` and in base64url: a version, the device's id, the user's, the time of issue, an HMAC-SHA-256 of these.
 struct DeviceToken: Sendable, Equatable {

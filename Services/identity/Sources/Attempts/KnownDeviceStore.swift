@@ -17,7 +17,7 @@ struct KnownDeviceStore: Sendable {
     static let maximum = 20
     /// Days after which an unused device is forgotten.
     static let lifetime = 180
-    /// Days after which an unused network is forgotten. The next user of an address is another person.
+    /// Days after which an unused network is forgotten. Its addresses may then belong to another person.
     static let networkLifetime = 90
     /// In bytes of UTF-8. A shorter identifier, such as a model name, can be guessed.
     static let minimumLength = 16

@@ -7,16 +7,15 @@ import ServiceKitPostgres
 /// The hash chain over the audit log (table `audit_seals`).
 ///
 /// Writing an entry does not wait for the chain. A background task seals entries in the order of their ids, some
-/// seconds later. By then, every transaction that took one of these ids must have ended: entries are not committed in
-/// the order of their ids, and a seal cannot be changed.
+/// seconds later. Entries are not committed in that order, and a seal cannot be changed. So the task first waits until
+/// every transaction that took one of these ids has ended.
 struct AuditSealStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
 
     /// The most entries that one seal covers.
     static let batch = 1000
-    /// The id of the advisory lock that a process holds while it adds or removes seals, so that one replica at a time
-    /// does.
+    /// The id of the advisory lock that a process holds while it adds or removes seals. One replica at a time has it.
     static let lock: Int64 = 0x6761_7465_6175_6469
 
     /// - Parameter keys: the keys of the passwords' pepper. A key stays in its file as long as a password hash uses it.

@@ -5,7 +5,7 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// Seals the audit log, adds its entries up for the overview, and writes the number of refused sign-ins into it.
+/// Seals the audit log, adds up its entries for the overview, and adds entries with the numbers of refused sign-ins.
 final class AuditWorker: Service, Sendable {
     private let log: AuditLog
     private let seals: AuditSealStore
@@ -41,8 +41,8 @@ final class AuditWorker: Service, Sendable {
         self.logger = logger
     }
 
-    /// Counts a refused attempt for the account that it concerns: the account that was found, or else that of the
-    /// signed-in user. An identity token may belong to no user, and an identifier to no account.
+    /// Counts a refused attempt for the account that was found, or else for that of the signed-in user. Without either,
+    /// only a refused Apple token is counted, under ``AuditLog/noUser``.
     /// - Parameter detail: the reason, as a fixed word.
     func refused(_ scope: AuditScope, detail: String, deadline: ContinuousClock.Instant) async {
         var user = scope.userID

@@ -43,7 +43,7 @@ struct CodeProofs: Sendable {
         }
     }
 
-    /// Compares with as many open codes as the allowances have room for, and charges one guess for each of them. The
+    /// Compares the code with as many open codes as the allowances have room for, and charges one guess for each. The
     /// token of a link cannot be guessed, so only a wrong one is charged, to the network.
     private func compare(
         _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
@@ -137,8 +137,8 @@ struct CodeProofs: Sendable {
         return shown.identifier == nil || shown.identifier == found.identifier ? found.identifier : nil
     }
 
-    /// A refused access token may be the reason that no code was found. The app refreshes the token and repeats the
-    /// request.
+    /// If the access token was refused, its error takes precedence, because it may be the reason that no code was
+    /// found. The app then refreshes the token and repeats the request.
     private static func wrong(for context: GatehouseRequestContext) -> Problem {
         context.bearerError.map { Problem($0) } ?? wrong
     }

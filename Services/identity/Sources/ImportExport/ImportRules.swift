@@ -95,7 +95,7 @@ struct ImportedPasswordHash: Sendable, Equatable {
     }
 
     private static var unknown: Refusal {
-        Refusal("passwordHash has no supported form, or asks for too much work.")
+        Refusal("passwordHash has no supported form, or needs too much work.")
     }
 }
 

@@ -96,7 +96,7 @@ public struct UserTransfer: Sendable {
         var through: Int
         var cause: any Error
 
-        /// Tells the operator how to continue.
+        /// The cause, and the command's option with which to continue.
         public var description: String {
             "\(cause) Everything up to line \(through) is done: continue with --from-line \(through + 1)."
         }

@@ -27,7 +27,7 @@ struct MessageConfiguration: Sendable {
         hook = HookSettings.read(settings, url: "messageHookURL", secret: "messageHookSecret")
         appName = settings.string("appName", default: "Gatehouse")
         if appName.utf8.count > 100 || appName.unicodeScalars.contains(where: Text.isDeceptive) {
-            settings.problem("appName", "must have at most 100 bytes, and none that cannot be seen")
+            settings.problem("appName", "must have at most 100 bytes and no invisible characters")
         }
         codeLink = Self.link("codeLinkURL", settings)
         resetLink = Self.link("resetLinkURL", settings)
@@ -62,7 +62,7 @@ struct MessageConfiguration: Sendable {
     private static func link(_ key: String, _ settings: Settings) -> URL? {
         guard settings.optionalString(key) != nil else { return nil }
         let url = settings.url(key)
-        if url.fragment != nil { settings.problem(key, "must have no #, behind which the token is put") }
+        if url.fragment != nil { settings.problem(key, "must have no #, because Gatehouse appends # and the token") }
         return url
     }
 

@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import ServiceKit
 
-/// Another transaction has locked, or has meanwhile changed, a further user that this transaction needs.
+/// Another transaction has locked or changed a further user that this transaction needs.
 struct UserIsContended: Error {
     var userID: UUID
 }
@@ -30,7 +30,7 @@ extension PostgresPool {
             } catch let error as UserIsContended {
                 try await query("SELECT id FROM users WHERE id = \(error.userID) FOR UPDATE", deadline: deadline)
             }
-            // The other transaction has to proceed before this one takes the same locks again.
+            // The pause lets the other transaction proceed before this one takes the same locks again.
             try await Task.sleep(for: .milliseconds(.random(in: 10...50)))
         }
         throw StoreConflict()

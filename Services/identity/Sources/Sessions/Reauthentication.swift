@@ -40,8 +40,8 @@ struct ReauthenticationRoutes: Sendable {
 
 /// Renews the authentication time of a session. Every way of verifying a signed-in user again ends here.
 ///
-/// Unlike a sign-in, nothing is revoked where the credentials change at the same moment. No session is created, and a
-/// user who authenticated just before the change could have done so a moment earlier.
+/// Unlike at a sign-in, a change of the credentials at the same moment revokes nothing. No session is created, and the
+/// user could as well have authenticated a moment before the change.
 struct Reauthentication: Sendable {
     let database: PostgresPool
     let tokens: TokensClient

@@ -81,7 +81,7 @@ struct SessionIssuer: Sendable {
         }
     }
 
-    /// A failure is ignored: the device or network then counts as new at the next sign-in, too.
+    /// A failure is ignored. The device or network then counts as new at the next sign-in too.
     private func remember(
         _ device: SessionDevice?, _ methods: [AuthenticationMethod], of account: Account,
         context: GatehouseRequestContext
@@ -89,7 +89,7 @@ struct SessionIssuer: Sendable {
         let deadline = context.deadline.forDatabase
         do {
             try await knownDevices.remember(device?.installationId, of: account, deadline: deadline)
-            // A user of Apple requests no codes and resets no password.
+            // Only requests for codes and new passwords use the network, and a user of Apple makes none.
             guard !methods.contains(.apple) else { return }
             try await knownDevices.remember(
                 network: ClientNetwork.site(of: context.clientAddress), of: account.id, deadline: deadline)

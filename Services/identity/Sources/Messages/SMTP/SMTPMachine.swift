@@ -91,7 +91,7 @@ struct SMTPDialogue: Sendable {
             state = .done
             return .accepted
         case .done:
-            throw SMTPFailure(reason: "the server says more than it was asked", isFinal: false)
+            throw SMTPFailure(reason: "the server sent a reply without a command", isFinal: false)
         }
     }
 

@@ -23,7 +23,7 @@ enum ForeignHash: Sendable, Equatable {
     static let saltLengths = 1...128
     static let hashLengths = 16...128
 
-    /// `nil` when the text has none of the forms, or asks for too much work.
+    /// `nil` when the text has none of the forms, or needs too much work.
     init?(_ text: String) {
         // Longer than any valid hash. Such a text is not parsed.
         guard text.utf8.count <= 1024 else { return nil }

@@ -19,7 +19,7 @@ struct PasswordHash: Sendable, Equatable {
         self.hash = hash
     }
 
-    /// `nil` when the text is not an Argon2id hash of version 19, or asks for more work than is acceptable.
+    /// `nil` when the text is not an Argon2id hash of version 19, or needs more work than is acceptable.
     init?(_ text: String) {
         guard let phc = PHCString(text), phc.algorithm == "argon2id", phc.version == 19,
             (8...64).contains(phc.salt.count), (16...64).contains(phc.hash.count),

@@ -228,7 +228,7 @@ enum Argon2 {
 /// The memory for hashing, 19 MiB for each concurrent hash. It is reused, because fresh pages make a hash a tenth
 /// slower. It is returned to the system after a period without hashing.
 ///
-/// The library wipes a block before it returns it.
+/// The library wipes each block before it calls `release`.
 final class HashMemory: Sendable {
     /// Shared by the process, because the library's callbacks get no context.
     static let shared = HashMemory()
