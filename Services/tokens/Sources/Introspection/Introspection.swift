@@ -74,8 +74,8 @@ extension Introspection: Encodable {
     }
 }
 
-/// Determines whether a token is active (RFC 7662). Introspection changes nothing: not even a stolen token ends its
-/// session here.
+/// Determines whether a token is active (RFC 7662). Introspection changes nothing: it does not revoke the session even
+/// if it detects a stolen token.
 struct Introspector: Sendable {
     let rules: RotationRules
     let keys: RefreshKeyRing
@@ -128,8 +128,8 @@ struct Introspector: Sendable {
 struct AccessTokenReader: Sendable {
     let keys: SigningKeyStore
 
-    /// The claims of a token that this service signed, expired or not, because PostgreSQL's clock decides about expiry.
-    /// `nil` for any other token.
+    /// The claims of a token that this service signed, even if it has expired, because PostgreSQL's clock decides about
+    /// expiry. `nil` for any other token.
     ///
     /// - Throws: `UNAVAILABLE` when OpenSSL itself fails: the token was not verified.
     func genuineClaims(of text: String) throws(Problem) -> AccessTokenClaims? {
@@ -152,7 +152,7 @@ extension AccessTokenClaims {
 }
 
 /// Introspection (RFC 7662), for a team's own services and tools that cannot verify an access token themselves, or that
-/// have to know whether its session has ended.
+/// need to detect that its session has ended.
 ///
 /// The path begins with `/internal`, which the gateway does not forward. Callers authenticate by Basic, as OAuth
 /// libraries do, with a credential that serves introspection.

@@ -18,7 +18,7 @@ public struct KeyGenerator: Sendable {
     /// Generates an RSA key. If the signing keys file does not exist, writes one in which the key signs. Otherwise adds
     /// the key to the file as the next key.
     ///
-    /// - Parameter publicPath: the file for the public halves of all keys, written before the new key may sign.
+    /// - Parameter publicPath: the file for the public keys of all signing keys, written before the new key may sign.
     /// - Returns: the new key with its state.
     /// - Throws: `CocoaError` when a file cannot be written; `AccessTokenError`; `SigningKeysError`.
     public func writeSigningKey(
@@ -49,7 +49,7 @@ public struct KeyGenerator: Sendable {
     /// Writes a refresh keys file with one new key.
     ///
     /// No id may be used twice. A token with a known id and a wrong HMAC is a forgery. If a new key reused an old key's
-    /// id, all tokens of the old key would become forgeries, and their clients would be signed out. For an unknown id
+    /// id, all tokens of the old key would count as forgeries, and their users would be signed out. For an unknown id
     /// the hash in PostgreSQL decides instead. So the id is chosen at random from those that are not in use.
     ///
     /// - Parameters:

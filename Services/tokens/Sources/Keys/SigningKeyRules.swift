@@ -1,12 +1,12 @@
 public import AccessToken
 public import Foundation
 
-/// The RSA keys of the service: one signs, the others are only published.
+/// The RSA keys of the service. One key signs; the others are only published.
 ///
 /// A key is published before it signs, and stays published until its tokens have expired. So replicas and gateways that
 /// notice a change late still accept every valid token.
 public struct SigningKeys: Sendable {
-    /// What a key is for.
+    /// The use of a key.
     public enum State: String, Sendable, CaseIterable {
         /// Signs.
         case active
@@ -88,7 +88,7 @@ public struct SigningKeys: Sendable {
     ///   - accessTokenLifetime: seconds; recorded with the retiring key, in case the setting is shorter when that key
     ///     is removed.
     ///   - publicationTime: seconds for which the next key must have been published.
-    ///   - force: rotates even when the next key was published a moment ago. Verifiers that do not fetch the JWKS again
+    ///   - force: rotates even if the next key was published too recently. Verifiers that do not fetch the JWKS again
     ///     for an unknown key then refuse valid tokens for some minutes.
     /// - Throws: when no next key exists, or it is too new.
     public mutating func rotate(

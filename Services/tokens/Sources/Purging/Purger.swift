@@ -23,8 +23,8 @@ struct Purger: Service {
     var pause: Duration = .seconds(5)
     /// The time between two scans of a table.
     var rest: Duration = .seconds(60)
-    /// The time between batches while rows are left to remove: short enough to keep up, and long enough not to delay
-    /// refreshes.
+    /// The time between batches while rows are left to remove. It is short enough to remove rows as fast as they
+    /// expire, and long enough not to delay refreshes.
     var gap: Duration = .milliseconds(50)
 
     private let failures = Table.each {
@@ -121,7 +121,8 @@ extension PostgresTransaction {
     ///
     /// - Returns: the first block of the batch; `nil` when no batch is due yet, or another replica holds the lock.
     fileprivate func beginBatch(of table: Purger.Table) async throws(PostgresError) -> Int64? {
-        // No wait lasts an hour. If a batch is due later than in an hour, the clock was set back, and the batch is due.
+        // No wait lasts an hour. If a batch seems due in more than an hour, the clock was set back, and the batch is
+        // due now.
         try await query(
             """
             SELECT block FROM sweeps

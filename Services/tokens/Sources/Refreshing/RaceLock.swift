@@ -73,7 +73,7 @@ private struct RaceLockMetrics: Sendable {
     init(factory: (any MetricsFactory)?) {
         func counter(_ result: String) -> Counter {
             Counter(
-                "tokens_race_lock_total", help: "Refreshes, by what the race lock in Redis did for them.",
+                "tokens_race_lock_total", help: "Refreshes, by the outcome of the race lock in Redis.",
                 labels: [("result", result)], factory: factory)
         }
         taken = counter("taken")

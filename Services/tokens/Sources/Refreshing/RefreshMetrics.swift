@@ -31,7 +31,7 @@ struct RefreshMetrics: Sendable {
         counters = Dictionary(
             uniqueKeysWithValues: Outcome.allCases.map { outcome in
                 let counter = Counter(
-                    "tokens_refresh_total", help: "Refreshes, by what became of them.",
+                    "tokens_refresh_total", help: "Refreshes, by outcome.",
                     labels: [("outcome", outcome.rawValue)], factory: factory)
                 return (outcome, counter)
             })
@@ -70,7 +70,7 @@ extension RefreshKeyRing {
         for id in ids {
             Gauge(
                 "tokens_refresh_key_info",
-                help: "1 for each key for refresh tokens, by what this replica does with it.",
+                help: "1 for each key for refresh tokens, by its use in this replica.",
                 labels: [("key", "\(id)"), ("use", id == minting.id ? "minting" : "verifying")]
             ).set(1)
         }

@@ -120,10 +120,10 @@ struct RefreshKey: Sendable {
     }
 }
 
-/// The service's keys for refresh tokens. The first one mints tokens; all of them verify tokens and open successors.
+/// The service's keys for refresh tokens. The first key mints tokens; all keys verify tokens and open successors.
 ///
-/// To replace the key: add a new one at the end, on every replica. Then move it to the front, on every replica. An idle
-/// lifetime later remove the old one: no session that was last rotated under it is left.
+/// To replace the key: add a new one at the end, on every replica. Then move it to the front, on every replica. Remove
+/// the old one after the idle lifetime of a session, when no session that was last rotated under it is left.
 struct RefreshKeyRing: Sendable {
     let minting: RefreshKey
     private let keys: [UInt8: RefreshKey]

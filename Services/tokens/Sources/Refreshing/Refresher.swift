@@ -43,7 +43,7 @@ final class Refresher: Sendable {
     /// The request of a refresh.
     struct Origin: Sendable {
         var ipAddress: String?
-        /// When the request arrived, as far as the gateway and this replica know.
+        /// When the request arrived, as measured by the gateway and this replica.
         var arrivedAt = ContinuousClock.now
         var deadline: ContinuousClock.Instant
         /// Whether the client still waits for the response.
@@ -60,7 +60,7 @@ final class Refresher: Sendable {
         return try await flights.run(token.bytes, until: origin.deadline) { [self] in
             let isGenuine = authenticity == .genuine
             // Without the key the session id is not authenticated. If forged tokens counted against that session, an
-            // attacker could lock its user out. So they count against the client's address.
+            // attacker could lock its user out. So such tokens count against the client's address.
             if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: origin.ipAddress) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
@@ -203,8 +203,8 @@ final class Refresher: Sendable {
         do {
             successor = try keys.open(record.sealedCurrent ?? [], with: token)
         } catch {
-            // Another replica may have the key that this one lacks. So the client is told to retry, and stays signed
-            // in.
+            // Another replica may have the key that this one lacks. So the client gets an error that asks for a retry,
+            // and stays signed in.
             logger.error(
                 "A successor could not be opened.",
                 metadata: ["session_id": "\(token.sessionID)", "error": "\(error)"])

@@ -23,8 +23,8 @@ struct RotationRules: Sendable, Equatable {
         var hash: [UInt8]
         /// Whether its HMAC was verified; `false` when this replica does not have the key.
         var isGenuine: Bool
-        /// Seconds since the request arrived, as far as gateway and replica know. The windows are measured at the
-        /// arrival: a process that was stopped or busy since then must not make a request look late.
+        /// Seconds since the request arrived, as measured by the gateway and this replica. The windows apply to the
+        /// time of arrival, because a request is not late if a process was stopped or busy since then.
         var age: TimeInterval = 0
     }
 

@@ -27,7 +27,7 @@ struct SessionStore: Sendable {
         let methods = request.authenticationMethods?.map(\.rawValue) ?? []
         return try await pool.withTransaction(deadline: deadline) { transaction in
             let admittedAt = try await transaction.lockUser(user.id)
-            // PostgreSQL's clock was read before this one. A wait in between makes the sign-in look older, never newer.
+            // PostgreSQL's clock was read before this one, so a wait in between can only add to the sign-in's age.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
             let rows = try await transaction.commit(
                 after: """
@@ -120,7 +120,8 @@ struct SessionStore: Sendable {
 }
 
 extension PostgresTransaction {
-    /// Locks a user until the transaction ends. So only one transaction at a time creates or ends sessions of the user.
+    /// Locks a user until the transaction ends, so that only one transaction at a time creates or ends sessions of the
+    /// user.
     ///
     /// - Returns: PostgreSQL's clock after the lock was acquired.
     @discardableResult
