@@ -4,8 +4,8 @@ import Postgres
 
 /// The registrations in PostgreSQL.
 struct DeviceStore: Sendable {
-    /// Devices of each kind that a user may have. One more removes the device of that kind that registered longest
-    /// ago.
+    /// The maximum number of a user's devices of each kind. A further registration removes the user's device of that
+    /// kind that registered longest ago.
     static let maximumDevices = 50
     /// Seconds during which a registration that changes nothing is not written again.
     static let writeInterval = 86_400.0
@@ -66,7 +66,7 @@ extension DeviceStore {
     ///
     /// - Apps register at every start. A registration that changes nothing is only looked up. Once a day it writes
     ///   `updated_at`.
-    /// - The token goes to this user. If another user had it, the same commit removes that user's registration.
+    /// - The token then belongs to this user. If another user had it, the same commit removes that user's registration.
     /// - An earlier registration of the same installation under another token is replaced. Its `id` stays.
     /// - Beyond `maximumDevices` of a kind, the user's device of that kind that registered longest ago is removed.
     ///
@@ -97,8 +97,8 @@ extension DeviceStore {
         let installation = registration.installationID
         let (locale, timeZone) = (registration.locale, registration.timeZone)
         let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
-        // A revocation removes the session's rows. So an unchanged row proves that its session is live.
-        // The INSERT reads `replaced`, so their deletion precedes the check of the unique index of installations.
+        // A revocation removes the session's rows, so an unchanged row means that its session is live. The INSERT reads
+        // `replaced`, so their deletion precedes the check of the unique index of installations.
         return """
             WITH unchanged AS MATERIALIZED (
                 SELECT id, created_at, updated_at FROM devices

@@ -8,8 +8,8 @@ import ServiceLifecycle
 
 /// Follows tokens' revocation feed for as long as the service runs, and detaches the devices of revoked sessions.
 ///
-/// PostgreSQL holds the cursor, so that no entry is missed while the service is down. Each replica follows the feed.
-/// The first one to move the cursor does the work.
+/// PostgreSQL holds the cursor, so that no entry is missed while the service is down. Each replica follows the feed;
+/// the first one to move the cursor past a page applies the page.
 struct RevocationConsumer: Service {
     /// Seconds that tokens holds a request open while the feed has no new entries.
     static let wait = 20
@@ -30,7 +30,7 @@ struct RevocationConsumer: Service {
             help: "When the revocation feed was last read to its end, in seconds since 1970."),
         delay: DurationHistogram(
             "devices_revocation_delay_seconds",
-            help: "From a session's revocation until this service knew of it."))
+            help: "Time from a session's revocation until this service received it."))
     private let detached = Counter(
         "devices_detached_total", help: "Registrations that were detached from a revoked session.")
 
@@ -104,12 +104,12 @@ struct RevocationStore: Sendable {
     }
 
     /// Detaches the devices of the page's sessions, bars the sessions from registering, and moves the cursor in the
-    /// same transaction. Idempotent: a session that is already barred costs one lookup. So replicas that read the same
-    /// page at the same time do its work once.
+    /// same transaction. Idempotent: a session that is already barred costs one lookup. If replicas read the same page
+    /// at the same time, one of them applies it.
     ///
     /// - Parameter cursor: the cursor with which the page was requested.
-    /// - Returns: the number of detached devices; `nil` when another replica has moved the cursor meanwhile, and so has
-    ///   done the work.
+    /// - Returns: the number of detached devices; `nil` when another replica has moved the cursor meanwhile, and thus
+    ///   applied the page.
     func apply(_ page: RevocationPage, after cursor: String?) async throws -> Int? {
         var detached = 0
         var rest = page.entries[...]
@@ -142,8 +142,8 @@ struct RevocationStore: Sendable {
         }
         guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
         let sessions = entries.map(\.sessionID)
-        // Acquire the locks first (see `session_is_live`): the statements after them then see every registration that
-        // was committed before.
+        // Acquire the locks first (see `session_is_live`), so that the next statements see every registration that was
+        // committed before.
         try await transaction.query(
             "SELECT count(pg_advisory_xact_lock(uuid_hash_extended(session, 0))) FROM unnest(\(sessions)) AS session")
         try await transaction.query(
