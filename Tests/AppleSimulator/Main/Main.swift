@@ -7,7 +7,7 @@ import Settings
 struct AppleSimulatorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apple-simulator",
-        abstract: "Stands in for Apple's sign-in and push service in development and tests.",
+        abstract: "Simulates Apple's sign-in and push service in development and tests.",
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<AppleSimulatorApplication>.self, CheckConfigCommand<AppleSimulatorApplication>.self,

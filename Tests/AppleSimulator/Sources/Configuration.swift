@@ -18,7 +18,7 @@ public struct AppleSimulatorConfiguration: Sendable {
         if settings.environment == .production {
             settings.problem(
                 "listenAddress",
-                "opens a door for everybody: the simulator is not for production (GATEHOUSE_ENVIRONMENT)")
+                "must not be served in production (GATEHOUSE_ENVIRONMENT): every caller may sign in as any user")
         }
         audience = settings.string("audience", default: "com.example.app")
         issuer = settings.string("issuer", default: "https://appleid.apple.com")
@@ -30,7 +30,7 @@ public struct AppleSimulatorConfiguration: Sendable {
         if let certificateFile, let keyFile {
             apnsCertificate = APNsServer.Certificate(certificateFile: certificateFile, keyFile: keyFile)
         } else if certificateFile != nil || keyFile != nil {
-            settings.problem("apnsCertificateFile", "and APPLE_SIMULATOR_APNS_CERTIFICATE_KEY_FILE go together")
+            settings.problem("apnsCertificateFile", "and APPLE_SIMULATOR_APNS_CERTIFICATE_KEY_FILE must both be set, or neither")
         }
     }
 

@@ -8,7 +8,7 @@ struct APNsAnswerRequest: Codable, Sendable {
     var status: Int
     /// Apple's reason: `BadDeviceToken`, `Unregistered`, `TooManyRequests` …
     var reason: String?
-    /// For 410: since when the token is invalid, in milliseconds since 1970.
+    /// For 410: when the token became invalid, in milliseconds since 1970.
     var timestamp: Int?
     /// Seconds to wait before answering.
     var delay: Double?

@@ -33,7 +33,7 @@ actor AppleAccounts {
 
     var publishedKeys: [PublishedKey] { keys.published }
 
-    /// Signs with a new key from here on.
+    /// Signs with a new key from now on.
     func rotateKeys() async throws -> [PublishedKey] {
         keys.rotate(to: try await SigningKeys.Key.generate())
         return keys.published

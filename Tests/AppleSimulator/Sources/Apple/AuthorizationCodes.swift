@@ -12,8 +12,7 @@ struct AuthorizationCodes: Sendable {
         order.append((code, now + Self.lifetime))
     }
 
-    /// Returns the code's grant, if the code is unused and not expired. The code is consumed even if another client
-    /// presents it.
+    /// Returns the code's grant, if the code is unused and not expired. Any client that presents the code uses it up.
     mutating func redeem(_ code: String, now: Int) -> Grant? {
         guard let (grant, expiresAt) = grants.removeValue(forKey: code), now < expiresAt else { return nil }
         return grant
