@@ -1,7 +1,7 @@
 import Foundation
 import GatehouseService
 
-/// What a caller is told of one thing that is theirs.
+/// An order as its user sees it.
 struct Item: Codable, Equatable {
     var id: Int
     /// The caller's user id, in lower case.
@@ -17,7 +17,7 @@ struct Item: Codable, Equatable {
     }
 }
 
-/// The answer to `GET /v1/orders`.
+/// The response of `GET /v1/orders`.
 struct ItemList: Codable {
     private enum CodingKeys: String, CodingKey {
         case items = "orders"

@@ -1,8 +1,8 @@
-/// What the service keeps: in a database of yours, which nobody else reads.
+/// The service's data. Keep yours in a database that only your service accesses.
 struct ItemStore: Sendable {
     private let known = [7]
 
-    /// The task is cancelled when the caller's deadline comes: a driver that heeds that ends its query.
+    /// The task is cancelled when the caller's deadline passes. A driver that supports cancellation then ends its query.
     func items() async throws -> [Int] {
         try Task.checkCancellation()
         return known

@@ -1,9 +1,8 @@
 public import GatehouseService
 
-/// What the service is told from outside. A setting of yours is read here: `settings.string("greeting")` is
-/// `ORDERS_GREETING`.
+/// The settings of the service. Read yours here: `settings.string("greeting")` reads `ORDERS_GREETING`.
 public struct OrdersConfiguration: Sendable {
-    /// `ORDERS_GATEWAY_CREDENTIALS`: what the gateway shows; two while one is replaced.
+    /// `ORDERS_GATEWAY_CREDENTIALS`: the gateway's credential; two while it is being replaced.
     public var credentials: CallerCredentials
 
     init(settings: Settings) {

@@ -1,6 +1,6 @@
 import GatehouseService
 
-/// The routes, under the paths that the gateway's routes file sends here.
+/// The routes, under the paths that the gateway's routes file forwards to this service.
 struct OrdersRoutes: Sendable {
     let store: ItemStore
 

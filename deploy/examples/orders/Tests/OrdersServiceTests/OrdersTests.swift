@@ -21,7 +21,7 @@ struct OrdersTests {
         return fields
     }
 
-    @Test("Callers are told of what is theirs", arguments: RunningOrders.credentials)
+    @Test("A user gets the orders", arguments: RunningOrders.credentials)
     func found(credential: String) async throws {
         try await RunningOrders.run { service in
             let one = try await service.get("/v1/orders/7", fields(credential: credential))
@@ -34,7 +34,7 @@ struct OrdersTests {
         }
     }
 
-    @Test("Without the gateway's credential nobody is believed", arguments: [nil, "", "dev-wrong"])
+    @Test("A request without the gateway's credential is refused", arguments: [nil, "", "dev-wrong"])
     func refused(credential: String?) async throws {
         try await RunningOrders.run { service in
             let answer = try await service.get("/v1/orders/7", fields(credential: credential))
@@ -42,7 +42,7 @@ struct OrdersTests {
         }
     }
 
-    @Test("What is not there is a problem with the request's identifier")
+    @Test("An unknown order is NOT_FOUND, with the request's identifier")
     func notFound() async throws {
         struct Document: Decodable {
             var code: String
@@ -56,7 +56,7 @@ struct OrdersTests {
         }
     }
 
-    @Test("What nobody waits for any more is not done")
+    @Test("A request whose deadline has passed is refused")
     func late() async throws {
         var fields = fields(credential: RunningOrders.credentials[0])
         fields["Gatehouse-Deadline-Ms"] = "0"

@@ -6,7 +6,7 @@ import OrdersService
     import FoundationNetworking
 #endif
 
-/// The real service, on free ports, for as long as a test runs.
+/// The service itself, on free ports, while a test runs.
 struct RunningOrders: Sendable {
     static let credentials = ["dev-gateway-1", "dev-gateway-2"]
 
