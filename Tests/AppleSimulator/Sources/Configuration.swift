@@ -30,7 +30,8 @@ public struct AppleSimulatorConfiguration: Sendable {
         if let certificateFile, let keyFile {
             apnsCertificate = APNsServer.Certificate(certificateFile: certificateFile, keyFile: keyFile)
         } else if certificateFile != nil || keyFile != nil {
-            settings.problem("apnsCertificateFile", "and APPLE_SIMULATOR_APNS_CERTIFICATE_KEY_FILE must both be set, or neither")
+            settings.problem(
+                "apnsCertificateFile", "and APPLE_SIMULATOR_APNS_CERTIFICATE_KEY_FILE must both be set, or neither")
         }
     }
 

@@ -2,7 +2,7 @@
 struct ItemStore: Sendable {
     private let known = [7]
 
-    /// The task is cancelled when the caller's deadline passes. A driver that supports cancellation then ends its query.
+    /// The task is cancelled when the caller's deadline passes, so a driver that supports cancellation ends its query.
     func items() async throws -> [Int] {
         try Task.checkCancellation()
         return known
