@@ -16,8 +16,8 @@ public struct AccessTokenVerifier: Sendable {
     /// The keys by the encoded header that their signers write, so that headers rarely have to be parsed.
     private let verifiersByHeader: [ArraySlice<UInt8>: SignatureVerifier]
 
-    /// - Parameter leeway: seconds by which `exp` and `nbf` may be missed, for clocks that differ.
-    /// - Throws: `cryptography`, when OpenSSL does not take a key.
+    /// - Parameter leeway: the tolerance for `exp` and `nbf` in seconds, because clocks differ.
+    /// - Throws: `cryptography`, when OpenSSL does not accept a key.
     public init(
         issuer: String, audience: String, keys: VerificationKeySet, leeway: Int64 = 0
     ) throws(AccessTokenError) {
@@ -34,7 +34,8 @@ public struct AccessTokenVerifier: Sendable {
     /// - Parameters:
     ///   - token: the compact form, without `Bearer`.
     ///   - now: seconds since 1970.
-    /// - Throws: see `AccessTokenError.Code`; `unknownKey` may be worth fetching keys for, all others are final.
+    /// - Throws: see `AccessTokenError.Code`. After `unknownKey` a fetch of the keys may help. All other errors are
+    ///   final.
     public func verify(_ token: [UInt8], now: Int64) throws(AccessTokenError) -> AccessTokenClaims {
         guard token.count <= Self.maximumLength else { throw .tooLong() }
         let parts = try CompactParts(token)
@@ -61,7 +62,7 @@ public struct AccessTokenVerifier: Sendable {
         return key
     }
 
-    /// As `verify(_:now:)` for bytes.
+    /// The same for the token as a `String`.
     public func verify(_ token: String, now: Int64) throws(AccessTokenError) -> AccessTokenClaims {
         try verify(Array(token.utf8), now: now)
     }
@@ -76,13 +77,13 @@ public struct AccessTokenSigner: Sendable {
     private let signer: RSASigner
     public var publicKey: RSAPublicKey { signer.publicKey }
 
-    /// - Throws: `cryptography`, when OpenSSL does not take the key.
+    /// - Throws: `cryptography`, when OpenSSL does not accept the key.
     public init(key: RSAPrivateKey) throws(AccessTokenError) {
         prefix = JOSEHeader.encoded(kid: key.publicKey.thumbprint) + [UInt8(ascii: ".")]
         signer = try RSASigner(key)
     }
 
-    /// Signs `claims` as they are: times, issuer and audience are the caller's to set.
+    /// Signs `claims` unchanged. The caller sets times, issuer and audience.
     ///
     /// - Throws: `tooLong`, when no verifier would accept the token; `cryptography`
     public func sign(_ claims: AccessTokenClaims) throws(AccessTokenError) -> String {

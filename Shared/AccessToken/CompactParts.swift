@@ -29,7 +29,7 @@ struct JOSEHeader {
     let kid: VerbatimString
 
     /// - Parameter known: further members that do not change how the token is interpreted.
-    init(_ encoded: ArraySlice<UInt8>, passingOver known: Set<VerbatimString> = []) throws(AccessTokenError) {
+    init(_ encoded: ArraySlice<UInt8>, ignoring known: Set<VerbatimString> = []) throws(AccessTokenError) {
         guard let json = Base64URL.decode(encoded) else {
             throw .malformed("The header is not canonical base64url.")
         }

@@ -28,8 +28,8 @@ public struct ExternalTokenVerifier: Sendable {
     private let leeway: Int64
     private let verifiers: [VerbatimString: SignatureVerifier]
 
-    /// - Parameter leeway: seconds by which `exp` and `nbf` may be missed, for clocks that differ.
-    /// - Throws: `cryptography`, when OpenSSL does not take a key.
+    /// - Parameter leeway: the tolerance for `exp` and `nbf` in seconds, because clocks differ.
+    /// - Throws: `cryptography`, when OpenSSL does not accept a key.
     public init(
         issuer: String, audience: String, form: Form, keys: VerificationKeySet, leeway: Int64 = 0
     ) throws(AccessTokenError) {
@@ -45,11 +45,12 @@ public struct ExternalTokenVerifier: Sendable {
     /// - Parameters:
     ///   - token: the compact form, without `Bearer`.
     ///   - now: seconds since 1970.
-    /// - Throws: see `AccessTokenError.Code`; `unknownKey` may be worth fetching keys for, all others are final.
+    /// - Throws: see `AccessTokenError.Code`. After `unknownKey` a fetch of the keys may help. All other errors are
+    ///   final.
     public func verify(_ token: [UInt8], now: Int64) throws(AccessTokenError) -> ExternalTokenClaims {
         guard token.count <= AccessTokenVerifier.maximumLength else { throw .tooLong() }
         let parts = try CompactParts(token)
-        let header = try JOSEHeader(parts.header, passingOver: ["x5t", "x5t#S256"])
+        let header = try JOSEHeader(parts.header, ignoring: ["x5t", "x5t#S256"])
         guard let algorithm = SignatureAlgorithm(rawValue: header.algorithm.text), form.algorithms.contains(algorithm)
         else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is none of the issuer's.") }
         guard MediaType.isAccessToken(header.type) || (form.takesAnyJWT && MediaType.isJWT(header.type)) else {
@@ -79,8 +80,8 @@ public struct ExternalTokenVerifier: Sendable {
     }
 }
 
-/// The claims of another issuer's access token that are used. All other claims are ignored, because they differ between
-/// identity providers.
+/// The claims that Gatehouse reads from another issuer's access token. It ignores all others, because they differ
+/// between identity providers.
 public struct ExternalTokenClaims: Sendable, Equatable {
     /// `iss`
     public var issuer: String
@@ -106,18 +107,18 @@ public struct ExternalTokenClaims: Sendable, Equatable {
 
 /// The path of the roles in an issuer's tokens: a claim by its name, or one within others.
 public struct ClaimPath: Sendable, Hashable {
-    /// From the outermost to the innermost. Each is a whole name, dots and all.
+    /// From the outermost to the innermost. Each is a whole name, including its dots.
     let names: [VerbatimString]
 
-    /// Claims that have another meaning.
-    static let taken: Set<VerbatimString> = [
+    /// Claims with a fixed meaning, which cannot hold roles.
+    static let reserved: Set<VerbatimString> = [
         "iss", "aud", "sub", "jti", "iat", "exp", "nbf", "client_id", "azp", "email", "email_verified",
         "auth_time",
     ]
 
     /// - Parameter names: from the outermost to the innermost; 1 to 6 of them, none empty.
     public init?(_ names: [String]) {
-        guard (1...6).contains(names.count), names.allSatisfy({ !$0.isEmpty }), !Self.taken.contains(names[0]) else {
+        guard (1...6).contains(names.count), names.allSatisfy({ !$0.isEmpty }), !Self.reserved.contains(names[0]) else {
             return nil
         }
         self.names = names.map { VerbatimString($0) }

@@ -15,7 +15,7 @@ struct JSONScanner {
         lexer = JSONLexer(bytes)
     }
 
-    /// Nothing but white space may follow.
+    /// Only white space may follow.
     mutating func end() throws(AccessTokenError) {
         try read { (lexer) throws(JSONError) in try lexer.end() }
     }
@@ -29,7 +29,7 @@ struct JSONScanner {
         if !lexer.take(UInt8(ascii: "}")) {
             repeat {
                 let name = try name()
-                guard !names.contains(name) else { throw .malformed("A name stands twice in one object.") }
+                guard !names.contains(name) else { throw .malformed("A name occurs twice in one object.") }
                 guard names.count < Self.maximumMembers else { throw .malformed("An object has too many members.") }
                 names.append(name)
                 try expect(UInt8(ascii: ":"))
@@ -58,7 +58,7 @@ struct JSONScanner {
         try read { (lexer) throws(JSONError) in try lexer.string() }
     }
 
-    /// Reads an integer that is written as one: digits only.
+    /// Reads an integer that consists of digits only.
     mutating func integer(in range: ClosedRange<Int64>) throws(AccessTokenError) -> Int64 {
         var value: Int64 = 0
         for digit in try read({ (lexer) throws(JSONError) in try lexer.number() }) {
@@ -93,7 +93,7 @@ struct JSONScanner {
         }
     }
 
-    /// The first byte of the value that follows, by which its kind is known.
+    /// The first byte of the next value, which determines its kind.
     mutating func peekValue() -> UInt8? { lexer.peek() }
 
     // MARK: - Tokens

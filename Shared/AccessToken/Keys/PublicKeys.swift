@@ -16,9 +16,9 @@ public struct RSAPublicKey: Sendable, Equatable {
             throw AccessTokenError(.weakKey, "An RSA key must have 2048 to 8192 bits.")
         }
         guard modulus.last.map({ $0 & 1 }) == 1 else {
-            throw AccessTokenError(.weakKey, "The RSA key's modulus is even: it is no product of two large primes.")
+            throw AccessTokenError(.weakKey, "The RSA key's modulus is even.")
         }
-        // OpenSSL takes no larger exponents either.
+        // OpenSSL does not accept larger exponents either.
         guard (1...8).contains(exponent.count), exponent.first != 0 else {
             throw AccessTokenError(.weakKey, "The RSA key's exponent is out of range.")
         }
@@ -36,7 +36,7 @@ public struct RSAPublicKey: Sendable, Equatable {
         try self.init(modulus: key.number(OSSL_PKEY_PARAM_RSA_N), exponent: key.number(OSSL_PKEY_PARAM_RSA_E))
     }
 
-    /// The members in alphabetical order without white space, as RFC 7638 §3 has it.
+    /// The members in alphabetical order without white space, as RFC 7638 §3 requires.
     private static func thumbprint(modulus: [UInt8], exponent: [UInt8]) -> String {
         var writer = JSONWriter()
         writer.object {
@@ -130,7 +130,7 @@ public struct RSAPrivateKey: Sendable, CustomStringConvertible, CustomReflectabl
     private static func read(pem: String) throws(AccessTokenError) -> EVPKey {
         let source = try PEM.source(pem)
         defer { BIO_free(source) }
-        // Without a callback OpenSSL would ask for an encrypted key's password on the terminal.
+        // Without a callback OpenSSL would prompt for an encrypted key's password on the terminal.
         return try EVPKey(owning: PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil))
     }
 
@@ -145,9 +145,9 @@ public struct P256PublicKey: Sendable, Equatable {
     let x: [UInt8]
     let y: [UInt8]
 
-    /// - Throws: `unreadableKey`, for what is no point of the curve.
+    /// - Throws: `unreadableKey`, if the point is not on the curve.
     init(x: [UInt8], y: [UInt8]) throws(AccessTokenError) {
-        // Of the full length always (RFC 7518 §6.2.1.2).
+        // Coordinates always have the full length (RFC 7518 §6.2.1.2).
         guard x.count == 32, y.count == 32 else {
             throw AccessTokenError(.unreadableKey, "A P-256 key's coordinates must have 32 bytes.")
         }
@@ -155,13 +155,13 @@ public struct P256PublicKey: Sendable, Equatable {
         do throws(AccessTokenError) {
             key = try EVPKey(x: x, y: y)
         } catch {
-            throw AccessTokenError(.unreadableKey, "The key is no point of P-256.")
+            throw AccessTokenError(.unreadableKey, "The key is not a point of P-256.")
         }
         let context = EVP_PKEY_CTX_new(key.pointer, nil)
         defer { EVP_PKEY_CTX_free(context) }
         guard EVP_PKEY_public_check(context) == 1 else {
             ERR_clear_error()
-            throw AccessTokenError(.unreadableKey, "The key is no point of P-256.")
+            throw AccessTokenError(.unreadableKey, "The key is not a point of P-256.")
         }
         self.x = x
         self.y = y
@@ -171,7 +171,7 @@ public struct P256PublicKey: Sendable, Equatable {
 extension EVPKey {
     /// A public key on P-256 from its coordinates. OpenSSL refuses those that are not on the curve.
     convenience init(x: [UInt8], y: [UInt8]) throws(AccessTokenError) {
-        // Not compressed (SEC 1, 2.3.3).
+        // 0x04: the point is not compressed (SEC 1, 2.3.3).
         let point = [0x04] + x + y
         let builder = OSSL_PARAM_BLD_new()
         let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)

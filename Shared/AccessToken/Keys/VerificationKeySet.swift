@@ -4,15 +4,15 @@ import Bytes
 public struct VerificationKeySet: Sendable, Equatable {
     private(set) var keys: [VerbatimString: VerificationKey]
 
-    /// Each key under its thumbprint.
+    /// The `kid` of each key is its thumbprint.
     ///
     /// - Throws: `duplicateKey`
     public init(keys: [RSAPublicKey]) throws(AccessTokenError) {
         try self.init(keys.map { (VerbatimString($0.thumbprint), .rsa($0)) })
     }
 
-    /// One or several `PUBLIC KEY` blocks, each under its thumbprint. Other blocks are refused, because a verifier must
-    /// not hold private keys.
+    /// Reads one or several `PUBLIC KEY` blocks. The `kid` of each key is its thumbprint. Other blocks are refused,
+    /// because a verifier must not hold private keys.
     ///
     /// - Throws: `unreadableKey`, `weakKey`, `duplicateKey`
     public init(pem: String) throws(AccessTokenError) {
@@ -36,13 +36,13 @@ public struct VerificationKeySet: Sendable, Equatable {
     public var isEmpty: Bool { keys.isEmpty }
 }
 
-/// How a token is signed (RFC 7518 §3.1). Gatehouse's own are RS256 always.
+/// The signature algorithm of a token (RFC 7518 §3.1). Gatehouse's own tokens always use RS256.
 public enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case rs256 = "RS256"
     case es256 = "ES256"
 }
 
-/// A public key, and with it the one algorithm that it is for (RFC 8725 §3.1).
+/// A public key and the only algorithm for which it may be used (RFC 8725 §3.1).
 public enum VerificationKey: Sendable, Equatable {
     case rsa(RSAPublicKey)
     case p256(P256PublicKey)
@@ -114,7 +114,7 @@ extension VerificationKey {
     }
 }
 
-/// The members of a JWK (RFC 7517 §4, RFC 7518 §6.2, §6.3) that matter here.
+/// The members of a JWK (RFC 7517 §4, RFC 7518 §6.2, §6.3) that Gatehouse reads.
 private struct JSONWebKey {
     private var kty, crv, use, alg, kid: VerbatimString?
     private var n, e, x, y: String?
@@ -153,7 +153,7 @@ private struct JSONWebKey {
         return alg.map { $0 == VerbatimString(algorithm.rawValue) } ?? true
     }
 
-    /// The one that keys of this kind are for here.
+    /// The algorithm for which Gatehouse uses keys of this kind.
     private var algorithm: SignatureAlgorithm? {
         switch (kty, crv) {
         case ("RSA", _): .rs256
@@ -164,7 +164,7 @@ private struct JSONWebKey {
 
     var pair: (VerbatimString, VerificationKey) {
         get throws(AccessTokenError) {
-            guard !isPrivate else { throw .malformed("The key set tells a private key.") }
+            guard !isPrivate else { throw .malformed("The key set contains a private key.") }
             guard let kid, !kid.text.isEmpty else { throw .malformed("A key has no kid.") }
             let numbers = (algorithm == .rs256 ? [n, e] : [x, y]).compactMap { $0.flatMap { Base64URL.decode($0) } }
             guard numbers.count == 2 else { throw .malformed("A key's numbers cannot be read.") }

@@ -3,15 +3,15 @@ import Threads
 
 /// Owns an `EVP_PKEY`.
 ///
-/// Not `Sendable`: each context has its own.
+/// Not `Sendable`: each context has its own key.
 final class EVPKey {
     let pointer: OpaquePointer
 
-    /// Takes ownership of what an OpenSSL function returned.
+    /// Takes ownership of the pointer that an OpenSSL function returned.
     init(owning pointer: OpaquePointer?) throws(AccessTokenError) {
         guard let pointer else {
             ERR_clear_error()
-            throw AccessTokenError(.unreadableKey, "There is no key that can be read.")
+            throw AccessTokenError(.unreadableKey, "The key cannot be read.")
         }
         self.pointer = pointer
     }
@@ -46,7 +46,7 @@ final class EVPKey {
         try self.init(owning: pointer)
     }
 
-    // The builder keeps the pointers, not the text: a String's would be gone by the time it reads them.
+    // The builder keeps the pointers and reads them later, when the pointer of a String would be invalid.
     private static var modulusName: UnsafePointer<CChar> { constant("n") }
     private static var exponentName: UnsafePointer<CChar> { constant("e") }
 
@@ -54,7 +54,7 @@ final class EVPKey {
         UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 
-    /// Whether it is a plain RSA key (not RSA-PSS, whose parameters forbid RS256).
+    /// Whether this is a plain RSA key (not RSA-PSS, whose parameters forbid RS256).
     var isRSA: Bool { EVP_PKEY_get_base_id(pointer) == EVP_PKEY_RSA }
 
     /// A component of the key, big-endian without leading zeros.
@@ -71,7 +71,7 @@ final class EVPKey {
     }
 }
 
-/// Text in PEM form (RFC 7468). Lines outside the blocks, such as comments, are passed over.
+/// Text in PEM form (RFC 7468). Lines outside the blocks, such as comments, are ignored.
 enum PEM {
     struct Block {
         var label: String
@@ -97,7 +97,7 @@ enum PEM {
             blocks.append(
                 Block(label: String(cString: label), bytes: Array(UnsafeBufferPointer(start: data, count: length))))
         }
-        // The loop ends in an error always; only "no further block" is a good one.
+        // The loop always ends with an error. Only "no further block" is the regular end.
         let reason = Int32(truncatingIfNeeded: ERR_peek_last_error() & 0x7F_FFFF)
         ERR_clear_error()
         guard reason == PEM_R_NO_START_LINE, !blocks.isEmpty else {
@@ -110,7 +110,7 @@ enum PEM {
     static func source(_ text: String) throws(AccessTokenError) -> OpaquePointer {
         let bytes = Array(text.utf8)
         guard let source = BIO_new(BIO_s_mem()) else { throw .openSSLFailed() }
-        // An empty text is an empty source; of it OpenSSL would write nothing and call that a failure.
+        // OpenSSL reports a failure for a write of zero bytes, so an empty text is not written.
         guard bytes.isEmpty || BIO_write(source, bytes, Int32(bytes.count)) == bytes.count else {
             BIO_free(source)
             throw .openSSLFailed()
@@ -118,7 +118,7 @@ enum PEM {
         return source
     }
 
-    /// What `write` puts into a memory BIO.
+    /// The text that `write` writes to a memory BIO.
     static func text(_ write: (OpaquePointer) -> Int32) throws(AccessTokenError) -> String {
         guard let sink = BIO_new(BIO_s_mem()) else { throw .openSSLFailed() }
         defer { BIO_free(sink) }

@@ -29,8 +29,8 @@ final class ContextPool<Context: Sendable>: Sendable {
 
 /// Signs or verifies RS256 (RSASSA-PKCS1-v1_5 with SHA-256, RFC 7518 §3.3) with one key.
 ///
-/// `@unchecked Sendable`: OpenSSL's contexts must not be used by two threads at once, and are not, because the only
-/// holder of one is a `ContextPool`, which lends it to one caller at a time. All that it points to is its own.
+/// `@unchecked Sendable`: OpenSSL's contexts must not be used by two threads at once. Only a `ContextPool` holds a
+/// context, and it lends the context to one caller at a time. Contexts share no data.
 final class RSAContext: @unchecked Sendable {
     enum Purpose { case signing, verification }
 
@@ -53,7 +53,7 @@ final class RSAContext: @unchecked Sendable {
             case .signing: EVP_PKEY_sign_init(operation)
             case .verification: EVP_PKEY_verify_init(operation)
             }
-        // Fetched once here: a fetch for each token would cost as much as the rest of its verification.
+        // The digest is fetched once here. A fetch for each token would cost as much as the rest of its verification.
         guard started == 1,
             EVP_PKEY_CTX_set_rsa_padding(operation, RSA_PKCS1_PADDING) == 1,
             EVP_PKEY_CTX_set_signature_md(operation, EVP_sha256()) == 1,
@@ -70,10 +70,10 @@ final class RSAContext: @unchecked Sendable {
     func verifies(_ signature: [UInt8], over message: ArraySlice<UInt8>) throws(AccessTokenError) -> Bool {
         guard signature.count == signatureLength else { return false }
         let hash = try sha256(message)
-        let verdict = EVP_PKEY_verify(operation, signature, signature.count, hash, hash.count)
+        let result = EVP_PKEY_verify(operation, signature, signature.count, hash, hash.count)
         // A bad signature leaves entries in the thread's error queue.
-        if verdict != 1 { ERR_clear_error() }
-        return verdict == 1
+        if result != 1 { ERR_clear_error() }
+        return result == 1
     }
 
     func sign(_ message: ArraySlice<UInt8>) throws(AccessTokenError) -> [UInt8] {
@@ -128,10 +128,10 @@ final class ECDSAContext: @unchecked Sendable {
         EVP_PKEY_CTX_free(operation)
     }
 
-    /// Whether `signature` is the key's over `message`.
+    /// Whether `signature` is the key's signature of `message`.
     ///
-    /// Only the two numbers of the JOSE form can be, 32 bytes each, and neither of them zero (CVE-2022-21449 was a
-    /// verifier that took zeros). DER is what OpenSSL reads, and no signature of a token.
+    /// A token's signature is two numbers of 32 bytes each (RFC 7518 §3.4), and neither is zero (CVE-2022-21449 was a
+    /// verifier that accepted zeros). A signature in DER, which OpenSSL reads, is refused.
     func verifies(_ signature: [UInt8], over message: ArraySlice<UInt8>) throws(AccessTokenError) -> Bool {
         guard signature.count == 2 * Self.numberLength else { return false }
         let (r, s) = (signature[..<Self.numberLength], signature[Self.numberLength...])
@@ -143,13 +143,13 @@ final class ECDSAContext: @unchecked Sendable {
         message.withUnsafeBytes { message in
             _ = SHA256(message.bindMemory(to: UInt8.self).baseAddress, message.count, &hash)
         }
-        let verdict = EVP_PKEY_verify(operation, encoded, encoded.count, hash, hash.count)
+        let result = EVP_PKEY_verify(operation, encoded, encoded.count, hash, hash.count)
         // A bad signature leaves entries in the thread's error queue.
-        if verdict != 1 { ERR_clear_error() }
-        return verdict == 1
+        if result != 1 { ERR_clear_error() }
+        return result == 1
     }
 
-    /// A positive number in DER: the fewest bytes whose first has no high bit.
+    /// A positive number in DER: as few bytes as possible, the first without the high bit.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var digits = Array(bytes.drop { $0 == 0 })
         if digits[0] >= 0x80 { digits.insert(0, at: 0) }
