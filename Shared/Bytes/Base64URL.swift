@@ -12,7 +12,7 @@ public enum Base64URL {
         return values
     }()
 
-    /// Decodes `text`; `nil` unless `text` is exactly what `encode` would write for them.
+    /// Decodes `text`; `nil` unless `text` is exactly what `encode` would write for the result.
     public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var isCanonical = true
@@ -34,19 +34,20 @@ public enum Base64URL {
                         }
                     }
                 }
-                // What is left over of the last symbol must be zero, or several texts would mean the same.
+                // The unused bits of the last symbol must be zero. Otherwise several texts would stand for the same
+                // bytes.
                 isCanonical = seen & invalid == 0 && accumulator & (1 &<< pending &- 1) == 0
             }
         }
         return isCanonical ? bytes : nil
     }
 
-    /// Decodes `text`; `nil` unless `text` is exactly what ``string(_:)`` would write for them.
+    /// Decodes `text`; `nil` unless `text` is exactly what ``string(_:)`` would write for the result.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(Array(text.utf8)[...])
     }
 
-    /// `bytes` as the bytes of their text.
+    /// Encodes `bytes`; returns the text as bytes.
     public static func encode(_ bytes: [UInt8]) -> [UInt8] {
         let length = (bytes.count * 4 + 2) / 3
         return [UInt8](unsafeUninitializedCapacity: length) { text, count in
@@ -70,7 +71,7 @@ public enum Base64URL {
         }
     }
 
-    /// `bytes` as text.
+    /// Encodes `bytes`.
     public static func string(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(Array(bytes)), as: UTF8.self)
     }

@@ -1,8 +1,8 @@
-/// The tokens of a JSON text (RFC 8259), read from front to back: the brackets, strings, numbers and words of which an
-/// object or array is made. The caller checks the grammar.
+/// Reads the tokens of a JSON text (RFC 8259) from front to back: brackets, strings, numbers and words. The caller
+/// checks the grammar.
 ///
-/// Stricter than Foundation where looseness has been used in attacks: no byte-order mark, no other encoding than UTF-8,
-/// no half of a surrogate pair, no number with a leading zero.
+/// It is stricter than Foundation where attacks have used leniency: it accepts no byte-order mark, no other encoding
+/// than UTF-8, no half of a surrogate pair, and no number with a leading zero.
 public struct JSONLexer: Sendable {
     let bytes: [UInt8]
     /// The offset of the byte that is read next.
@@ -13,25 +13,25 @@ public struct JSONLexer: Sendable {
         self.bytes = bytes
     }
 
-    /// The first byte of the token that follows, by which its kind is known; `nil` at the end.
+    /// The first byte of the next token, which determines its kind; `nil` at the end.
     public mutating func peek() -> UInt8? {
         skipWhiteSpace()
         return position < bytes.count ? bytes[position] : nil
     }
 
-    /// Passes `byte` if it is what follows.
+    /// Consumes `byte` if it is next.
     public mutating func take(_ byte: UInt8) -> Bool {
         guard peek() == byte else { return false }
         position += 1
         return true
     }
 
-    /// Passes `byte`, which has to follow.
+    /// Consumes `byte`, which must be next.
     public mutating func expect(_ byte: UInt8) throws(JSONError) {
         guard take(byte) else { throw unexpected() }
     }
 
-    /// Passes a word: `true`, `false` or `null`.
+    /// Consumes a word: `true`, `false` or `null`.
     public mutating func expect(word: StaticString) throws(JSONError) {
         skipWhiteSpace()
         for index in 0..<word.utf8CodeUnitCount {
@@ -39,16 +39,16 @@ public struct JSONLexer: Sendable {
         }
     }
 
-    /// Passes a number and returns it as it is written.
+    /// Consumes a number and returns its text.
     public mutating func number() throws(JSONError) -> ArraySlice<UInt8> {
         skipWhiteSpace()
         let start = position
-        _ = passes(UInt8(ascii: "-"))
-        let startsWithZero = passes(UInt8(ascii: "0"))
+        _ = skip(UInt8(ascii: "-"))
+        let startsWithZero = skip(UInt8(ascii: "0"))
         if !startsWithZero { try skipDigits() }
-        if passes(UInt8(ascii: ".")) { try skipDigits() }
-        if passes(UInt8(ascii: "e")) || passes(UInt8(ascii: "E")) {
-            if !passes(UInt8(ascii: "+")) { _ = passes(UInt8(ascii: "-")) }
+        if skip(UInt8(ascii: ".")) { try skipDigits() }
+        if skip(UInt8(ascii: "e")) || skip(UInt8(ascii: "E")) {
+            if !skip(UInt8(ascii: "+")) { _ = skip(UInt8(ascii: "-")) }
             try skipDigits()
         }
         // A digit after a leading zero.
@@ -56,7 +56,7 @@ public struct JSONLexer: Sendable {
         return bytes[start..<position]
     }
 
-    /// Nothing but white space may follow.
+    /// Only white space may follow.
     public mutating func end() throws(JSONError) {
         guard peek() == nil else { throw error(.trailingBytes) }
     }
@@ -87,7 +87,7 @@ public struct JSONLexer: Sendable {
         }
     }
 
-    private mutating func passes(_ byte: UInt8) -> Bool {
+    private mutating func skip(_ byte: UInt8) -> Bool {
         guard position < bytes.count, bytes[position] == byte else { return false }
         position += 1
         return true
@@ -105,11 +105,11 @@ public struct JSONLexer: Sendable {
 }
 
 extension JSONLexer {
-    /// Passes a string and returns it with its escapes resolved.
+    /// Consumes a string and returns it with its escapes resolved.
     public mutating func string() throws(JSONError) -> String {
         try expect(UInt8(ascii: "\""))
         let start = position
-        // Nearly every string has no escapes, and is taken whole.
+        // Nearly all strings have no escapes and are copied whole.
         while position < bytes.count {
             switch bytes[position] {
             case UInt8(ascii: "\""):
@@ -124,7 +124,7 @@ extension JSONLexer {
         throw error(.unexpectedEnd)
     }
 
-    /// Goes on with a string that began at `start`, from its first backslash.
+    /// Continues with a string that began at `start`, from its first backslash.
     private mutating func stringWithEscapes(from start: Int) throws(JSONError) -> String {
         var characters = Array(bytes[start..<position])
         while true {
@@ -156,7 +156,7 @@ extension JSONLexer {
         let offset = position - 2
         let unit = try fourDigits()
         if let scalar = Unicode.Scalar(unit) { return scalar }
-        // A high surrogate is worth something only together with the low one that must follow.
+        // A high surrogate is valid only with the low surrogate that must follow.
         guard (0xD800...0xDBFF).contains(unit), try next() == UInt8(ascii: "\\"), try next() == UInt8(ascii: "u") else {
             throw error(.invalidString, at: offset)
         }
@@ -198,7 +198,7 @@ public struct JSONError: Error, Equatable, CustomStringConvertible {
         case tooDeep
         /// A name that occurs twice in one object.
         case duplicateName
-        /// A number that is not written as one, or not of the kind or range that was asked for.
+        /// A malformed number, or one outside the requested kind or range.
         case invalidNumber
         /// A control character, an unknown escape, half of a surrogate pair.
         case invalidString
@@ -209,7 +209,7 @@ public struct JSONError: Error, Equatable, CustomStringConvertible {
     }
 
     public let code: Code
-    /// The offset of the byte at which it was seen.
+    /// The offset of the byte at which the fault was detected.
     public let offset: Int
 
     public init(_ code: Code, at offset: Int) {

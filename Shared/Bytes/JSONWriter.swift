@@ -1,14 +1,14 @@
 /// Writes JSON (RFC 8259) without white space, in the order given.
 public struct JSONWriter: Sendable {
-    /// What has been written so far.
+    /// The bytes written so far.
     public private(set) var bytes: [UInt8] = []
 
-    /// - Parameter capacity: bytes for which there is room from the start.
+    /// - Parameter capacity: the number of bytes to reserve.
     public init(capacity: Int = 0) {
         bytes.reserveCapacity(capacity)
     }
 
-    /// What has been written, with the end of a line behind it.
+    /// The bytes written, followed by a line feed.
     public consuming func asLine() -> [UInt8] {
         bytes.append(UInt8(ascii: "\n"))
         return bytes
@@ -50,7 +50,7 @@ public struct JSONWriter: Sendable {
         member(name, values) { $0.string($1) }
     }
 
-    /// Writes a member whose value is an array, of which `write` writes each element.
+    /// Writes a member whose value is an array. `write` writes each element.
     public mutating func member<Element>(
         _ name: String, _ elements: [Element], write: (inout JSONWriter, Element) -> Void
     ) {

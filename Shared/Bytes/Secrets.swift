@@ -1,4 +1,4 @@
-/// Compares in a time that depends only on the lengths, so that it does not reveal where the texts differ.
+/// Compares bytes in a time that depends only on the lengths, so that it does not reveal where they differ.
 @inlinable
 public func constantTimeEqual(_ first: some Collection<UInt8>, _ second: some Collection<UInt8>) -> Bool {
     guard first.count == second.count else { return false }
@@ -8,7 +8,7 @@ public func constantTimeEqual(_ first: some Collection<UInt8>, _ second: some Co
 }
 
 extension [UInt8] {
-    /// Bytes from the system's secure source.
+    /// Random bytes from the system's secure generator.
     public static func random(count: Int) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }

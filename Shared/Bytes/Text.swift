@@ -43,16 +43,17 @@ extension Set<VerbatimString> {
     public func contains(_ text: String) -> Bool { contains(VerbatimString(text)) }
 }
 
-/// Whether the time to compare, hash or normalize a text grows linearly with its length.
+/// Limits runs of combining marks, so that the time to compare, hash or normalize a text grows linearly with its
+/// length.
 ///
-/// All three sort each run of combining marks, in time that grows with the square of the run: `==` and hashing of
+/// All three sort each run of combining marks, in a time that grows with the square of the run. `==` and hashing of
 /// `String` normalize, too. One letter with 28,000 marks is 56 KB and costs most of a second. Text in Unicode's
-/// Stream-Safe Text Format (UAX #15 §13) has no longer run than any language could need.
+/// Stream-Safe Text Format (UAX #15 §13) has no run longer than any language needs.
 public enum StreamSafeText {
     /// Combining marks in a row.
     public static let longestRun = 30
 
-    /// Whether a text is of that format.
+    /// Whether a text is in that format.
     ///
     /// - Parameter limit: any text of up to this many bytes of UTF-8 is accepted. At 2 KiB the worst case costs half a
     ///   millisecond.
@@ -62,7 +63,7 @@ public enum StreamSafeText {
         guard length > limit, length > 2 * longestRun else { return true }
         var run = 0
         for scalar in text.unicodeScalars {
-            // There is none before U+0300.
+            // No combining mark is below U+0300.
             if scalar.value < 0x300 || scalar.properties.canonicalCombiningClass == .notReordered {
                 run = 0
             } else {

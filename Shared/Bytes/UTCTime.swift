@@ -1,4 +1,5 @@
-/// A second by the calendar, in UTC, and how it is written. Foundation's formatters cost more than a log line.
+/// A calendar time in UTC, to the second, and its text forms. Foundation's formatters cost more than writing a log
+/// line.
 public struct UTCTime: Sendable, Equatable {
     public let year: Int64
     /// 1 to 12.
