@@ -1,7 +1,7 @@
 /// Names of the header fields that Gatehouse's processes exchange.
 ///
-/// Clients never set the `Gatehouse-` fields: the gateway drops every field of theirs that folds to that prefix,
-/// in any spelling, and writes its own.
+/// Clients cannot set the `Gatehouse-` fields. The gateway drops every client field whose name folds to that prefix, in
+/// any spelling, and writes its own.
 public enum HeaderName {
     /// The request's identifier, in every answer: the client's, if well-formed, else a new one.
     public static let requestID = "X-Request-Id"
@@ -14,9 +14,10 @@ public enum HeaderName {
     public static let role = "Gatehouse-Role"
     /// The user's stores: each percent-encoded, separated by commas.
     public static let storeIDs = "Gatehouse-Store-Ids"
-    /// When the user authenticated, in seconds since 1970; absent if the access token does not say.
+    /// When the user authenticated, in seconds since 1970; absent if the access token does not contain it.
     public static let authenticationTime = "Gatehouse-Authentication-Time"
-    /// How the user authenticated: each method percent-encoded, separated by commas; absent if the token does not say.
+    /// How the user authenticated: each method percent-encoded, separated by commas; absent if the token does not
+    /// contain them.
     public static let authenticationMethods = "Gatehouse-Authentication-Methods"
     /// The issuer of a user of another issuer, percent-encoded. None of the fields above is set for such a user.
     public static let externalIssuer = "Gatehouse-External-Issuer"
@@ -48,7 +49,8 @@ public enum HeaderName {
     public static let waited = "Gatehouse-Waited-Ms"
     /// The caller's credential, one value for each pair of caller and callee.
     public static let credential = "Gatehouse-Credential"
-    /// The operator on whose behalf another system administers users, by that system's own name. The audit log has it.
+    /// The operator on whose behalf another system administers users, as that system names the operator. The audit log
+    /// records it.
     public static let operatorName = "Gatehouse-Operator"
 
     /// W3C Trace Context.

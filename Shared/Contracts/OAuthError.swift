@@ -1,8 +1,8 @@
-/// A refusal in the form of RFC 6749 §5.2.
+/// An error response in the format of RFC 6749 §5.2.
 public struct OAuthError: Error, Sendable, Equatable {
     public var code: String
     public var description: String
-    /// Of HTTP.
+    /// The HTTP status.
     public var status: Int
     /// Seconds; written as `Retry-After`.
     public var retryAfter: Int?
@@ -14,7 +14,7 @@ public struct OAuthError: Error, Sendable, Equatable {
         self.retryAfter = retryAfter
     }
 
-    /// An outage is never `invalid_grant`: a client would sign its user out.
+    /// An outage is never `invalid_grant`, because a client would then sign its user out.
     public init(_ problem: Problem) {
         switch problem.code {
         case .invalidRefreshToken:

@@ -1,11 +1,10 @@
-/// A refusal, as it is thrown within a service and as it is written to the client
-/// (`application/problem+json`, RFC 9457).
+/// An error that a service throws and then writes to the client (`application/problem+json`, RFC 9457).
 public struct Problem: Error, Sendable, Equatable {
     /// One input field that was refused.
     public struct FieldError: Codable, Sendable, Equatable {
         /// The field's name as the client wrote it, nested ones with dots (`device.name`).
         public var field: String
-        /// What is wrong with it, for a person.
+        /// A description of the fault, for people.
         public var message: String
 
         public init(field: String, message: String) {
@@ -17,7 +16,7 @@ public struct Problem: Error, Sendable, Equatable {
     public var code: ErrorCode
     /// A sentence for the user, without technical details.
     public var detail: String
-    /// For invalid input, what is wrong field by field.
+    /// For invalid input, the faults of each field.
     public var errors: [FieldError]
     /// Seconds after which a retry makes sense; written as `Retry-After` with 429 and 503.
     public var retryAfter: Int?
@@ -26,7 +25,7 @@ public struct Problem: Error, Sendable, Equatable {
     public var maximumAuthenticationAge: Int?
 
     /// - Parameters:
-    ///   - detail: `nil` takes the code's own sentence.
+    ///   - detail: `nil` uses the code's default.
     ///   - retryAfter: seconds; 429 and 503 use 1 if none is given.
     public init(_ code: ErrorCode, _ detail: String? = nil, errors: [FieldError] = [], retryAfter: Int? = nil) {
         self.code = code
@@ -90,7 +89,7 @@ public struct ProblemDocument: Codable, Sendable, Equatable {
     }
 }
 
-/// The form in which a route's clients expect to be refused.
+/// The format of a route's error responses.
 public enum ErrorForm: Sendable, Equatable {
     /// `application/problem+json` (RFC 9457).
     case problem

@@ -10,8 +10,8 @@ public enum JSON {
         return try encoder.encode(value)
     }
 
-    /// Reads a value from text that has passed a strict check where it came from outside:
-    /// Foundation's decoder accepts duplicate keys and trailing commas.
+    /// Reads a value. The caller must first check untrusted text strictly, because Foundation's decoder accepts
+    /// duplicate keys and trailing commas.
     public static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
@@ -19,8 +19,8 @@ public enum JSON {
     }
 }
 
-/// An identifier that is written in lower case (RFC 9562 §4), as tokens, header fields and databases have it, where
-/// Foundation would write upper case. Both are read.
+/// A UUID that is written in lower case (RFC 9562 §4), as in tokens, header fields and databases. Foundation would
+/// write upper case. Both are read.
 @propertyWrapper
 public struct LowercaseUUID: Codable, Sendable, Hashable {
     public var wrappedValue: UUID
@@ -47,12 +47,13 @@ public struct LowercaseUUID: Codable, Sendable, Hashable {
 public protocol OpenValue: RawRepresentable<String>, Codable, Hashable, Sendable, CustomStringConvertible {
     init(rawValue: String)
 
-    /// Those of this version.
+    /// The values that this version knows.
     static var known: [Self] { get }
 }
 
 extension OpenValue {
-    /// By its bytes: to `==` one that Unicode calls equivalent would be known too, and written again as it came.
+    /// Compares bytes. `==` would also accept a value that is only canonically equivalent in Unicode, and it would be
+    /// written back with its own bytes.
     public var isKnown: Bool { Self.known.contains { $0.rawValue.utf8.elementsEqual(rawValue.utf8) } }
 
     public var description: String { rawValue }

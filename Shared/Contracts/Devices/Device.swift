@@ -7,7 +7,7 @@ public struct Registration: Codable, Sendable, Equatable, Confidential {
     public var environment: PushEnvironment
     public var bundleId: String
     public var installationId: String?
-    /// `alert` where none is given.
+    /// Default `alert`.
     public var kind: PushKind?
     public var locale: String?
     /// A name of the IANA time zone database.
@@ -90,7 +90,7 @@ public struct PushEnvironment: OpenValue {
     }
 }
 
-/// What a token may be sent.
+/// The kind of push messages that a token may receive.
 public struct PushKind: OpenValue {
     public static let alert = Self(rawValue: "alert")
     public static let voip = Self(rawValue: "voip")
@@ -108,7 +108,7 @@ public struct PushKind: OpenValue {
 /// Whether a device can be reached.
 public struct DeviceStatus: OpenValue {
     public static let active = Self(rawValue: "active")
-    /// Apple no longer takes the token.
+    /// Apple no longer accepts the token.
     public static let invalid = Self(rawValue: "invalid")
 
     public static let known: [Self] = [.active, .invalid]

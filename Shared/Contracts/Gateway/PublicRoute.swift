@@ -1,6 +1,6 @@
-/// A route of Gatehouse's own that clients reach through the gateway.
+/// One of Gatehouse's own routes, which clients reach through the gateway.
 ///
-/// The gateway's built-in table is made from these; each service serves its own under the same paths.
+/// The gateway builds its table from these. Each service serves its routes under the same paths.
 public struct PublicRoute: Sendable, Equatable {
     /// The service that serves the route.
     public enum Owner: String, Sendable, CaseIterable {
@@ -66,10 +66,10 @@ public struct PublicRoute: Sendable, Equatable {
     public static let consolePath = "/console"
     /// Base path of the public contract.
     public static let basePath = "/v1"
-    /// The same routes under a second name.
+    /// A second base path for the same routes.
     public static let alternativeBasePath = "/api/v1"
 
-    /// All public routes, those under `basePath` once.
+    /// All public routes. A route under `basePath` is not repeated under `alternativeBasePath`.
     public static let all: [PublicRoute] = [
         PublicRoute("POST", "/v1/auth/apple", .identity, .none, guards: .guesses),
         PublicRoute("POST", "/v1/auth/apple/nonce", .identity, .none),

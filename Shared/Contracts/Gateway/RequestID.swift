@@ -1,6 +1,6 @@
 import Foundation
 
-/// The identifier that ties together what one request did (`X-Request-Id`).
+/// The identifier of a request in all services and logs (`X-Request-Id`).
 public enum RequestID {
     /// A client's identifier is kept if it is 1 to 64 of `A–Z a–z 0–9 - _`.
     public static func isValid(_ bytes: some Collection<UInt8>) -> Bool {

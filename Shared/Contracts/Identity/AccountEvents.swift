@@ -1,17 +1,18 @@
 public import Foundation
 
-/// What happened to a user, for other systems: which user and what, and nothing about the person.
+/// An event in a user's account, for other systems. It identifies the user and the event, and contains nothing else
+/// about the person.
 public struct AccountEvent: Codable, Sendable, Equatable {
-    /// The same if the event is delivered twice.
+    /// Identifies the event. A repeated delivery has the same id.
     public var id: String
     public var type: AccountEventType
     public var occurredAt: Date
     @LowercaseUUID public var userID: UUID
     /// The session that began or ended; absent in other events.
     public var sessionID: String?
-    /// Of `session.revoked`: why the session ended.
+    /// For `session.revoked`: why the session ended.
     public var reason: RevocationReason?
-    /// Of `user.merged`: the user that this one has become part of. `user.deleted` follows.
+    /// For `user.merged`: the user into which this user was merged. `user.deleted` follows.
     public var intoUserID: String?
 
     public init(
@@ -31,20 +32,20 @@ public struct AccountEvent: Codable, Sendable, Equatable {
 /// The kind of an ``AccountEvent``.
 public struct AccountEventType: OpenValue {
     public static let userCreated = Self(rawValue: "user.created")
-    /// The name, the role, the stores, or the ways to sign in.
+    /// The name, the role, the stores, or the ways to sign in have changed.
     public static let userUpdated = Self(rawValue: "user.updated")
-    /// The user was merged into another one, who is the same person. Data under the one id belongs under the other from
-    /// now on.
+    /// The user was merged into another user, who is the same person. Data under the merged user's id now belongs to
+    /// the other id.
     public static let userMerged = Self(rawValue: "user.merged")
     public static let userDeleted = Self(rawValue: "user.deleted")
     public static let userDisabled = Self(rawValue: "user.disabled")
     public static let userEnabled = Self(rawValue: "user.enabled")
     public static let sessionCreated = Self(rawValue: "session.created")
-    /// A session has ended, for whatever reason.
+    /// A session has ended, for any reason.
     public static let sessionRevoked = Self(rawValue: "session.revoked")
-    /// It was changed, set or reset.
+    /// The password was changed, set or reset.
     public static let passwordChanged = Self(rawValue: "password.changed")
-    /// An e-mail address or phone number was added, proved or lost.
+    /// An e-mail address or phone number was added, verified or lost.
     public static let identifierChanged = Self(rawValue: "identifier.changed")
 
     public static let known: [Self] = [
@@ -59,10 +60,10 @@ public struct AccountEventType: OpenValue {
     }
 }
 
-/// The answer to `GET /internal/events`, and what a webhook is sent.
+/// The answer to `GET /internal/events`, and the body of a webhook request.
 public struct AccountEventPage: Codable, Sendable, Equatable {
     public var events: [AccountEvent]
-    /// Opaque; what to send as `after` next.
+    /// Opaque. The client sends it as `after` in the next request.
     public var cursor: String
     /// The sent cursor is older than the retained events: fetch all data again and continue from `cursor`.
     public var reset: Bool

@@ -4,16 +4,17 @@ public import Foundation
 public struct AccountExport: Codable, Sendable, Equatable {
     /// The link to an Apple account.
     public struct Apple: Codable, Sendable, Equatable {
-        /// Apple's name for the user, of this team alone.
+        /// Apple's identifier of the user, which only this team receives.
         public var subject: String
-        /// The app's identifier that the user signed in to Apple with.
+        /// The client id of the app in which the user signed in with Apple.
         public var clientId: String
-        /// The address that Apple gave last.
+        /// The last address that Apple sent.
         public var email: String?
         public var linkedAt: Date
         /// Whether mail to the private relay address is forwarded; absent if Apple has not reported it.
         public var mailForwarding: Bool?
-        /// While the app goes to another team at Apple: Apple's name for the user that both teams know.
+        /// While the app is transferred to another team at Apple: Apple's identifier of the user that both teams
+        /// receive.
         public var transferSubject: String?
 
         public init(
@@ -29,7 +30,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
         }
     }
 
-    /// A device on which the account was signed in to. What it calls itself is kept in a form that cannot be read.
+    /// A device on which the user has signed in. Its own description of itself is stored in a form that cannot be read.
     public struct KnownDevice: Codable, Sendable, Equatable {
         public var lastUsedAt: Date
 
@@ -38,7 +39,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
         }
     }
 
-    /// Something that happened to the account.
+    /// An event in the account.
     public struct Event: Codable, Sendable, Equatable {
         public var at: Date
         public var actor: String
@@ -75,14 +76,14 @@ public struct AccountExport: Codable, Sendable, Equatable {
     public var user: User
     /// `active` or `disabled`.
     public var state: String
-    /// Absent where the user has no phone number.
+    /// Absent if the user has no phone number.
     public var phoneVerified: Bool?
     public var apple: Apple?
     public var passwordChangedAt: Date?
     public var sessions: [Session]
-    /// Absent where an older identity answers.
+    /// Absent from an older version of identity.
     public var knownDevices: [KnownDevice]?
-    /// Networks from which the account was signed in to, in the same form. Absent where an older identity answers.
+    /// Networks from which the user has signed in, in the same form. Absent from an older version of identity.
     public var knownNetworks: [KnownDevice]?
     public var devices: [DeviceExport.Entry]
     public var events: [Event]
@@ -109,7 +110,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
 public struct PasswordResetMessage: Codable, Sendable, Equatable, Confidential {
     /// `email` or `phone`.
     public var channel: String
-    /// Where to send it.
+    /// The recipient.
     public var to: String
     /// The token that the app sends to `POST /v1/auth/password/reset`.
     public var token: String

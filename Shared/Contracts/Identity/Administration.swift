@@ -2,7 +2,7 @@ public import Foundation
 
 /// A user as operators see one.
 public struct AdminUser: Codable, Sendable, Equatable {
-    /// Something the user signs in with beside a password.
+    /// An address or number with which the user signs in.
     public struct Identifier: Codable, Sendable, Equatable {
         /// `email` or `phone`.
         public var kind: String
@@ -22,7 +22,7 @@ public struct AdminUser: Codable, Sendable, Equatable {
     public var phone: String?
     public var displayName: String?
     public var emailVerified: Bool
-    /// Absent where the user has no phone number.
+    /// Absent if the user has no phone number.
     public var phoneVerified: Bool?
     public var role: String
     public var storeIds: [String]
@@ -33,7 +33,7 @@ public struct AdminUser: Codable, Sendable, Equatable {
     public var state: String
     /// `email` above may differ: the address that Apple gave may belong to another user of Gatehouse.
     public var identifiers: [Identifier]
-    /// As far as the audit log goes back.
+    /// The last sign-in that the audit log contains.
     public var lastSignInAt: Date?
     /// Changes of the user that tokens has not received yet; absent without any. `revoke_sessions` means that the
     /// user's sessions have not ended yet.
@@ -63,7 +63,7 @@ public struct AdminUser: Codable, Sendable, Equatable {
 /// The answer to `GET /v1/admin/users`
 public struct AdminUserList: Codable, Sendable, Equatable {
     public var users: [AdminUser]
-    /// Opaque; what to send as `after` for the next page. Absent with the last.
+    /// Opaque. The client sends it as `after` for the next page. Absent on the last page.
     public var next: String?
 
     public init(users: [AdminUser], next: String? = nil) {
@@ -74,12 +74,13 @@ public struct AdminUserList: Codable, Sendable, Equatable {
 
 /// `POST /v1/admin/users`
 public struct AdminCreateUserRequest: Codable, Sendable, Confidential {
-    /// An e-mail address or a phone number in any usual spelling. The operator vouches for it: it is verified.
+    /// An e-mail address or a phone number in any usual spelling. The operator vouches for it, so it counts as
+    /// verified.
     public var identifier: String
-    /// Without one the user signs in by a code, or sets one by a message.
+    /// A user without a password signs in with a code, or sets a password through a message.
     public var password: String?
     public var displayName: String?
-    /// `user` where none is given.
+    /// Default `user`.
     public var role: String?
     public var storeIds: [String]?
 
@@ -100,7 +101,7 @@ public struct AdminUpdateUserRequest: Codable, Sendable {
     /// An empty name removes the name.
     public var displayName: String?
     public var role: String?
-    /// All stores: they replace the user's present stores.
+    /// The complete list. It replaces the user's present stores.
     public var storeIds: [String]?
 
     public init(displayName: String? = nil, role: String? = nil, storeIds: [String]? = nil) {
@@ -112,7 +113,8 @@ public struct AdminUpdateUserRequest: Codable, Sendable {
 
 /// `PUT /v1/admin/users/{id}/identifiers/{kind}`
 public struct AdminIdentifierRequest: Codable, Sendable {
-    /// An e-mail address or a phone number in any usual spelling. The operator vouches for it: it is verified.
+    /// An e-mail address or a phone number in any usual spelling. The operator vouches for it, so it counts as
+    /// verified.
     public var identifier: String
 
     public init(identifier: String) {
@@ -132,11 +134,11 @@ public struct AdminMoveIdentifierRequest: Codable, Sendable {
 
 /// The answer to `GET /v1/admin/figures`
 public struct AdminFigures: Codable, Sendable, Equatable {
-    /// What happened lately.
+    /// Counts of the recent past.
     public struct Lately: Codable, Sendable, Equatable {
-        /// In the last hour, to five minutes.
+        /// In the last hour, accurate to five minutes.
         public var hour: Int
-        /// In the last 24 hours, to five minutes.
+        /// In the last 24 hours, accurate to five minutes.
         public var day: Int
 
         public init(hour: Int, day: Int) {
@@ -145,7 +147,7 @@ public struct AdminFigures: Codable, Sendable, Equatable {
         }
     }
 
-    /// What happened in one hour of the clock.
+    /// Counts of one hour of the clock.
     public struct Hour: Codable, Sendable, Equatable {
         /// When the hour began.
         public var from: Date
@@ -219,7 +221,7 @@ public struct AdminAuditEntry: Codable, Sendable, Equatable {
     public var by: Actor
     /// The address of the actor, for as long as it is stored.
     public var address: String?
-    /// The actor's client, by its own name.
+    /// The name that the actor's client gives itself.
     public var client: String?
     public var device: String?
     public var appVersion: String?
@@ -253,7 +255,7 @@ public struct AdminAuditEntry: Codable, Sendable, Equatable {
 public struct AdminAuditList: Codable, Sendable, Equatable {
     /// The newest first.
     public var entries: [AdminAuditEntry]
-    /// Opaque; what to send as `after` for the next page. Absent with the last.
+    /// Opaque. The client sends it as `after` for the next page. Absent on the last page.
     public var next: String?
 
     public init(entries: [AdminAuditEntry], next: String? = nil) {

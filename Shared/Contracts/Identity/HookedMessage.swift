@@ -6,18 +6,18 @@ public struct HookedMessage: Codable, Sendable, Equatable, Confidential {
     @LowercaseUUID public var id: UUID
     /// `email` or `phone`.
     public var channel: String
-    /// Where to send it.
+    /// The recipient.
     public var to: String
     /// `signIn`, `verify`, `stepUp`, `merge`, `passwordReset`, `passwordChanged`, `identifierChanged`,
     /// `identifierLost`, `accountsMerged` or `appleLinked`. New values may be added.
     public var kind: String
-    /// ISO 639, of `text`.
+    /// The language of `text` (ISO 639).
     public var language: String
-    /// Of a mail.
+    /// Only for a mail.
     public var subject: String?
-    /// What to send, whole.
+    /// The complete text to send.
     public var text: String
-    /// For a sender that writes texts of its own.
+    /// For a sender that composes its own texts.
     public var code: String?
     public var link: String?
     /// When the message expires.

@@ -1,6 +1,6 @@
 /// `POST /v1/auth/apple`
 public struct AppleSignInRequest: Codable, Sendable, Confidential {
-    /// As Apple's dialog gives it to the app, once.
+    /// The name from Apple's dialog, which the app receives only once.
     public struct FullName: Codable, Sendable {
         public var givenName: String?
         public var familyName: String?
@@ -13,11 +13,11 @@ public struct AppleSignInRequest: Codable, Sendable, Confidential {
 
     public var identityToken: String
     public var authorizationCode: String?
-    /// Of a code that Sign in with Apple JS gave: where Apple's page led to.
+    /// For a code from Sign in with Apple JS: the redirect URI of that sign-in.
     public var redirectUri: String?
     public var nonce: String?
     public var fullName: FullName?
-    /// Never identifies, links or counts as verified: only the identity token does.
+    /// Never identifies a user, links an account or counts as verified. Only the identity token does.
     public var email: String?
     public var device: SessionDevice?
 
@@ -100,7 +100,7 @@ public struct ChangePasswordRequest: Codable, Sendable, Confidential {
 /// `POST /v1/auth/reauthenticate`: either the password or an identity token.
 public struct ReauthenticateRequest: Codable, Sendable, Confidential {
     public var password: String?
-    /// Of the Apple account that is linked.
+    /// The identity token of the linked Apple account.
     public var identityToken: String?
     public var nonce: String?
 
@@ -128,7 +128,7 @@ public struct LinkAppleRequest: Codable, Sendable, Confidential {
 /// `POST /v1/auth/password/forgot`
 public struct ForgotPasswordRequest: Codable, Sendable {
     public var identifier: String
-    /// A device on which the user has signed in before has a limit of messages that attackers cannot exhaust.
+    /// A device on which the user has signed in before has its own limit of messages, which attackers cannot exhaust.
     public var device: SessionDevice?
 
     public init(identifier: String, device: SessionDevice? = nil) {
@@ -160,15 +160,15 @@ public struct AppleNotificationRequest: Codable, Sendable, Confidential {
 
 /// The purpose of a code.
 public struct CodePurpose: OpenValue {
-    /// A session. If no user has the identifier, also an account.
+    /// Creates a session, and an account if no user has the identifier.
     public static let signIn = Self(rawValue: "signIn")
-    /// The identifier of the signed-in user becomes verified.
+    /// Verifies the identifier of the signed-in user.
     public static let verify = Self(rawValue: "verify")
 
-    /// The signed-in user authenticates again.
+    /// Authenticates the signed-in user again.
     public static let stepUp = Self(rawValue: "stepUp")
 
-    /// The account that has verified the identifier is joined with the one that is signed in (`POST /v1/auth/merge`).
+    /// Merges the account that has verified the identifier with the signed-in account (`POST /v1/auth/merge`).
     public static let merge = Self(rawValue: "merge")
 
     public static let known: [Self] = [.signIn, .verify, .stepUp, .merge]
@@ -194,7 +194,7 @@ public struct CodeRequest: Codable, Sendable {
     }
 }
 
-/// The answer to `POST /v1/auth/code`, the same whether there is an account or not.
+/// The answer to `POST /v1/auth/code`, the same whether an account exists or not.
 public struct CodeResponse: Codable, Sendable, Equatable, Confidential {
     /// Identifies the request for the code. A client that sends it with the code has attempts of its own. The link in
     /// the message works with it. In an answer without a new message, it accepts the link of any open code for the
@@ -212,14 +212,14 @@ public struct CodeResponse: Codable, Sendable, Equatable, Confidential {
     }
 }
 
-/// `POST /v1/auth/code/verify`: the six digits with the identifier or the request that asked, or that request with the
-/// token of the link.
+/// `POST /v1/auth/code/verify`: the six digits with the identifier or with `codeRequest`, or the token of the link with
+/// `codeRequest`.
 public struct VerifyCodeRequest: Codable, Sendable, Confidential {
     /// The identifier to which the code was sent. Optional with `codeRequest`.
     public var identifier: String?
     /// The six digits as the person typed them.
     public var code: String?
-    /// ``CodeResponse/codeRequest``, on the device that asked.
+    /// ``CodeResponse/codeRequest``, on the device that requested the code.
     public var codeRequest: String?
     /// The token after the `#` of the link in the message, instead of `code`.
     public var linkToken: String?
@@ -237,13 +237,13 @@ public struct VerifyCodeRequest: Codable, Sendable, Confidential {
     }
 }
 
-/// `PUT /v1/auth/identifiers/{kind}`: the new identifier, with a code that was asked for to `verify` it.
+/// `PUT /v1/auth/identifiers/{kind}`: the new identifier, with a code of the purpose `verify`.
 public struct ChangeIdentifierRequest: Codable, Sendable, Confidential {
     /// An e-mail address or a phone number in any usual spelling.
     public var identifier: String
     /// The six digits as the person typed them.
     public var code: String?
-    /// ``CodeResponse/codeRequest``, on the device that asked.
+    /// ``CodeResponse/codeRequest``, on the device that requested the code.
     public var codeRequest: String?
     /// The token after the `#` of the link in the message, instead of `code`.
     public var linkToken: String?
@@ -284,19 +284,19 @@ public struct IdentifierKind: OpenValue {
 public struct MergeRequest: Codable, Sendable, Confidential {
     /// The other account's password.
     public var password: String?
-    /// With `password`: what the other account is signed in to with. Without it, the password is of an account that has
-    /// lost an identifier to this user. With `code`: where it was sent.
+    /// With `password`: an identifier of the other account. Without it, the password belongs to an account that has
+    /// lost an identifier to this user. With `code`: the recipient of the code.
     public var identifier: String?
-    /// Apple's, of the Apple account that is linked to the other account.
+    /// The identity token of the Apple account that is linked to the other account.
     public var identityToken: String?
     public var nonce: String?
-    /// Six digits that were sent to the other account's identifier, asked for to `merge`.
+    /// Six digits that were sent to the other account's identifier, for the purpose `merge`.
     public var code: String?
-    /// ``CodeResponse/codeRequest``, on the device that asked.
+    /// ``CodeResponse/codeRequest``, on the device that requested the code.
     public var codeRequest: String?
     /// The token after the `#` of the link in the message, instead of `code`.
     public var linkToken: String?
-    /// For the session that is begun where the other account stays.
+    /// The device of the new session, which is created if the other account remains.
     public var device: SessionDevice?
 
     public init(password: String, identifier: String? = nil, device: SessionDevice? = nil) {
@@ -323,7 +323,7 @@ public struct MergeRequest: Codable, Sendable, Confidential {
 public struct MergeResponse: Codable, Sendable, Equatable, Confidential {
     /// The merged account: the older one, with its id.
     public var user: User
-    /// A session of that user, where it is not the account that was signed in. The session that asked has ended then.
+    /// A session of that user, if it is not the account that was signed in. The session of the request has then ended.
     public var session: AuthResponse?
 
     public init(user: User, session: AuthResponse? = nil) {

@@ -8,7 +8,7 @@ public struct User: Codable, Sendable, Equatable {
     public var phone: String?
     public var displayName: String?
     public var emailVerified: Bool
-    /// Absent where the user has no phone number, or where an older identity answers.
+    /// Absent if the user has no phone number, and from an older version of identity.
     public var phoneVerified: Bool?
     public var role: String
     public var storeIds: [String]

@@ -93,9 +93,9 @@ public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
 /// How a user authenticated: a value of the access token's `amr`, from RFC 8176 if that has one.
 public struct AuthenticationMethod: OpenValue {
     public static let password = Self(rawValue: "pwd")
-    /// A code or a link that was sent to an address or number of the user's.
+    /// A code or a link that was sent to an address or number of the user.
     public static let oneTimeCode = Self(rawValue: "otp")
-    /// Beside ``oneTimeCode``: it came in a text message.
+    /// In addition to ``oneTimeCode``: the code came in a text message.
     public static let textMessage = Self(rawValue: "sms")
     /// Sign in with Apple.
     public static let apple = Self(rawValue: "apple")

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The answer to `GET /internal/keys`: what tokens knows of the keys that it publishes, beside the keys themselves.
+/// The answer to `GET /internal/keys`: the states of the keys that tokens publishes.
 public struct SigningKeyList: Codable, Sendable, Equatable {
     /// A published key.
     public struct Key: Codable, Sendable, Equatable {
@@ -24,13 +24,13 @@ public struct SigningKeyList: Codable, Sendable, Equatable {
     }
 }
 
-/// What a signing key is for.
+/// The state of a signing key.
 public struct SigningKeyState: OpenValue {
-    /// It signs.
+    /// The key signs tokens.
     public static let active = Self(rawValue: "active")
-    /// It is published, and signs after the next rotation.
+    /// The key is published, and signs tokens after the next rotation.
     public static let next = Self(rawValue: "next")
-    /// It is published for its last tokens, and no longer signs.
+    /// The key no longer signs. It stays published until its last tokens have expired.
     public static let retiring = Self(rawValue: "retiring")
 
     public static let known: [Self] = [.active, .next, .retiring]

@@ -22,7 +22,7 @@ public struct CreateSessionRequest: Codable, Sendable {
     /// The version of the credentials that were verified. When the credentials change, the sessions below the new
     /// version are revoked.
     public var credentialsVersion: Int64
-    /// Seconds since the sign-in began. If the user has signed out everywhere since then, it gets no session.
+    /// Seconds since the sign-in began. If the user has signed out everywhere since then, tokens creates no session.
     public var signInAge: Double
     public var device: SessionDevice?
     public var ipAddress: String?
@@ -59,7 +59,7 @@ public struct RenewAuthenticationRequest: Codable, Sendable {
 
 /// `POST /internal/users/{id}/revoke`: ends the user's sessions.
 public struct RevokeSessionsRequest: Codable, Sendable {
-    /// A session to spare.
+    /// A session that is not ended.
     public var exceptSession: UUID?
     /// Spares the sessions whose sign-in was verified against these credentials or newer ones. So a late revocation
     /// does not end sessions that were created after its cause. Without it, the version spares no session.
@@ -131,7 +131,7 @@ public struct RevocationPage: Codable, Sendable, Equatable {
     public static let latest = "latest"
 
     public var entries: [Entry]
-    /// Opaque; what to send as `after` next.
+    /// Opaque. The client sends it as `after` in the next request.
     public var cursor: String
     /// The sent cursor is older than the retained entries: discard all entries and continue from `cursor`.
     public var reset: Bool
