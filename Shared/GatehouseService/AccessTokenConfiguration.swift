@@ -22,12 +22,12 @@ public struct AccessTokenConfiguration: Sendable {
     /// The timeout for calls to tokens.
     public var patience: Duration
 
-    /// Reads the settings; of a service `orders` they begin with `ORDERS_`:
+    /// Reads the settings. For a service `orders` their names begin with `ORDERS_`:
     ///
     /// - `ORDERS_ISSUER`, in development `http://gatehouse.localhost`; `ORDERS_AUDIENCE`, default `gatehouse`
     /// - `ORDERS_TOKENS_URL`: one address or several, separated by commas; `ORDERS_TOKENS_CREDENTIAL`
-    /// - `ORDERS_KEYS_MAX_STALENESS`, 15 s or more, default a day; `ORDERS_REVOCATION_MAX_STALENESS`, default an hour,
-    ///   which has to be the longest lifetime of an access token
+    /// - `ORDERS_KEYS_MAX_STALENESS`, 15 s or more, default a day; `ORDERS_REVOCATION_MAX_STALENESS`, default an hour;
+    ///   set it to the longest lifetime of an access token
     public init(settings: Settings) {
         issuer = settings.string(
             "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)

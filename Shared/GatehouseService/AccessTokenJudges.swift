@@ -129,7 +129,7 @@ extension ForwardedUser {
 /// Calls tokens for each access token (RFC 7662). A token is refused as soon as its session has ended, at the cost of a
 /// call for each request.
 ///
-/// tokens does not say why a token is invalid (RFC 7662 §2.2), so an expired one gets `INVALID_TOKEN` too.
+/// tokens does not report why a token is invalid (RFC 7662 §2.2), so an expired one gets `INVALID_TOKEN` too.
 public struct IntrospectionJudge: AccessTokenJudge {
     /// The limit of ``PublishedKeyJudge``. tokens would not accept a longer access token either.
     private static let longestToken = 8192

@@ -1,4 +1,4 @@
-// Everything that a team's own service needs. So the team's package depends on the product GatehouseService only.
+// Everything that a team's own service needs, so that its package depends only on the product GatehouseService.
 @_exported public import ArgumentParser
 @_exported public import Contracts
 @_exported public import HTTPTypes

@@ -1,7 +1,7 @@
 public import CoreMetrics
 
-/// Counts what happens. It begins at 0 when it is made: make it before the first event, since a rate does not see the
-/// step from nothing to 1.
+/// Counts events. It begins at 0 when it is created. Create it before the first event, because a rate misses the step
+/// from no value to 1.
 public struct Counter: Sendable {
     private let handler: any CounterHandler
 
@@ -9,7 +9,7 @@ public struct Counter: Sendable {
     ///   - name: as it is exposed, with `_total`.
     ///   - help: what it counts, in a sentence.
     ///   - labels: no value that a client chooses.
-    ///   - factory: `nil`: the process'.
+    ///   - factory: `nil` uses the process' factory.
     public init(
         _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
     ) {
@@ -31,7 +31,7 @@ public struct Gauge: Sendable {
     ///   - name: as it is exposed, with its base unit where it has one: `_seconds`, `_bytes`.
     ///   - help: what it measures, in a sentence.
     ///   - labels: no value that a client chooses.
-    ///   - factory: `nil`: the process'.
+    ///   - factory: `nil` uses the process' factory.
     public init(
         _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
     ) {
@@ -57,9 +57,9 @@ public struct DurationHistogram: Sendable {
 
     /// - Parameters:
     ///   - name: as it is exposed, with `_seconds`.
-    ///   - help: what takes so long, in a sentence.
+    ///   - help: what the duration covers, in a sentence.
     ///   - labels: no value that a client chooses.
-    ///   - factory: `nil`: the process'.
+    ///   - factory: `nil` uses the process' factory.
     public init(
         _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
     ) {
@@ -74,7 +74,7 @@ public struct DurationHistogram: Sendable {
     }
 }
 
-/// Makes metrics: that of the process, or a test's own.
+/// Creates metrics: the process' factory, or a test's own.
 public typealias MetricsFactory = CoreMetrics.MetricsFactory
 
 /// A factory that exposes a help text with each metric.
@@ -83,7 +83,7 @@ public typealias MetricsFactory = CoreMetrics.MetricsFactory
 /// that each has one.
 public protocol HelpingMetricsFactory: MetricsFactory {
     /// - Parameters:
-    ///   - name: of all metrics that differ in their labels alone.
+    ///   - name: the name of all metrics that differ only in their labels.
     ///   - text: a sentence.
     func help(_ name: String, _ text: String)
 }

@@ -36,10 +36,10 @@ public struct KeyRing: Sendable {
         self.byID = byID
     }
 
-    /// The name of every key, in no order.
+    /// The name of every key, in no particular order.
     public var ids: [String] { Array(byID.keys) }
 
-    /// Every key, in no order.
+    /// Every key, in no particular order.
     public var all: [SymmetricKey] {
         Array(byID.values)
     }
@@ -86,7 +86,7 @@ public struct KeyRing: Sendable {
 /// A line `ID:BASE64` of a keys file: a key of 32 bytes and its name. Blank lines and lines that begin with `#` are
 /// ignored.
 public struct KeyLine: Sendable {
-    /// From 1 on.
+    /// The number of the line, from 1.
     public let number: Int
     /// Not empty.
     public let id: String

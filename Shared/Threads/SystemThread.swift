@@ -62,7 +62,7 @@ public enum SystemThread {
     }
 #endif
 
-/// The system has no thread left for this process.
+/// The system has no threads left for this process.
 public struct SystemThreadError: Error, CustomStringConvertible {
     /// As `pthread_create` returns it.
     public let status: Int32
@@ -70,13 +70,13 @@ public struct SystemThreadError: Error, CustomStringConvertible {
     public var description: String { "no thread: \(String(cString: strerror(status)))" }
 }
 
-/// A priority below the process's own, for threads whose work can wait: while others want the processors, these get
-/// little of them.
+/// A priority below the process's own, for threads whose work can wait: while other threads need the processors, these
+/// get little time.
 public struct LowerPriority: Sendable {
     #if !canImport(Darwin)
         private let nice: Int32
 
-        /// Each ten steps are a tenth of the time where both want it (sched(7)).
+        /// Ten steps reduce a thread's share of a contended processor to a tenth (sched(7)).
         private static let steps: Int32 = 10
         private static let lowest: Int32 = 19
         private static let thread = __priority_which_t(PRIO_PROCESS.rawValue)
@@ -89,7 +89,7 @@ public struct LowerPriority: Sendable {
         #endif
     }
 
-    /// Gives it to the calling thread, which keeps it. To do so again changes nothing.
+    /// Applies the priority to the calling thread until the thread ends. Repeated calls change nothing.
     public func apply() {
         #if canImport(Darwin)
             pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0)

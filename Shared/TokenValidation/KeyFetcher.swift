@@ -14,12 +14,12 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     private let store: KeyStore<Issuer>
     /// The issuer's place in the store.
     private let issuer: Int
-    /// Seconds for which keys are trusted that can't be fetched again.
+    /// Seconds for which keys stay trusted while fetches fail.
     private let maximumStaleness: Int64
     private let logger: Logger
-    /// Between two fetches that nothing else causes.
+    /// The time between two periodic fetches.
     private let interval: Duration
-    /// Reads the keys. Ends by itself after a few seconds.
+    /// Reads the keys. It must time out after a few seconds.
     private let fetch: @Sendable () async throws -> VerificationKeySet
 
     package var firstRetry = Duration.milliseconds(200)
@@ -27,9 +27,9 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
 
     /// - Parameters:
     ///   - issuer: its place in the store.
-    ///   - maximumStaleness: seconds for which keys are trusted that can't be fetched again.
-    ///   - interval: between two fetches that nothing else causes.
-    ///   - fetch: reads the keys. Ends by itself after a few seconds.
+    ///   - maximumStaleness: seconds for which keys stay trusted while fetches fail.
+    ///   - interval: the time between two periodic fetches.
+    ///   - fetch: reads the keys. It must time out after a few seconds.
     package init(
         store: KeyStore<Issuer>, issuer: Int = 0, maximumStaleness: Int64, logger: Logger, interval: Duration,
         fetch: @escaping @Sendable () async throws -> VerificationKeySet
@@ -42,7 +42,8 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
         self.fetch = fetch
     }
 
-    /// Seconds, below which a file that is read every 5 s would be stale between two readings on a busy machine.
+    /// The smallest `maximumStaleness` in seconds. With less, a file that is read every 5 s would become stale between
+    /// two reads on a busy machine.
     package static var shortestStaleness: Int { 15 }
 
     /// The time between two fetches of keys that are trusted for this many seconds. It leaves time for failed fetches.
@@ -100,8 +101,8 @@ package protocol KeyIssuer: Sendable {
 
     /// - Parameters:
     ///   - keys: the issuer's current keys.
-    ///   - leeway: seconds by which `exp` and `nbf` may be missed.
-    /// - Throws: `cryptography`, when OpenSSL does not take a key.
+    ///   - leeway: the tolerance for `exp` and `nbf` in seconds.
+    /// - Throws: `cryptography`, when OpenSSL does not accept a key.
     func verifier(with keys: VerificationKeySet, leeway: Int64) throws(AccessTokenError) -> Verifier
 }
 
@@ -112,7 +113,7 @@ package struct PublishedKeys: Sendable {
 
     private let addresses: [URL]
     private let client: HTTPClient
-    /// For the whole response: a publisher that stalls in the middle of it must not keep the next fetch waiting.
+    /// For the whole response: a publisher that stalls in the middle of it must not delay the next fetch.
     private let timeout: Duration
 
     struct NoAddress: Error {}

@@ -56,7 +56,7 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
     /// Seconds between two fetches that unknown keys cause.
     package static var demandInterval: Int64 { 30 }
 
-    /// Gatehouse itself, and after it others that it trusts.
+    /// Gatehouse itself, then the other trusted issuers.
     package let issuers: [Issuer]
     /// Seconds for which a token is accepted after its `exp`, and before its `nbf`.
     package let leeway: Int64
@@ -155,12 +155,12 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
     /// - Parameter change: returns whether the keys have changed.
     private func fetchEnded(of place: Int, _ change: (inout State) -> Bool) {
         let listeners = state.withLock { state in
-            let isNews = change(&state) || state.isAwaited[place]
+            let mustNotify = change(&state) || state.isAwaited[place]
             state.isFetching[place] = false
             state.isAwaited[place] = false
             state.snapshot.version += 1
             currentVersion.store(state.snapshot.version, ordering: .releasing)
-            return isNews ? state.listeners : []
+            return mustNotify ? state.listeners : []
         }
         for listener in listeners { listener() }
     }

@@ -36,7 +36,7 @@ package final class RevokedSessions: Sendable {
     /// Seconds for which the last known state is trusted once the feed is lost.
     private let maximumStaleness: Int64
 
-    /// Seconds for which tokens are accepted after their `exp`. A session is kept for as much longer.
+    /// Seconds for which tokens are accepted after their `exp`. An entry is kept that much longer.
     private let leeway: Int64
 
     /// - Parameters:
@@ -93,7 +93,7 @@ package final class RevokedSessions: Sendable {
         if isPurgeDue { purge(now: now) }
     }
 
-    /// Looks for expired entries outside the lock, so that no event loop waits for a hundred thousand of them.
+    /// Finds expired entries outside the lock, so that no event loop waits while a hundred thousand are checked.
     private func purge(now: Int64) {
         let expiry = state.withLock { $0.expiry }
         let live = expiry.filter { $0.value >= now }
@@ -106,14 +106,14 @@ package final class RevokedSessions: Sendable {
     package var count: Int { state.withLock { $0.expiry.count } }
 }
 
-/// Follows the revocation feed of tokens by long polling, so that a session's access tokens end with it.
+/// Follows the revocation feed of tokens by long polling, so that access tokens end with their session.
 package struct RevocationFeedReader: Service {
     /// Seconds that one poll may stay open.
     package static let wait = 20
 
     private let sessions: RevokedSessions
     private let logger: Logger
-    /// Reads the page after a cursor; `nil` starts with the whole. Ends at the latest 2 s after `wait`.
+    /// Reads the page after a cursor; `nil` starts from the beginning. It must time out 2 s after `wait` at the latest.
     private let fetch: @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
 
     /// Seconds to pause after failures.
@@ -141,7 +141,7 @@ package struct RevocationFeedReader: Service {
         await cancelWhenGracefulShutdown {
             var cursor: String?
             var metrics = metrics
-            // The first page comes at once, and so do those that follow while more wait.
+            // The first request, and each request after a page with `more`, is answered at once.
             var wait = 0
             var isLost = false
             await followRevocations(pauses: pauses) {
