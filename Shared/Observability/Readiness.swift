@@ -4,7 +4,7 @@ import Synchronization
 
 /// One thing that a service needs before it can serve.
 public struct ReadinessCheck: Sendable {
-    /// For people who operate the service: `postgres`, `keys`.
+    /// For operators, for example `postgres` or `keys`.
     public let name: String
     let check: @Sendable () async -> Bool
 
@@ -30,7 +30,7 @@ public final class Readiness: Service, Sendable {
 
     static let interval = Duration.seconds(1)
     static let startInterval = Duration.milliseconds(50)
-    static let patience = Duration.seconds(1)
+    static let timeout = Duration.seconds(1)
 
     package init(logger: Logger) {
         self.logger = logger
@@ -92,7 +92,7 @@ public final class Readiness: Service, Sendable {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await check.check() }
             group.addTask {
-                try? await Task.sleep(for: patience)
+                try? await Task.sleep(for: timeout)
                 return false
             }
             defer { group.cancelAll() }

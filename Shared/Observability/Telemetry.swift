@@ -2,7 +2,7 @@ import CoreMetrics
 public import Foundation
 public import Logging
 
-/// Logs and metrics of this process, set up once however many services run in it.
+/// Logs and metrics of this process, set up once, regardless of the number of services in it.
 public enum Telemetry {
     /// The process' metrics; the first use makes swift-metrics record into it.
     public static let metrics: PrometheusRegistry = {
@@ -15,7 +15,7 @@ public enum Telemetry {
     /// When this process started, to within milliseconds.
     public static var startedAt: Date { Date(timeIntervalSince1970: ProcessMetrics.startTime) }
 
-    /// Makes every logger of this process write JSON lines to standard output. Once for a process.
+    /// Makes every logger of this process write JSON lines to standard output. Call it once in a process.
     ///
     /// - Returns: the service's own logger.
     public static func bootstrapLogging(service: String, level: Logger.Level) -> Logger {

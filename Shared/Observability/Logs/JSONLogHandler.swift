@@ -70,7 +70,7 @@ struct JSONLogHandler: LogHandler {
     }
 }
 
-/// A piece of metadata of a log line. These are the keys of every service. None is for a token, a password or another
+/// A piece of metadata of a log line. All services use only these keys. No key is for a token, a password or another
 /// secret.
 public struct LogField: Sendable {
     let key: String
@@ -88,7 +88,7 @@ public struct LogField: Sendable {
     public static func count(_ count: Int) -> LogField { LogField("count", .stringConvertible(count)) }
     public static func status(_ status: Int) -> LogField { LogField("status", .stringConvertible(status)) }
     public static func method(_ method: String) -> LogField { LogField("method", .string(method)) }
-    /// A path template, never a path: identifiers are not for logs.
+    /// A path template, never a path, because a path contains identifiers.
     public static func route(_ route: String) -> LogField { LogField("route", .string(route)) }
     public static func duration(_ duration: Duration) -> LogField {
         let (seconds, attoseconds) = duration.components
@@ -125,11 +125,13 @@ extension Logger {
     }
 }
 
-/// Which metadata is never written. Our own code has no such keys (``LogField``); this guards what libraries log.
+/// Metadata keys whose values are never written. Gatehouse's own code has no such keys (``LogField``), but libraries
+/// may log them.
 enum Redaction {
     static let mark = "[redacted]"
 
-    /// Byte by byte: it is asked for every key of every line, and Foundation's search costs more than the line.
+    /// Compares bytes, because it runs for every key of every line, and Foundation's search would cost more than
+    /// writing the line.
     static func covers(_ key: String) -> Bool {
         let key = key.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         return words.contains { word in

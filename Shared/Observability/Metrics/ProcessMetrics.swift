@@ -6,7 +6,7 @@ import Foundation
     import Darwin
 #endif
 
-/// What the operating system knows of this process, under the names that Prometheus' own clients use.
+/// Metrics of this process from the operating system, under the names that Prometheus' own clients use.
 enum ProcessMetrics {
     static func write(to text: inout String) {
         add("process_cpu_seconds_total", "counter", "CPU time in user and system mode.", cpuSeconds(), to: &text)
@@ -28,7 +28,7 @@ enum ProcessMetrics {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n\(name) \(value)\n"
     }
 
-    /// When this was first asked for, which ``Telemetry`` does at the start: within milliseconds of the process' own.
+    /// The time of the first access. ``Telemetry`` makes it at the start, within milliseconds of the process' start.
     static let startTime = Date.now.timeIntervalSince1970
 
     /// POSIX has `clock()` count in microseconds.
@@ -56,14 +56,14 @@ enum ProcessMetrics {
             let (mount, file) =
                 isVersion2
                 ? ("/sys/fs/cgroup", "memory.max") : ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-            // The limits of all groups above hold too. In a container the root is often the container's own group.
+            // The limits of all parent groups apply too. In a container the root is often the container's own group.
             let names = parts[2].split(separator: "/")
             return (0...names.count).compactMap { count in
                 let folder = ([mount] + names.prefix(count).map(String.init)).joined(separator: "/")
                 return read("\(folder)/\(file)").flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
             }
         }
-        // Version 1 has the largest number of whole pages where it has no limit, version 2 has "max".
+        // Without a limit, version 1 has the largest number of whole pages, and version 2 has "max".
         return limits.filter { $0 < 1 << 60 }.min()
     }
 

@@ -79,14 +79,14 @@ func braced(_ dimensions: String) -> String {
 
 /// Every metric of this process, written out as Prometheus reads it (text format 0.0.4).
 ///
-/// Looking a metric up takes a lock, so make it once and keep it; recording takes atomics alone.
+/// Creating a metric takes a lock, so create it once and keep it. Recording uses only atomics.
 ///
 /// swift-prometheus is not used: its registry ends the process when a name is used with other labels or as another kind
 /// of metric.
 public final class PrometheusRegistry: HelpingMetricsFactory {
     struct Family {
         var type: String
-        /// By its dimensions, written out.
+        /// The metrics by their dimensions as text.
         var members: [String: any PrometheusMetric] = [:]
     }
 
@@ -130,7 +130,7 @@ public final class PrometheusRegistry: HelpingMetricsFactory {
         }
     }
 
-    // What counts lives as long as the process: a counter that starts over would look like a restart.
+    // Counters and timers live as long as the process. A counter that starts again at 0 would look like a restart.
     public func destroyCounter(_ handler: any CounterHandler) {}
     public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
     public func destroyMeter(_ handler: any MeterHandler) { remove(handler) }
@@ -142,7 +142,7 @@ public final class PrometheusRegistry: HelpingMetricsFactory {
         let families = families.withLock { $0 }
         let texts = texts.withLock { $0 }
         var text = ""
-        // Of a gauge that was removed nothing but the name may be left.
+        // A family whose gauges were all removed is not written.
         for (name, family) in families.sorted(by: { $0.key < $1.key }) where !family.members.isEmpty {
             if let help = texts[name] { text += "# HELP \(name) \(PrometheusName.escape(help: help))\n" }
             text += "# TYPE \(name) \(family.type)\n"
@@ -229,7 +229,7 @@ final class PrometheusHistogram: TimerHandler, RecorderHandler, PrometheusMetric
     static let counts: [Double] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000, 1_000_000]
 
     private let bounds: [Double]
-    /// One more than bounds: what lies above all of them.
+    /// One more than `bounds`. The last one counts values above all bounds.
     private let buckets: [ManagedAtomic<Int>]
     private let sum = AtomicDouble()
 

@@ -1,7 +1,8 @@
 import Instruments
 import Synchronization
 
-/// Requests of one route and method: their number by status, and how long they took. By route template, never by path.
+/// Requests of one route and method: their number by status, and their durations. The route is a template, never a
+/// path.
 package final class RequestMetrics: Sendable {
     private let route: String
     private let method: String

@@ -7,7 +7,7 @@ public struct DatabaseSpans: Sendable {
 
     /// - Parameters:
     ///   - system: `postgresql`, `redis`.
-    ///   - server: `nil` where there are several.
+    ///   - server: `nil` if the configuration names several.
     public init(system: String, server: String?, port: Int? = nil) {
         common =
             [.databaseSystem(system)] + (server.map { [.server($0)] } ?? []) + (port.map { [.serverPort($0)] } ?? [])
@@ -55,7 +55,7 @@ public struct DatabaseSpans: Sendable {
 struct SQLSummary: Equatable {
     /// The statement's first word.
     let operation: String
-    /// The first table that it names; `nil` where none is found.
+    /// The first table that it names; `nil` if none is found.
     let table: String?
 
     init(_ sql: String) {

@@ -73,7 +73,7 @@ public struct TraceResource: Sendable, Equatable {
     public var service: String
     /// `service.version`
     public var version: String
-    /// `service.instance.id`: another one for each process.
+    /// `service.instance.id`: unique for each process.
     public var instance: String
     /// `deployment.environment.name`
     public var environment: String

@@ -81,14 +81,14 @@ public struct SpanAttribute: Sendable, Equatable {
     public static func status(_ status: Int) -> Self { .init("http.response.status_code", .integer(Int64(status))) }
     /// - Parameter version: of HTTP, `1.1` or `2`.
     public static func protocolVersion(_ version: String) -> Self { .init("network.protocol.version", .text(version)) }
-    /// How often a request was sent again.
+    /// The number of retries of a request.
     public static func resends(_ count: Int) -> Self { .init("http.request.resend_count", .integer(Int64(count))) }
-    /// Which of Gatehouse's services asks, or `none`.
+    /// The Gatehouse service that sent the request, or `none`.
     public static func caller(_ name: String) -> Self { .init("gatehouse.caller", .text(name)) }
 
-    /// Who is asked: a service's name.
+    /// The callee: a service's name.
     public static func peer(_ name: String) -> Self { .init("peer.service", .text(name)) }
-    /// Who is asked: a host's name or address.
+    /// The callee: a host's name or address.
     public static func server(_ host: String) -> Self { .init("server.address", .text(host)) }
     public static func serverPort(_ port: Int) -> Self { .init("server.port", .integer(Int64(port))) }
 
@@ -96,7 +96,7 @@ public struct SpanAttribute: Sendable, Equatable {
     public static func databaseSystem(_ name: String) -> Self { .init("db.system.name", .text(name)) }
     /// - Parameter name: `SELECT`, `EVALSHA`.
     public static func operation(_ name: String) -> Self { .init("db.operation.name", .text(name)) }
-    /// - Parameter sql: with `$1` where a value stands.
+    /// - Parameter sql: the statement, with `$1` in place of a value.
     public static func statement(_ sql: String) -> Self { .init("db.query.text", .text(sql)) }
 
     /// - Parameter kind: of few different values: a status, an error's code.
@@ -113,13 +113,13 @@ public struct SpanRecording: Sendable {
     private let start: ContinuousClock.Instant
     private let spans: SpanBuffer
 
-    /// Begins a call to another service on behalf of the current request.
+    /// Begins the span of a call to another service on behalf of the current request.
     ///
     /// - Returns: `nil` without a current request, or if its trace is not recorded. That costs one lookup in the task's
     ///   context.
     public static func client(_ name: @autoclosure () -> String) -> SpanRecording? { begin(name(), .client) }
 
-    /// Begins a part of serving the current request.
+    /// Begins the span of a part of serving the current request.
     ///
     /// - Returns: as ``client(_:)``.
     static func begin(_ name: @autoclosure () -> String, _ kind: Span.Kind) -> SpanRecording? {
@@ -172,7 +172,7 @@ public struct SpanTime: Sendable, Equatable {
     }
 }
 
-/// What records traces in a process that does: who decides, and who takes the spans.
+/// The parts that record traces: the sampler decides, and the buffer collects the spans.
 public struct Tracing: Sendable {
     public let sampler: TraceSampler
     public let spans: SpanBuffer

@@ -2,15 +2,16 @@ import CoreMetrics
 import Instruments
 import Synchronization
 
-/// Collects the spans of a process from any thread, which never waits. When the buffer is full, new spans are dropped
-/// and counted.
+/// Collects the spans of a process. Any thread may offer a span, and never waits. When the buffer is full, new spans
+/// are dropped and counted.
 public final class SpanBuffer: Sendable {
     /// The most spans that wait: about 2 MB.
     static let capacity = 2048
     /// Spans of one request to the collector.
     static let batch = 512
 
-    /// One element, at the latest, for each batch that is complete; the exporter adds those of its clock.
+    /// Yields when a batch is complete, and at each interval of the exporter. Elements that are not consumed are
+    /// merged.
     let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
     private let queue: Mutex<SpanQueue>

@@ -3,11 +3,11 @@ import Instruments
 public import Logging
 public import ServiceLifecycle
 
-/// Sends the spans of a process to a collector: a batch when it is complete, or what there is after a second; one
-/// request at a time.
+/// Sends the spans of a process to a collector: a complete batch at once, an incomplete one after a second. It sends
+/// one request at a time.
 ///
-/// As a service it belongs before those that make spans, so that it stops after them. It then sends what is left, for
-/// ``flushTime`` at the most.
+/// In a `ServiceGroup` it must precede the services that create spans, so that it stops after them. It then sends the
+/// remaining spans, for at most ``flushTime``.
 public struct SpanExporter: Service {
     /// The timeout for sending the remaining spans when the process ends.
     public static let flushTime = Duration.seconds(3)
@@ -23,7 +23,7 @@ public struct SpanExporter: Service {
 
     /// - Parameters:
     ///   - resource: the attributes of this process for the collector.
-    ///   - send: sends one `ExportTraceServiceRequest` in JSON, and gives up in good time.
+    ///   - send: sends one `ExportTraceServiceRequest` in JSON, with a timeout of its own.
     public init(
         spans: SpanBuffer, resource: TraceResource, logger: Logger,
         send: @escaping @Sendable ([UInt8]) async -> SpanExportOutcome
@@ -51,12 +51,12 @@ public struct SpanExporter: Service {
         await withGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await exportUntilTheEnd() }
-                group.addTask { await lookNowAndThen() }
+                group.addTask { await wakePeriodically() }
                 group.addTask {
                     try? await gracefulShutdown()
                     try? await Task.sleep(for: flushTime)
                 }
-                // At the end either all spans were sent, or the time was over.
+                // The first task to end has either sent all spans or waited for `flushTime`.
                 _ = await group.next()
                 group.cancelAll()
             }
@@ -66,7 +66,7 @@ public struct SpanExporter: Service {
         metrics.count(dropped: spans.takeAll(), .shutdown)
     }
 
-    private func lookNowAndThen() async {
+    private func wakePeriodically() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: interval)
             spans.wakeExporter()
@@ -119,7 +119,7 @@ public struct SpanExporter: Service {
 }
 
 extension SpanBuffer {
-    /// Empties the buffer, and returns how many there were.
+    /// Empties the buffer, and returns the number of spans in it.
     fileprivate func takeAll() -> Int {
         var count = 0
         while true {
@@ -156,7 +156,7 @@ struct SpanExportRetries: Sendable {
     /// The number of attempts. After these the collector is considered unavailable, and newer spans matter more.
     static let attempts = 5
     static let firstPause = Duration.seconds(1)
-    /// No collector decides for how long spans pile up here.
+    /// The maximum for a collector's `Retry-After`, so that spans do not accumulate for longer.
     static let longestPause = Duration.seconds(30)
 
     private var made = 0
@@ -165,7 +165,7 @@ struct SpanExportRetries: Sendable {
 
     /// - Parameters:
     ///   - isStopping: whether the process is about to end, so that the exporter must not wait.
-    ///   - jitter: 0 to 1, at random, so that replicas that failed together do not come back together.
+    ///   - jitter: 0 to 1, at random, so that replicas that failed together do not retry together.
     mutating func next(after outcome: SpanExportOutcome, isStopping: Bool, jitter: Double) -> Step {
         made += 1
         let pause: Duration?
@@ -182,18 +182,19 @@ struct SpanExportRetries: Sendable {
     }
 }
 
-/// Why a span never reached the collector, as the metric has it.
+/// Why a span never reached the collector: the label of the metric.
 enum SpanDropReason: String, CaseIterable {
     case queueFull = "queue_full"
     case unreachable
     case busy
     case refused
-    /// The collector took the batch, and not all of it (`partialSuccess`).
+    /// The collector accepted the batch without this span (`partialSuccess`).
     case rejected
     case shutdown
 }
 
-/// What becomes of the spans of a process. Each counter begins at 0, so that the first loss is seen as well.
+/// Counts the exported and the dropped spans of a process. Each counter begins at 0, so that a rate includes the first
+/// loss.
 struct SpanMetrics: Sendable {
     let exported: Instruments.Counter
     private let dropped: [SpanDropReason: Instruments.Counter]

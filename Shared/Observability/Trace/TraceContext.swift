@@ -45,7 +45,7 @@ public struct TraceContext: Sendable, Equatable {
             traceID: traceID, spanID: Hexadecimal.string(UInt64.random(in: 1...UInt64.max)), isSampled: isSampled)
     }
 
-    /// The same place, where it was decided here whether the trace is recorded.
+    /// The same position, with this service's own decision whether the trace is recorded.
     public func sampled(_ isSampled: Bool) -> TraceContext {
         TraceContext(traceID: traceID, spanID: spanID, isSampled: isSampled)
     }
@@ -74,19 +74,19 @@ private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
     (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : Hexadecimal.value(digit)
 }
 
-/// Decides which traces are recorded: by what the caller decided, if it may, and else a share of them (OpenTelemetry's
-/// `ParentBased` over `TraceIdRatioBased`).
+/// Decides which traces are recorded: as the caller decided, if it is trusted, otherwise a share of them
+/// (OpenTelemetry's `ParentBased` over `TraceIdRatioBased`).
 public struct TraceSampler: Sendable, Equatable {
-    /// Of 2⁶³.
+    /// The recorded share of all traces, of 2⁶³.
     private let threshold: UInt64
 
-    /// - Parameter percent: of the traces that are decided about here, 0 to 100.
+    /// - Parameter percent: the share of the traces for which this process decides, 0 to 100.
     public init(percent: Double) {
         threshold = UInt64(min(max(percent, 0), 100) / 100 * 0x1p63)
     }
 
     /// - Parameters:
-    ///   - parent: whether the caller records the trace; `nil` where the trace begins here.
+    ///   - parent: whether the caller records the trace; `nil` if the trace begins here.
     ///   - isTrusted: whether the caller may decide.
     ///   - random: uniform over all values. The trace's identifier is unsuitable, because an untrusted caller could
     ///     choose one that is always recorded.
