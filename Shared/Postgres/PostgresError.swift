@@ -2,8 +2,8 @@ import Threads
 
 /// An error of a connection to PostgreSQL or of a statement.
 ///
-/// The message is for operators: it may name tables, hosts and roles, never a password, and must not be shown to the
-/// people who use the service. PostgreSQL's DETAIL, which repeats the values of rows, is left out on purpose.
+/// The message is for operators: it may name tables, hosts and roles, never a password, and must not be shown to users.
+/// It omits PostgreSQL's DETAIL, which repeats the values of rows.
 public struct PostgresError: Error, Sendable {
     /// The kind of failure. Open: later versions may add kinds.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -34,7 +34,7 @@ public struct PostgresError: Error, Sendable {
         public static let transactionAborted = Code("transaction_aborted")
         /// A value could not be written as a parameter.
         public static let encoding = Code("encoding")
-        /// A column could not be read as the type that was asked for.
+        /// A column could not be read as the requested type.
         public static let decoding = Code("decoding")
         /// The migrations in the program and in the database do not fit together.
         public static let migration = Code("migration")
@@ -44,18 +44,18 @@ public struct PostgresError: Error, Sendable {
     public let code: Code
     /// PostgreSQL's five-character code, if the server gave one.
     public let sqlState: SQLState?
-    /// The constraint that refused the statement, if it was one.
+    /// The constraint that refused the statement, if any.
     public let constraint: String?
     /// What happened, for operators.
     public let message: String
-    /// Whether the statement may have taken effect: it was sent, and no answer came.
-    /// Statements that are not safe to repeat must not be sent again before looking.
+    /// Whether the statement may have taken effect: it was sent, and no answer came. Before it repeats a statement that
+    /// is not idempotent, the caller must check the data.
     public let outcomeIsUnknown: Bool
     /// The error that caused this one, if any.
     public let underlying: (any Error)?
 
-    /// For types of your own that are read from columns or written as parameters:
-    /// ``Code/decoding``, ``Code/encoding``.
+    /// For a caller's own types that are read from columns or written as parameters: ``Code/decoding``,
+    /// ``Code/encoding``.
     public init(
         _ code: Code, _ message: String, sqlState: SQLState? = nil, constraint: String? = nil,
         outcomeIsUnknown: Bool = false, underlying: (any Error)? = nil
@@ -125,12 +125,12 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
     /// The five characters.
     public let description: String
 
-    /// Any code, also one that is not named here.
+    /// Any code, including one that is not named here.
     public init(_ code: String) {
         description = code
     }
 
-    /// Any code, also one that is not named here.
+    /// Any code, including one that is not named here.
     public init(stringLiteral value: String) {
         self.init(value)
     }
@@ -154,7 +154,7 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
     public static let invalidPassword: SQLState = "28P01"
     /// The server closed the session because it was idle. Later statements were not run.
     static let idleSessionTimeout: SQLState = "57P05"
-    /// A write on a server that is read from alone: a standby, as after a fail-over.
+    /// A write on a read-only server: a standby, for example after a fail-over.
     static let readOnlyTransaction: SQLState = "25006"
     /// Another client has prepared a statement of this name in the session.
     static let duplicatePreparedStatement: SQLState = "42P05"
@@ -163,15 +163,15 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
     /// Also given when a table changed under a prepared statement.
     static let featureNotSupported: SQLState = "0A000"
 
-    /// Whether the session is of no further use: the server ends it or takes no writes, or others use it too.
+    /// Whether the session is unusable: the server ends it or accepts no writes, or other clients use it too.
     var endsSession: Bool {
         self == .readOnlyTransaction || self == .duplicatePreparedStatement || description.hasPrefix("57P0")
     }
 
-    /// Trouble of the server, the network or the load, rather than of the statement.
+    /// Whether the cause is the server, the network or load, and not the statement.
     var meansUnavailable: Bool {
         switch description {
-        // Collisions that a repeat solves, a server that only reads (a fail-over is under way), and time-outs.
+        // Conflicts that a retry resolves, a read-only server (during a fail-over), and timeouts.
         case "40001", "40P01", "55P03", "57014", "25006", "25P03": true
         // Connection, resources, operator intervention, system error.
         default: ["08", "53", "57", "58"].contains(classCode)

@@ -2,9 +2,9 @@ import Synchronization
 
 /// A transaction in progress, on which the body of `withTransaction` runs its statements.
 ///
-/// BEGIN travels with the first statement, so a transaction costs one round trip more than its statements (COMMIT), and
-/// one without statements costs none; ``commit(after:)`` saves that round trip. After the body has returned it refuses
-/// statements.
+/// BEGIN is sent with the first statement. So a transaction costs one round trip more than its statements, for COMMIT,
+/// and one without statements costs none. ``commit(after:)`` saves the round trip of COMMIT. After the body has
+/// returned, the transaction refuses statements.
 public final class PostgresTransaction: PostgresQuerying {
     private enum State {
         case unused
@@ -41,12 +41,12 @@ public final class PostgresTransaction: PostgresQuerying {
         if hasEnded { throw PostgresError(.closed, "the transaction has ended") }
     }
 
-    /// Runs the last statement and commits, in one round trip. The transaction takes no more statements then.
+    /// Runs the last statement and commits, in one round trip. The transaction then accepts no more statements.
     ///
-    /// Cancelling the task does not stop it, as it does not stop any COMMIT.
+    /// Cancelling the task does not stop it, because the outcome of a COMMIT must be known.
     ///
-    /// - Throws: ``PostgresError``, with `outcomeIsUnknown` where it may have been committed. Where the statement has
-    ///   failed, nothing is committed.
+    /// - Throws: ``PostgresError``, with `outcomeIsUnknown` if it may have been committed. If the statement has failed,
+    ///   nothing is committed.
     public func commit(after query: PostgresQuery) async throws(PostgresError) -> PostgresResult {
         let result = try await connection.query(query, in: self, commits: true, deadline: deadline)
         state.withLock { $0 = .ended }
@@ -72,7 +72,7 @@ public final class PostgresTransaction: PostgresQuerying {
 
     fileprivate var hasEnded: Bool { state.withLock { $0 == .ended } }
 
-    /// Returns whether the server may know of the transaction.
+    /// Returns whether BEGIN may have been sent.
     private func end() -> Bool {
         state.withLock { state in
             defer { state = .ended }
@@ -84,7 +84,7 @@ public final class PostgresTransaction: PostgresQuerying {
 extension PostgresConnection {
     /// Runs `body` in a transaction: COMMIT when it returns, ROLLBACK when it throws or its task was cancelled.
     ///
-    /// Use the connection for nothing else meanwhile.
+    /// The connection must not be used for anything else meanwhile.
     ///
     /// - Parameter deadline: For the transaction as a whole; nil means the statement time-out from now.
     /// - Throws: What `body` throws; ``PostgresError`` if the transaction cannot be committed, with `outcomeIsUnknown`

@@ -3,14 +3,15 @@ import Foundation
 import Synchronization
 import Threads
 
-/// How a connection is after its last operation.
+/// The state of a connection after its last operation.
 struct ConnectionReport: Sendable {
     enum Status: Sendable {
         /// Open, and in no transaction.
         case idle
         /// Open, in a transaction (which may have failed).
         case inTransaction
-        /// Given up before the server answered: of no further use, and open until the server answers.
+        /// The caller gave up before the server answered. The connection is unusable, and stays open until the server
+        /// answers.
         case unanswered
         /// Not open yet, or closed.
         case closed
@@ -23,15 +24,15 @@ struct ConnectionReport: Sendable {
     var heardAt = ContinuousClock.now
 }
 
-/// What may be asked of a connection from any thread while its own thread waits for the server:
-/// whether it can be used again, and to stop waiting.
+/// The part of a connection that any thread may use while the connection's own thread waits for the server. It reports
+/// the status and interrupts the wait.
 final class ConnectionControl: Sendable {
     typealias Status = ConnectionReport.Status
 
     private struct State {
         var report = ConnectionReport()
         var socket: Int32 = -1
-        /// The operation in progress; numbered, so that a late interruption does not hit the next one.
+        /// The operation in progress; numbered, so that a late interruption does not affect the next one.
         var operation: UInt64?
         var isInterrupted = false
     }
@@ -39,7 +40,7 @@ final class ConnectionControl: Sendable {
     private let state = Mutex(State())
     private let pipe: InterruptPipe
 
-    /// - Throws: ``PostgresError`` with code `connectionFailed` where the process has no descriptors left.
+    /// - Throws: ``PostgresError`` with code `connectionFailed` if the process has no descriptors left.
     init() throws(PostgresError) {
         pipe = try InterruptPipe()
     }
@@ -50,8 +51,8 @@ final class ConnectionControl: Sendable {
     var status: Status { report.status }
     var isInterrupted: Bool { state.withLock(\.isInterrupted) }
 
-    /// Whether the connection is idle and the server has said nothing since its last answer: what it says to an idle
-    /// connection is nearly always that it closes it.
+    /// Whether the connection is idle and the server has sent nothing since its last answer. A message on an idle
+    /// connection nearly always announces that the server closes it.
     var isIdleAndQuiet: Bool {
         let (status, socket) = state.withLock { ($0.report.status, $0.socket) }
         guard status == .idle else { return false }
@@ -118,11 +119,11 @@ private struct InterruptPipe: ~Copyable, Sendable {
     }
 }
 
-/// A thread that runs one connection's actor, so that waiting for the server never holds up one of the few threads that
+/// A thread that runs one connection's actor, so that waiting for the server never blocks one of the few threads that
 /// all of Swift's tasks share.
 ///
-/// The running thread keeps this object alive; it ends at ``stop()``, which the connection calls when it goes away,
-/// that is when no more jobs can come.
+/// The running thread keeps this object alive until ``stop()``. The connection calls that in its `deinit`, when no more
+/// jobs can come.
 final class ConnectionThread: SerialExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
     private let pending = DispatchSemaphore(value: 0)
@@ -149,7 +150,7 @@ final class ConnectionThread: SerialExecutor {
     private func run() {
         while true {
             pending.wait()
-            // Waking up without a job is the sign to stop.
+            // A wake without a job means ``stop()``.
             guard let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return }
             job.runSynchronously(on: asUnownedSerialExecutor())
         }

@@ -4,17 +4,17 @@ import Threads
 
 /// libpq's connection, driven without its blocking calls. Every wait has a deadline and can be interrupted.
 ///
-/// Not Sendable: it lives and dies with one ``PostgresConnection`` and is used on that connection's thread alone.
+/// Not `Sendable`: one ``PostgresConnection`` owns it and uses it only on its own thread.
 final class LibpqConnection {
     private let raw: OpaquePointer
     private let control: ConnectionControl
-    /// Whether libpq still holds bytes that the socket did not take.
+    /// Whether libpq still holds bytes that the socket has not accepted.
     private var isUnflushed = false
 
     /// When the last byte arrived.
     private(set) var heardAt = ContinuousClock.now
 
-    /// What the session was marked with.
+    /// The random value that marks the session (``PostgresConfiguration/markName``).
     let mark = String(UInt64.random(in: 0...UInt64.max), radix: 16)
 
     /// Starts to connect to one server.
@@ -30,15 +30,15 @@ final class LibpqConnection {
         let raw = PQconnectStartParams(keywords.map { UnsafePointer($0) }, values.map { UnsafePointer($0) }, 1)
         guard let raw else { throw PostgresError(.connectionFailed, "out of memory") }
         self.raw = raw
-        // In this form the SQLSTATE stands in the message of a refused connection, where there is no result to ask.
+        // A refused connection has no result with fields. In this form its message contains the SQLSTATE.
         PQsetErrorVerbosity(raw, PQERRORS_VERBOSE)
-        // libpq would print notices.
+        // Otherwise libpq prints notices to standard error.
         PQsetNoticeReceiver(raw, { _, _ in }, nil)
         guard PQstatus(raw) != CONNECTION_BAD else { throw connectionFailure }
     }
 
     deinit {
-        // Sends a farewell if the socket takes it at once, and never waits.
+        // Sends a Terminate message if the socket accepts it at once, and never waits.
         PQfinish(raw)
     }
 
@@ -53,11 +53,11 @@ final class LibpqConnection {
         }
     }
 
-    /// Whether the server has all of a batch and has not answered all of it. One that lacks the end of a batch cannot
-    /// be at its COMMIT.
+    /// Whether the server has a whole batch and has not answered all of it. A server that lacks the end of a batch
+    /// cannot have begun its COMMIT.
     var isUnanswered: Bool { PQtransactionStatus(raw) == PQTRANS_ACTIVE && !isUnflushed }
 
-    /// Goes through addresses, TLS and authentication until the connection can be used.
+    /// Connects, negotiates TLS and authenticates.
     func connect(until deadline: ContinuousClock.Instant) throws(PostgresError) {
         var polling = PGRES_POLLING_WRITING
         while polling != PGRES_POLLING_OK {
@@ -110,7 +110,8 @@ final class LibpqConnection {
         try check(sent)
     }
 
-    /// Ends a batch and hands it to the socket; what the socket does not take at once goes out while results are read.
+    /// Ends a batch and writes it to the socket. Bytes that the socket does not accept at once are written while
+    /// results are read.
     func sync() throws(PostgresError) {
         try check(PQpipelineSync(raw))
         try flush()
@@ -145,7 +146,7 @@ final class LibpqConnection {
     /// Reads on until the server has answered everything.
     func drain(until deadline: ContinuousClock.Instant) throws(PostgresError) {
         var ends = 0
-        // libpq gives nil after the results of each statement, and twice in a row only at the end.
+        // libpq returns nil after the results of each statement, and twice in a row only at the end.
         while isUnanswered, ends < 2 {
             switch try nextResult(until: deadline)?.status {
             case nil: ends += 1
@@ -157,7 +158,7 @@ final class LibpqConnection {
 
     // MARK: Waiting
 
-    /// Waits until the socket is ready; returns what it is ready for.
+    /// Waits until the socket is ready, and returns its events.
     private func wait(for events: Int32, until deadline: ContinuousClock.Instant) throws(PostgresError) -> Int16 {
         while true {
             let timeout = (deadline - .now).milliseconds
@@ -209,7 +210,7 @@ final class LibpqConnection {
 
 /// The parameters of a connection for libpq, by its keywords.
 enum LibpqOptions {
-    /// What a URL says; `nil` where libpq cannot read it.
+    /// The parameters of a URL; `nil` if libpq cannot read it.
     static func of(url: String) -> [String: String]? {
         guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://"), !url.utf8.contains(0),
             let options = PQconninfoParse(url, nil)
@@ -217,7 +218,8 @@ enum LibpqOptions {
         return values(options) { $0.val }
     }
 
-    /// What the environment says, and the file that `PGSERVICE` names: libpq goes by it wherever a URL is silent.
+    /// The parameters from the environment and from the file that `PGSERVICE` names. libpq uses them for parameters
+    /// that a URL lacks.
     static func ofEnvironment() -> [String: String] {
         guard let options = PQconndefaults() else { return [:] }
         return values(options) { option in
@@ -253,7 +255,7 @@ struct StatementCache {
     enum Plan: Equatable {
         case prepared(String)
         case prepare(String)
-        /// The cache is full: programs that build statements without end must not fill the server's memory.
+        /// The cache is full. The limit protects the server's memory from a program that generates ever new statements.
         case unprepared
     }
 

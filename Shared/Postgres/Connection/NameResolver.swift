@@ -68,13 +68,13 @@ final class NameResolver: Sendable {
     func resolve(
         _ servers: [ServerAddress], until deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> [ServerAddress] {
-        // Half of the time is left to connect in.
+        // Half of the time remains for connecting.
         let now = ContinuousClock.now
-        let patience = now + (deadline - now) / 2
+        let lookupDeadline = now + (deadline - now) / 2
         let names = Set(servers.compactMap(\.unresolvedName))
         let answers = await withTaskGroup(of: (String, Answer).self) { group in
             for name in names {
-                group.addTask { (name, await self.answer(of: name, until: patience)) }
+                group.addTask { (name, await self.answer(of: name, until: lookupDeadline)) }
             }
             return await group.reduce(into: [String: Answer]()) { $0[$1.0] = $1.1 }
         }
@@ -132,12 +132,12 @@ final class NameResolver: Sendable {
     }
 
     private func end(_ id: UInt64, _ name: String, _ error: PostgresError) {
-        // The name stays among those that are looked up, without this waiter.
+        // The lookup of the name continues without this waiter.
         let waiter = state.withLock { $0.waiters[name]?.removeValue(forKey: id) }
         waiter?.resume(returning: .failure(error))
     }
 
-    /// `getaddrinfo`, which asks hosts file and name servers and may take as long as they do.
+    /// `getaddrinfo`, which reads the hosts file, queries name servers, and has no timeout of its own.
     private static func systemLookup(_ name: String) throws(PostgresError) -> [String] {
         var hints = addrinfo()
         #if canImport(Darwin)

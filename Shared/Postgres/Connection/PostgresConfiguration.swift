@@ -2,9 +2,9 @@
 public enum PostgresPooler: String, Sendable, CaseIterable {
     /// No pooler that shares one session of the server among several clients.
     case none
-    /// A pooler, such as PgBouncer, that lends a session for a transaction at a time. Statements are then not prepared,
-    /// and each transaction brings its own settings. What needs a session does not work: migrations, session-level
-    /// advisory locks, `LISTEN`.
+    /// A pooler, such as PgBouncer, that assigns a session for one transaction at a time. Statements are then not
+    /// prepared, and each transaction sets its own settings. Features that need a session do not work: migrations,
+    /// session-level advisory locks, `LISTEN`.
     case transaction
 }
 
@@ -17,7 +17,7 @@ public struct PostgresConfiguration: Sendable {
     private let parameters: [String: String]
     /// `options` of the URL.
     private let options: String?
-    /// The servers that these name, in order.
+    /// The servers that `parameters` names, in order.
     let servers: [ServerAddress]
     /// Whether only a server that accepts writes is used: no standby, and no read-only server. As with
     /// `target_session_attrs=read-write` in the URL.
@@ -25,34 +25,34 @@ public struct PostgresConfiguration: Sendable {
     /// The pooler between this process and the server; default none. If a pooler is not configured here, opening a
     /// connection detects and refuses it.
     public var pooler = PostgresPooler.none
-    /// How long opening a connection may take, from looking up names to authentication; 2 s unless set. Where the URL
-    /// names several servers, or a name has several addresses, each is given an equal share of what is left, so that
-    /// one that hangs does not keep from the others.
+    /// How long opening a connection may take, from looking up names to authentication; 2 s unless set. If the URL
+    /// names several servers, or a name has several addresses, each gets an equal share of the remaining time. So a
+    /// server that hangs does not prevent the attempts at the others.
     public var connectTimeout: Duration = .seconds(2)
     /// How long a statement may run before the server ends it (`statement_timeout`); 1.5 s unless set, zero for no
-    /// limit. A call that names no deadline gives up a quarter of a second later, in case the server is silent.
+    /// limit. A call without a deadline times out a quarter of a second later, in case the server does not respond.
     public var statementTimeout: Duration = .milliseconds(1500)
     /// How long a statement may wait for a row or table that another transaction holds (`lock_timeout`); 1 s unless
     /// set, zero for no limit.
     public var lockTimeout: Duration = .seconds(1)
-    /// How long a transaction may hold its locks while its client says nothing, because it hangs or was stopped
+    /// How long a transaction may hold its locks while its client sends nothing, because it hangs or was stopped
     /// (`idle_in_transaction_session_timeout`); 5 s unless set, zero for no limit.
     public var idleInTransactionTimeout: Duration = .seconds(5)
     /// The name that `pg_stat_activity` shows.
     public var applicationName = "swift"
     /// Called when the operation has ended, with SQLSTATE or kind of the error if it failed.
     public typealias ObserverEnd = @Sendable (_ error: String?) -> Void
-    /// Called in the caller's task when a statement is about to be sent, with its SQL (`$1` where a value stands). For
+    /// Called in the caller's task when a statement is about to be sent, with its SQL (`$1` in place of a value). For
     /// traces.
     public var onStatement: (@Sendable (_ sql: String) -> ObserverEnd?)?
     /// Called in the caller's task when it has to wait for a connection of the pool. For traces.
     public var onWait: (@Sendable () -> ObserverEnd?)?
-    /// How many prepared statements a connection keeps; statements beyond are sent unprepared.
+    /// How many prepared statements a connection keeps. Further statements are sent unprepared.
     public var preparedStatementLimit = 256
 
     /// Reads a connection URL as libpq's documentation describes it:
-    /// `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/etc/ca.pem`.
-    /// Every parameter is passed on, those for TLS among them, but `service`: a file would say where the server is.
+    /// `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/etc/ca.pem`. Every parameter is
+    /// passed to libpq, including those for TLS. `service` is refused, because a file would then name the server.
     ///
     /// - Throws: ``PostgresError`` with code `invalidConfiguration`. The message does not repeat the URL.
     public init(url: String) throws(PostgresError) {
@@ -65,7 +65,7 @@ public struct PostgresConfiguration: Sendable {
         self.init(url: url, named: named)
     }
 
-    /// The server on this machine that libpq finds without being told of one.
+    /// The server that libpq uses without a URL: on this machine, unless the environment names another.
     public init() {
         self.init(url: "postgres://", named: [:])
     }
@@ -96,13 +96,13 @@ public struct PostgresConfiguration: Sendable {
     /// The network addresses of the servers that need a verified certificate. Empty if certificates are not verified.
     public var verifiedServers: [(host: String, port: Int)] {
         let mode = parameters["sslmode"]
-        // With authorities to go by, libpq verifies for `require` as well.
+        // With `sslrootcert`, libpq verifies the certificate for `require` as well.
         guard mode == "verify-full" || mode == "verify-ca" || mode == "require" && parameters["sslrootcert"] != nil
         else { return [] }
         return servers.compactMap(\.networkAddress)
     }
 
-    /// When a call that names no deadline gives up.
+    /// The deadline of a call without one.
     var defaultDeadline: ContinuousClock.Instant {
         let timeout = statementTimeout == .zero ? Duration.seconds(3600) : statementTimeout
         return .now + timeout + .milliseconds(250)
@@ -119,16 +119,16 @@ public struct PostgresConfiguration: Sendable {
         ]
     }
 
-    /// Sets what ``sessionSettings`` says until the end of the transaction; nil where the session has been set so.
+    /// Applies ``sessionSettings`` until the end of the transaction; nil if the session itself has them.
     var transactionSettings: PostgresQuery? {
         guard pooler == .transaction else { return nil }
         let settings = sessionSettings.map { "set_config('\($0.name)', '\($0.value)', true)" }
         return PostgresQuery(unsafe: "SELECT \(settings.joined(separator: ", "))")
     }
 
-    /// The settings for `PQconnectStartParams`: what comes later wins over the URL, which stands under `dbname`.
+    /// The parameters for `PQconnectStartParams`. The URL is the value of `dbname`, and later parameters override it.
     ///
-    /// - Parameter mark: what the session is marked with, so that it can be seen whether its settings arrived.
+    /// - Parameter mark: a value that marks the session. If the session lacks it, the settings have not arrived.
     func connectionParameters(
         for server: ServerAddress, mark: String
     ) throws(PostgresError) -> [(keyword: String, value: String)] {
@@ -136,7 +136,7 @@ public struct PostgresConfiguration: Sendable {
         for (keyword, value) in [("host", server.host), ("hostaddr", server.hostaddr), ("port", server.port)] {
             if let value { given.append((keyword, value)) }
         }
-        // Asked for in a form that also tells of a server behind a pooler.
+        // ``PostgresConnection`` checks this by a query, which also works behind a pooler.
         if needsPrimary { given.append(("target_session_attrs", "any")) }
         switch pooler {
         case .none:
@@ -150,7 +150,7 @@ public struct PostgresConfiguration: Sendable {
                     "the address or PGOPTIONS has options, which do not reach the server through a pooler")
             }
         }
-        // A host that is gone without a reset is noticed by the kernel within four seconds.
+        // The kernel detects within four seconds a host that disappeared without a reset.
         let limits = ["tcp_user_timeout": "3000", "keepalives_idle": "2", "keepalives_interval": "1"]
         given += limits.filter { parameters[$0.key] == nil }.map { ($0.key, $0.value) }
         // Looking for a Kerberos ticket costs each connection time and memory. Operators who use Kerberos enable it.

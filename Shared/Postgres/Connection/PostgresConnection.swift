@@ -4,7 +4,7 @@ import CLibpq
 ///
 /// It waits for the server on a thread of its own, never on those that Swift's tasks share. Calls from several tasks
 /// run one after another. A call that is cancelled or runs out of time while the server works ends the connection,
-/// because what arrives on it next may belong to that call; every later call throws `closed`.
+/// because the next bytes on it may belong to that call. Every later call throws `closed`.
 public actor PostgresConnection: PostgresQuerying {
     /// The connection's own thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -12,14 +12,14 @@ public actor PostgresConnection: PostgresQuerying {
     nonisolated let control: ConnectionControl
     private nonisolated let thread = ConnectionThread()
     private var libpq: LibpqConnection?
-    /// Given up before the server answered, and kept open for ``drain()``.
+    /// The connection of a call that was given up before the server answered. It stays open for ``drain()``.
     private var unanswered: LibpqConnection?
-    /// Whether the owner calls ``drain()``. Without, what is given up is closed.
+    /// Whether the owner calls ``drain()``. Otherwise the connection closes when a call is given up.
     private let isDrained: Bool
     private var statements: StatementCache
-    /// Goes before each transaction where others use the session in between.
+    /// Sent before each transaction behind a pooler, because other clients use the session in between.
     private let transactionSettings: PostgresQuery?
-    /// What goes before the first statement of a transaction, and before one outside of transactions.
+    /// Sent before the first statement of a transaction, and before a statement outside of transactions.
     private let transactionStart: [PostgresQuery]
     private let statementStart: [PostgresQuery]
     private var lastOperation: UInt64 = 0
@@ -51,7 +51,7 @@ public actor PostgresConnection: PostgresQuerying {
 
     /// Opens a connection to the first server that answers.
     ///
-    /// - Parameter isDrained: whether the caller will ``drain()`` the connection where a call was given up.
+    /// - Parameter isDrained: whether the caller will ``drain()`` the connection after a call was given up.
     static func connect(
         _ configuration: PostgresConfiguration, in order: ServerOrder, isDrained: Bool
     ) async throws(PostgresError) -> (connection: PostgresConnection, server: ServerInstance) {
@@ -68,14 +68,14 @@ public actor PostgresConnection: PostgresQuerying {
     /// Whether the connection has ended, by ``close()`` or by a failure.
     public nonisolated var isClosed: Bool { [.closed, .unanswered].contains(control.status) }
 
-    /// Ends the connection, after the calls that came before. Closing twice is harmless.
+    /// Ends the connection after the calls before it. Repeated calls have no effect.
     public func close() {
         (libpq, unanswered) = (nil, nil)
         control.end(.closed)
     }
 
-    /// Waits until the server has answered what was given up, and closes the connection. Cancelling the task closes it
-    /// at once. Either way the server goes on with what it does.
+    /// Waits until the server has answered the call that was given up, then closes the connection. Cancelling the task
+    /// closes it at once. In both cases the server continues the statement.
     ///
     /// - Returns: When the last byte arrived.
     func drain() async -> ContinuousClock.Instant {
@@ -139,13 +139,13 @@ public actor PostgresConnection: PostgresQuerying {
                 return try exchange(batch, commits: commits, with: libpq, until: deadline)
             } catch {
                 switch error.sqlState {
-                // Where one is gone, most often all are (DEALLOCATE ALL, DISCARD ALL).
+                // If one statement is missing, usually all are (DEALLOCATE ALL, DISCARD ALL).
                 case .invalidStatementName?: statements.removeAll()
-                // A table has changed under the statement.
+                // A table of the statement has changed.
                 case .featureNotSupported?: batch.forEach { statements.remove($0) }
                 default: throw error
                 }
-                // Prepared again, once, where the failed attempt leaves nothing behind.
+                // Prepares and runs the statement once more, if the failed attempt had no effect.
                 guard wasIdle else { throw error }
                 if libpq.status == .inTransaction { _ = try exchange([Self.rollback], with: libpq, until: deadline) }
                 return try exchange(batch, commits: commits, with: libpq, until: deadline)
@@ -170,7 +170,7 @@ public actor PostgresConnection: PostgresQuerying {
         }
     }
 
-    /// Opens the connection to the first of the servers that will do, each within its share of the time.
+    /// Opens the connection to the first suitable server. Each attempt gets its share of the time.
     private func open(
         _ servers: [ServerAddress], until deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> ServerInstance {
@@ -184,7 +184,7 @@ public actor PostgresConnection: PostgresQuerying {
                 } catch {
                     libpq = nil
                     failures.append(error)
-                    // As libpq does: another server would refuse it too, and count the attempt.
+                    // As in libpq: another server would refuse the credentials too, and count the attempt.
                     if error.code == .cancelled || error.sqlState?.classCode == "28" { break }
                 }
             }
@@ -216,7 +216,7 @@ public actor PostgresConnection: PostgresQuerying {
         return startedAt
     }
 
-    /// Runs `body`, which may wait on this thread, so that cancelling the task interrupts its waiting.
+    /// Runs `body`, which may block this thread. Cancelling the task interrupts the wait.
     private func supervise<Value>(
         until deadline: ContinuousClock.Instant, isShielded: Bool = false,
         _ body: () throws(PostgresError) -> Value
@@ -234,7 +234,7 @@ public actor PostgresConnection: PostgresQuerying {
             outcome = Result(catching: body)
         } else {
             outcome = await withTaskCancellationHandler {
-                // Names the actor, without which the closure would run on the threads that all tasks share.
+                // Refers to the actor. Otherwise the closure would run on the threads that all tasks share.
                 self.assertIsolated()
                 return Result(catching: body)
             } onCancel: { [control] in

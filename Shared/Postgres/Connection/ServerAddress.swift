@@ -1,12 +1,12 @@
 import Foundation
 
-/// One server to try, of those that a connection URL names: by libpq's keywords, or nil for its defaults.
+/// One of the servers of a connection URL, by libpq's keywords. nil stands for libpq's default.
 struct ServerAddress: Sendable, Hashable {
     var host: String?
     var hostaddr: String?
     var port: String?
 
-    /// The name whose addresses have to be looked up before libpq is asked: it would wait for them without end.
+    /// The name to resolve before libpq connects, because libpq would resolve it without a timeout.
     var unresolvedName: String? {
         guard hostaddr?.isEmpty != false, let host, !host.isEmpty, !host.isPathOfSocket, !host.isNumericAddress else {
             return nil
@@ -21,15 +21,15 @@ struct ServerAddress: Sendable, Hashable {
         return host.isPathOfSocket || host == "localhost" || host.isLoopback
     }
 
-    /// Where it is in a network; nil for a Unix socket.
+    /// The network address; nil for a Unix socket.
     var networkAddress: (host: String, port: Int)? {
         let named = hostaddr.flatMap { $0.isEmpty ? nil : $0 } ?? host
         guard let named, !named.isEmpty, !named.isPathOfSocket, let port = Int(port ?? "5432") else { return nil }
         return (named, port)
     }
 
-    /// The servers of a URL's lists of hosts, addresses and ports, in order. Lists that do not fit together are left to
-    /// libpq, which says what is wrong with them.
+    /// The servers of a URL's lists of hosts, addresses and ports, in order. Lists whose lengths differ are passed to
+    /// libpq, which reports the error.
     static func list(host: String?, hostaddr: String?, port: String?) -> [ServerAddress] {
         func items(_ list: String?) -> [String] {
             list?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? []
@@ -49,10 +49,10 @@ struct ServerAddress: Sendable, Hashable {
 
 /// A running server.
 struct ServerInstance: Sendable, Hashable {
-    /// Where it was reached.
+    /// The address at which it was reached.
     let address: ServerAddress
-    /// When it was started, in microseconds since 1970 by its own clock. Two servers differ in it, also where one took
-    /// the other's address, and it is the same at each of a server's addresses.
+    /// When it was started, in microseconds since 1970 by its own clock. It distinguishes two servers even if one took
+    /// the other's address. It is the same at each address of a server.
     let startedAt: Int64
 }
 
@@ -77,7 +77,7 @@ extension PostgresError {
 }
 
 extension String {
-    /// As libpq tells a host's name from the folder or abstract name of a Unix socket.
+    /// As libpq distinguishes a host's name from the folder or abstract name of a Unix socket.
     fileprivate var isPathOfSocket: Bool { hasPrefix("/") || hasPrefix("@") }
 
     fileprivate var isNumericAddress: Bool {

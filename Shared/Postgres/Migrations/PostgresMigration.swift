@@ -1,17 +1,17 @@
-/// One numbered step of a database's schema: two scripts, of which one undoes the other, and indexes that are built
-/// before the first of them while the tables are in use.
+/// One numbered step of a database's schema: a script, a script that undoes it, and indexes that are built before the
+/// script while the tables are in use.
 public struct PostgresMigration: Sendable, Equatable {
     /// Its place in the order, from 1. Never reused.
     public let number: Int
-    /// What it does, in a word or two: the part of the file's name after the number.
+    /// The part of the file's name after the number, in a word or two.
     public let name: String
     /// Statements `CREATE [UNIQUE] INDEX CONCURRENTLY name ON …;` and comments. Each statement runs alone, outside a
     /// transaction, before `up`; writers of the table do not wait for it. The tables and columns must exist before the
     /// step. A later step that drops one of the indexes removes its statement from here.
     public let indexes: [UInt8]
-    /// The script that takes the step. It runs in a transaction of its own, so it must not contain BEGIN or COMMIT.
+    /// The script that applies the step. It runs in a transaction of its own, so it must not contain BEGIN or COMMIT.
     public let up: [UInt8]
-    /// The script that takes it back.
+    /// The script that undoes the step.
     public let down: [UInt8]
 
     /// A migration from the bytes of its files.
@@ -26,7 +26,7 @@ public struct PostgresMigration: Sendable, Equatable {
 
 /// An index that is built while its table is in use.
 struct ConcurrentIndex: Equatable {
-    /// Unquoted, so it may stand in a statement as it is.
+    /// Without characters that need quotes in a statement.
     let name: String
     let statement: String
 
@@ -50,15 +50,16 @@ struct ConcurrentIndex: Equatable {
 
 /// The state of a migration in a database.
 public struct PostgresMigrationStatus: Sendable, Equatable {
-    /// What the database and the program know of a migration.
+    /// The state of a migration in the database, compared with the program.
     public enum State: String, Sendable {
-        /// Not taken yet.
+        /// Not applied yet.
         case pending
-        /// Taken, from this very script.
+        /// Applied from this script.
         case applied
-        /// Taken from a script that has been changed since: the database is not what the program takes it for.
+        /// Applied from a script that has been changed since. The schema may differ from the one that the program
+        /// expects.
         case changed
-        /// Taken by a newer program; this one does not know it.
+        /// Applied by a newer program; this program does not have it.
         case unknown
     }
 

@@ -2,23 +2,23 @@ public import Logging
 
 /// Brings a database's schema to the state that the program was written for.
 ///
-/// Any number of replicas may do so at once: an advisory lock lets one work while the others wait and then find nothing
-/// left to do. Each migration's script and its entry in the table `schema_migrations` are one transaction, so a script
-/// that fails, or a process that dies, leaves no half of one behind.
+/// Any number of replicas may do so at once: an advisory lock lets one migrate while the others wait, and these then
+/// find nothing to do. Each migration's script and its entry in the table `schema_migrations` are one transaction, so a
+/// failed script or a killed process leaves no partial migration.
 ///
 /// A migration's ``PostgresMigration/indexes`` are built before its script, outside a transaction. A build that is
 /// interrupted leaves an invalid index: the next run drops it and builds it again.
 public struct PostgresMigrator: Sendable {
     private let migrations: [PostgresMigration]
     private let logger: Logger
-    /// For each script, waiting for its locks included. Scripts may take long: the connection's statement and lock
-    /// time-outs do not apply.
+    /// The timeout of each script, including the wait for its locks. The connection's statement and lock timeouts do
+    /// not apply, because scripts may take long.
     public var timeout: Duration = .seconds(600)
-    /// For each index, and for waiting while another process migrates the database.
+    /// The timeout of each index, and of the wait while another process migrates the database.
     public var buildTimeout: Duration = .seconds(21_600)
-    /// How long a script may wait for a lock on a table. Users of the table wait behind it meanwhile, so a
-    /// script that waited this long in vain is rolled back and run again after a pause, until `timeout` is over. Less
-    /// than PostgreSQL's `deadlock_timeout` (1 s): of a script and a request that wait for each other, the script yields.
+    /// How long a script may wait for a lock on a table. Other sessions that use the table wait behind it meanwhile.
+    /// After this time the script is rolled back, and retried after a pause until `timeout`. It is less than
+    /// PostgreSQL's `deadlock_timeout` (1 s), so that the script yields if a script and a request wait for each other.
     public var lockTimeout: Duration = .milliseconds(500)
 
     /// Takes the migrations in any order.
@@ -27,13 +27,12 @@ public struct PostgresMigrator: Sendable {
         self.logger = logger
     }
 
-    /// Takes all steps that have not been taken, up to number `last` if given. Steps of a newer program are left alone.
-    /// Indexes of steps that have been taken are built again if they are invalid or missing, unless a newer program has
-    /// migrated the database.
+    /// Applies all pending steps, up to number `last` if given. Steps of a newer program stay unchanged. Indexes of
+    /// applied steps are built again if they are invalid or missing, unless a newer program has migrated the database.
     ///
-    /// - Returns: The numbers of the steps taken now.
-    /// - Throws: ``PostgresError``: code `migration` if numbers repeat, a taken step's script has changed, or a step
-    ///   that was not taken comes before one that was; code `server` if a script or an index fails.
+    /// - Returns: The numbers of the steps that were applied.
+    /// - Throws: ``PostgresError``: code `migration` if numbers repeat, the script of an applied step has changed, or a
+    ///   pending step precedes an applied one; code `server` if a script or an index fails.
     @discardableResult
     public func up(on connection: PostgresConnection, to last: Int? = nil) async throws -> [Int] {
         try await locked(connection) {
@@ -64,9 +63,9 @@ public struct PostgresMigrator: Sendable {
         }
     }
 
-    /// Takes back all steps with a number above `last`, newest first.
+    /// Undoes all steps with a number above `last`, newest first.
     ///
-    /// - Returns: The numbers of the steps taken back.
+    /// - Returns: The numbers of the steps that were undone.
     /// - Throws: ``PostgresError``: code `migration` if one of them is unknown or its script has changed; code `server`
     ///   if a script fails.
     @discardableResult
@@ -186,7 +185,8 @@ public struct PostgresMigrator: Sendable {
         ).decode(Bool.self).first
     }
 
-    /// Runs a script as often as it takes to get its locks: each time only for as long as others may be kept waiting.
+    /// Runs a script, and retries it until it gets its locks. Each attempt waits for at most ``lockTimeout``, because
+    /// other sessions wait behind it.
     private func run(
         _ script: [UInt8], of step: PostgresMigration, on connection: PostgresConnection,
         recordedBy record: () -> PostgresQuery
@@ -196,18 +196,18 @@ public struct PostgresMigrator: Sendable {
         while true {
             do {
                 return try await attempt(script, of: step, on: connection, deadline: deadline, recordedBy: record)
-            } catch let error as PostgresError where Self.mayBeRepeated(error) {
+            } catch let error as PostgresError where Self.isRetryable(error) {
                 guard ContinuousClock.now + lockTimeout < deadline else { throw error }
                 logger.notice(
                     "migration waits for a lock", metadata: ["migration": "\(step.number)_\(step.name)"])
             }
-            // For as long, those who waited behind it have the table.
+            // The sessions that waited behind the script use the table meanwhile.
             try await Task.sleep(for: lockTimeout)
         }
     }
 
-    /// The script did not get a lock in time, or users of its tables take them in another order: it was rolled back.
-    private static func mayBeRepeated(_ error: PostgresError) -> Bool {
+    /// Whether the script was rolled back because it did not get a lock in time, or because of a deadlock.
+    private static func isRetryable(_ error: PostgresError) -> Bool {
         error.sqlState == .lockNotAvailable || error.sqlState == .deadlockDetected
     }
 
@@ -266,10 +266,11 @@ public struct PostgresMigrator: Sendable {
         return try outcome.get()
     }
 
-    /// Takes the lock, which the session holds: if this process dies, the server frees it as soon as the statement that
-    /// runs has ended.
+    /// Acquires the lock for the session. If this process dies, the server releases it as soon as the running statement
+    /// has ended.
     ///
-    /// A session that waited in `pg_advisory_lock` would have a snapshot, for whose end a concurrent build waits.
+    /// It polls, because a session that waits in `pg_advisory_lock` holds a snapshot, and a concurrent build waits for
+    /// the end of that snapshot.
     private func lock(_ connection: PostgresConnection) async throws {
         let deadline = ContinuousClock.now + buildTimeout
         while true {

@@ -6,7 +6,7 @@
 /// ```
 /// sends `SELECT id FROM users WHERE email = $1 AND created_at < $2` with two typed values.
 public struct PostgresQuery: Sendable {
-    /// The statement, with `$1`, `$2` … where the parameters stand.
+    /// The statement, with `$1`, `$2` … in place of the parameters.
     public internal(set) var sql: String
     /// The form in which the server sends the rows. Binary is faster and exact; text lets `String` read any type.
     public var resultFormat: PostgresFormat = .binary
@@ -63,8 +63,8 @@ extension PostgresQuery: ExpressibleByStringInterpolation {
             bind(value)
         }
 
-        /// Puts text into the statement as it is: for names of tables and columns from the program itself, never for
-        /// anything that came from outside.
+        /// Inserts text into the statement unescaped: for names of tables and columns from the program itself, never
+        /// for external input.
         public mutating func appendInterpolation(unescaped text: String) {
             query.sql += text
         }
@@ -81,7 +81,7 @@ extension PostgresQuery: ExpressibleByStringInterpolation {
     }
 }
 
-/// How values travel: PostgreSQL's binary form, or its text form.
+/// The form of values on the wire: PostgreSQL's binary or text form.
 public enum PostgresFormat: Int32, Sendable {
     /// The text that `psql` would show.
     case text = 0
@@ -117,7 +117,7 @@ struct PostgresParameters: Sendable {
         values.append(
             Value(
                 format: Encodable.postgresFormat, offset: isPresent ? offset : nil, length: bytes.count - offset))
-        // libpq reads a parameter in text form up to a zero byte, and wants an address for an empty value.
+        // libpq reads a parameter in text form up to a zero byte, and needs an address for an empty value.
         bytes.append(0)
     }
 }
@@ -130,7 +130,7 @@ public protocol PostgresQuerying: Sendable {
     ///   - query: The statement with its parameters.
     ///   - deadline: When to give up; nil means the configured statement time-out from now.
     ///     A statement whose deadline has passed is not sent.
-    /// - Throws: ``PostgresError``; after `timedOut` or `cancelled` the connection it ran on is gone.
+    /// - Throws: ``PostgresError``; after `timedOut` or `cancelled` its connection is unusable.
     @discardableResult
     func query(
         _ query: PostgresQuery, deadline: ContinuousClock.Instant?

@@ -1,7 +1,7 @@
 import CLibpq
 
-/// The rows that a statement returned, in the order of the server. It keeps its memory until the last copy of it and of
-/// its rows is gone.
+/// The rows that a statement returned, in the order of the server. The last copy of the result and its rows frees the
+/// memory.
 public struct PostgresResult: Sendable, RandomAccessCollection {
     private let storage: ResultStorage
 
@@ -11,7 +11,7 @@ public struct PostgresResult: Sendable, RandomAccessCollection {
 
     /// How many rows the statement returned, inserted, updated or deleted.
     public var affectedRows: Int { storage.affectedRows }
-    /// What the server says it did, such as `COMMIT`.
+    /// The server's command tag, such as `COMMIT`.
     var commandTag: String { storage.commandTag }
 
     /// The position of the first row.
@@ -107,8 +107,8 @@ public struct PostgresRow: Sendable {
 
 /// Owns libpq's result.
 ///
-/// Unchecked, because the pointer hides it from the compiler: libpq documents that a result is read-only once it has
-/// been received and may be used from any thread; nothing here writes to it, and it is freed once, by the last owner.
+/// `@unchecked Sendable`: libpq documents that a received result is read-only and may be used from any thread. Nothing
+/// here writes to it, and the last owner frees it once.
 final class ResultStorage: @unchecked Sendable {
     private let result: OpaquePointer
     let rowCount: Int
@@ -126,7 +126,7 @@ final class ResultStorage: @unchecked Sendable {
 
     var status: ExecStatusType { PQresultStatus(result) }
     var affectedRows: Int { Int(String(cString: PQcmdTuples(result))) ?? 0 }
-    /// What the server says it did, such as `COMMIT` or `INSERT 0 1`.
+    /// The server's command tag, such as `COMMIT` or `INSERT 0 1`.
     var commandTag: String { String(cString: PQcmdStatus(result)) }
 
     func columnName(_ column: Int) -> String {

@@ -91,12 +91,12 @@ public struct PostgresType: Sendable, Hashable, CustomStringConvertible {
     /// The object identifier.
     public let oid: UInt32
 
-    /// Any type, also one that is not named here.
+    /// Any type, including one that is not named here.
     public init(_ oid: UInt32) {
         self.oid = oid
     }
 
-    /// Lets the server decide from the place where the parameter stands.
+    /// The server infers the type from the position of the parameter.
     public static let inferred = PostgresType(0)
     /// `boolean`
     public static let bool = PostgresType(16)
@@ -139,14 +139,14 @@ public struct PostgresType: Sendable, Hashable, CustomStringConvertible {
     /// `uuid[]`
     public static let uuidArray = PostgresType(2951)
 
-    /// The object identifier in figures.
+    /// The object identifier in decimal digits.
     public var description: String { String(oid) }
 
     /// Types whose binary form is not text: `String` refuses to read it.
     private static let notText: Set<PostgresType> = [
         bool, bytea, int8, int2, int4, float4, float8, timestamptz, uuid, jsonb, boolArray, int2Array, int4Array,
         textArray, int8Array, float8Array, timestamptzArray, uuidArray,
-        // oid, inet, cidr, date, time, timestamp, interval, numeric: cast these to text, or ask for rows in text form.
+        // oid, inet, cidr, date, time, timestamp, interval, numeric: cast these to text, or request rows in text form.
         PostgresType(26), PostgresType(869), PostgresType(650), PostgresType(1082), PostgresType(1083),
         PostgresType(1114), PostgresType(1186), PostgresType(1700),
     ]

@@ -1,6 +1,6 @@
 public import Foundation
 
-// smallint, integer and bigint. Reading takes any of the three and converts where the value fits.
+// smallint, integer and bigint. Reading accepts any of the three and converts the value if it fits.
 
 extension FixedWidthInteger where Self: PostgresEncodable {
     /// Writes the integer in network byte order.
@@ -108,13 +108,13 @@ extension String: PostgresEncodable, PostgresDecodable {
     }
 }
 
-/// A parameter in PostgreSQL's text form, whose type the server infers from where it stands:
-/// for types that have no Swift value here, such as `inet`, `numeric`, `interval` and enumerations.
+/// A parameter in PostgreSQL's text form, whose type the server infers from its position: for types that have no Swift
+/// value here, such as `inet`, `numeric`, `interval` and enumerations.
 public struct PostgresText: PostgresEncodable, Hashable {
-    /// The value as `psql` would take it.
+    /// The value as `psql` would accept it.
     public let text: String
 
-    /// A value as `psql` would take it.
+    /// A value as `psql` would accept it.
     public init(_ text: String) {
         self.text = text
     }
@@ -193,7 +193,7 @@ extension Date: PostgresEncodable, PostgresDecodable {
         guard microseconds != .min, microseconds != .max else {
             throw PostgresError(.decoding, "infinity is no Date")
         }
-        // Whole seconds apart from the fraction: one division of the whole would lose the last digit.
+        // Converts whole seconds and fraction separately, because a single division would lose the last digit.
         let (seconds, fraction) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
         return Date(
             timeIntervalSinceReferenceDate: Double(seconds) - epochDistance + Double(fraction) / 1_000_000)
