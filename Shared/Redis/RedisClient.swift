@@ -4,17 +4,17 @@ public import NIOCore
 public import ServiceLifecycle
 import Synchronization
 
-/// A Redis client: one pipelined connection that is opened again whenever it ends.
+/// A Redis client with one pipelined connection, which it opens again whenever it ends.
 ///
-/// Run it (``run()``), as a task of your own or in a `ServiceGroup`; then send commands from any task or thread.
-/// Commands of all tasks share the connection and are answered in the order in which they were sent, so commands
-/// that block (`BLPOP`, `WAIT`) or change the connection's mode (`SUBSCRIBE`, `MONITOR`, `MULTI`, `SELECT`) do not
-/// belong here; scripts (``RedisScript``) do what `MULTI` would.
+/// Run it (``run()``), in a task or in a `ServiceGroup`; then send commands from any task or thread. Commands of all
+/// tasks share the connection and are answered in the order in which they were sent, so commands that block (`BLPOP`,
+/// `WAIT`) or change the connection's mode (`SUBSCRIBE`, `MONITOR`, `MULTI`, `SELECT`) do not belong here; scripts
+/// (``RedisScript``) do what `MULTI` would.
 ///
-/// No call waits longer than its time-out. A command that is sent before the first connection stands, or just as
-/// the server has closed it, waits for it; once an attempt to connect has failed, commands fail at once with an
-/// error whose ``RedisError/isUnavailable`` is true, until an attempt succeeds. A command whose outcome is unknown
-/// is never sent again by itself.
+/// No call waits longer than its timeout. A command that is sent before the first connection is open, or just after the
+/// server has closed it, waits for a connection. After an attempt to connect has failed, commands fail at once with an
+/// error whose ``RedisError/isUnavailable`` is true, until an attempt succeeds. The client never repeats a command
+/// whose outcome is unknown.
 public final class RedisClient: Service, Sendable {
     private typealias ConnectionWaiter = CheckedContinuation<Result<RedisConnection, RedisError>, Never>
 
@@ -33,7 +33,7 @@ public final class RedisClient: Service, Sendable {
         var lastWaiter: UInt64 = 0
     }
 
-    /// What the client was made with.
+    /// The configuration of the client.
     public let configuration: RedisConfiguration
     private let eventLoop: any EventLoop
     private let logger: Logger
@@ -49,7 +49,7 @@ public final class RedisClient: Service, Sendable {
 
     /// Sends one command and waits for its answer: `try await redis.send("SET", "key", "\(value)", "PX", 500)`.
     ///
-    /// - Parameter timeout: `nil` takes the configuration's. Includes the wait for a connection.
+    /// - Parameter timeout: `nil` uses the configuration's. It includes the wait for a connection.
     /// - Throws: ``RedisError``; an error answer has the code ``RedisError/Code/server``.
     @discardableResult
     public func send(_ arguments: RedisArgument..., timeout: Duration? = nil) async throws(RedisError) -> RedisValue {
@@ -58,7 +58,7 @@ public final class RedisClient: Service, Sendable {
 
     /// Sends one command, given as a list of its words, and waits for its answer.
     ///
-    /// - Parameter timeout: `nil` takes the configuration's. Includes the wait for a connection.
+    /// - Parameter timeout: `nil` uses the configuration's. It includes the wait for a connection.
     /// - Throws: ``RedisError``; an error answer has the code ``RedisError/Code/server``.
     @discardableResult
     public func send(_ arguments: [RedisArgument], timeout: Duration? = nil) async throws(RedisError) -> RedisValue {
@@ -80,7 +80,7 @@ public final class RedisClient: Service, Sendable {
         do {
             return try await connection.send(arguments, deadline: deadline).get()
         } catch let error where error.isReadOnly {
-            // A replica, where the primary was: the name may lead elsewhere by now.
+            // The primary has become a replica. The name may resolve to the new primary now.
             connection.close(error)
             throw error
         }
@@ -159,7 +159,7 @@ public final class RedisClient: Service, Sendable {
     // MARK: - Keeping the connection
 
     /// Keeps the connection open until the task is cancelled or, in a `ServiceGroup`, a graceful shutdown begins.
-    /// Returns then; commands fail from there on. Call it once.
+    /// Afterwards commands fail. Call it once.
     public func run() async {
         await cancelWhenGracefulShutdown { await self.keepConnected() }
         enter(.shutDown, waiters: .failure(.clientShutDown))
@@ -201,7 +201,7 @@ public final class RedisClient: Service, Sendable {
         }
     }
 
-    /// - Parameter waiters: what those get who wait for a connection; `nil` lets them wait on.
+    /// - Parameter waiters: the result for callers that wait for a connection; `nil` lets them continue to wait.
     private func enter(_ phase: Phase, waiters result: Result<RedisConnection, RedisError>?) {
         let waiters = state.withLock { state in
             state.phase = phase
@@ -227,11 +227,11 @@ extension RedisError {
 }
 
 extension RedisClient {
-    /// What a server says of itself (`INFO`), asked over a connection that is closed afterwards.
+    /// The server's answer to `INFO`, over a connection that is closed afterwards.
     ///
     /// - Parameter timeout: for connecting and answering together.
-    /// - Throws: what the socket or TLS said where there is no connection; else an error whose description is a
-    ///   sentence without its full stop, of the server's own words where it refused.
+    /// - Throws: the error of the socket or TLS if no connection was opened. Otherwise an error whose description is a
+    ///   sentence without its full stop, in the server's own words if it refused.
     public static func info(
         of configuration: RedisConfiguration, on eventLoopGroup: any EventLoopGroup, logger: Logger,
         timeout: Duration = .seconds(3)
@@ -248,7 +248,7 @@ extension RedisClient {
 }
 
 extension RedisError {
-    /// What began it, below all that was made of it on the way.
+    /// The original error, without the errors that wrap it.
     fileprivate var cause: any Error {
         guard let underlying else {
             return Sentence(description: message.hasSuffix(".") ? String(message.dropLast()) : message)
@@ -261,7 +261,7 @@ extension RedisError {
     }
 }
 
-/// What a client counts.
+/// The metrics of a client.
 struct RedisMetrics: Sendable {
     let commands = Counter(
         "redis_commands_total", help: "Commands written to a connection, the ones that open it included.")

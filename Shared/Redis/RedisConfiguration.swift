@@ -1,11 +1,11 @@
 import Foundation
 import NIOCore
 
-/// Where the server is and how long to wait for it.
+/// The address of a Redis server, and the client's timeouts and limits.
 public struct RedisConfiguration: Sendable {
-    /// How a `rediss://` server proves itself.
+    /// How the client verifies a `rediss://` server.
     public struct TLS: Sendable {
-        /// PEM file of the authorities to trust; `nil` takes the system's.
+        /// PEM file of the authorities to trust; `nil` uses the system's.
         public var trustRootsFile: String?
         /// Whether the certificate must be for the host's name. Off only where names do not apply, for example
         /// behind a tunnel; the chain is checked in any case.
@@ -22,15 +22,14 @@ public struct RedisConfiguration: Sendable {
     public var password: String?
     /// The database number, 0 or more.
     public var database: Int
-    /// `nil` speaks plainly.
+    /// `nil` connects without TLS.
     public var tls: TLS?
 
-    /// Until the server must have accepted, encrypted and authenticated a connection.
+    /// The timeout of opening a connection, including TLS and authentication.
     public var connectTimeout: Duration = .seconds(1)
-    /// Until a command must have been answered, where the caller gives nothing else. Includes the time that a
-    /// command waits for a connection.
+    /// The timeout of a command, unless the caller sets one. It includes the wait for a connection.
     public var commandTimeout: Duration = .milliseconds(250)
-    /// How many commands may wait for their answers before more are refused.
+    /// How many commands may wait for their answers. Further commands are refused.
     public var maximumPendingCommands = 10_000
     /// The largest answer in bytes. A larger one ends the connection.
     public var maximumReplyBytes = 64 << 20
@@ -110,8 +109,8 @@ public struct RedisConfiguration: Sendable {
     }
 }
 
-/// Growing, randomised waits between attempts to connect, so that many clients do not all come at once to a
-/// server that has just started.
+/// Growing, randomised waits between attempts to connect, so that many clients do not connect at once to a server that
+/// has just started.
 public struct RedisBackoff: Sendable {
     /// About the first wait.
     public var base: Duration = .milliseconds(50)
@@ -122,7 +121,7 @@ public struct RedisBackoff: Sendable {
 
     /// The wait after `failures` failed attempts in a row.
     ///
-    /// - Parameter random: 0 … 1, where between half and the whole of the full wait it lands.
+    /// - Parameter random: 0 … 1: 0 selects half of the full wait, 1 selects the full wait.
     func delay(afterFailures failures: Int, random: Double = .random(in: 0...1)) -> Duration {
         let doublings = min(max(failures - 1, 0), 20)
         return min(base * (1 << doublings), maximum) * (0.5 + random / 2)

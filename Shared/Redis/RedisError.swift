@@ -1,7 +1,7 @@
 /// An error of a command or a connection.
 ///
-/// Most callers need two questions only: ``isUnavailable`` (Redis cannot serve now; go on without it or try again
-/// soon) and, for anything else, ``code``.
+/// Most callers need only ``isUnavailable`` (Redis cannot serve now: continue without it, or retry soon) and, for all
+/// other errors, ``code``.
 public struct RedisError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure. Open: later versions may add codes.
     public struct Code: RawRepresentable, Hashable, Sendable {
@@ -16,23 +16,24 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         public static let authenticationFailed = Code(rawValue: "authenticationFailed")
         /// The connection ended before the answer came. Whether the command was carried out is unknown.
         public static let connectionLost = Code(rawValue: "connectionLost")
-        /// No answer within the command's time-out. Whether the command was or will be carried out is unknown.
+        /// No answer came within the command's timeout. Whether the command was or will be carried out is unknown.
         public static let timedOut = Code(rawValue: "timedOut")
-        /// As many commands wait for answers as may. The command was not sent.
+        /// The maximum number of commands already waits for answers. The command was not sent.
         public static let queueFull = Code(rawValue: "queueFull")
         /// The calling task was cancelled. Whether the command was or will be carried out is unknown.
         public static let cancelled = Code(rawValue: "cancelled")
         /// The server answered with an error; ``RedisError/serverCode`` says which.
         public static let server = Code(rawValue: "server")
-        /// The answer was no valid RESP2, larger than allowed, or to no question. The connection is dropped.
+        /// The answer was not valid RESP2, was larger than allowed, or belonged to no command. The connection is
+        /// closed.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// The client was shut down.
         public static let shutDown = Code(rawValue: "shutDown")
     }
 
     public let code: Code
-    /// For logs and developers; never holds a password or a command's arguments, but for an error that the server
-    /// words itself.
+    /// For logs and developers; never contains a password or a command's arguments, except in an error text of the
+    /// server.
     public let message: String
     /// The first word of the server's error (`WRONGTYPE`, `NOSCRIPT`); `nil` unless ``code`` is ``Code/server``
     /// or ``Code/authenticationFailed``.
@@ -55,8 +56,8 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
         self.underlying = nil
     }
 
-    /// The first word of an error answer. Redis before version 7 puts that of a command in a script into an `ERR`: "ERR
-    /// Error running script (call to f_…): @user_script:4: @user_script: 4: -READONLY You can't write".
+    /// The first word of an error answer. Before version 7, Redis wraps the error of a command in a script in an `ERR`:
+    /// "ERR Error running script (call to f_…): @user_script:4: @user_script: 4: -READONLY You can't write".
     private static func serverCode(of message: String) -> String {
         let isOfScript = message.utf8.starts(with: "ERR Error running script ".utf8)
         let inner = isOfScript ? message.split(separator: ": ").first { $0.utf8.first == UInt8(ascii: "-") } : nil

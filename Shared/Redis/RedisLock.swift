@@ -1,7 +1,7 @@
 /// A lock with a time limit that processes share: `SET name owner NX PX`, released by its owner alone.
 ///
-/// It saves work, and is no mutual exclusion by itself: when the holder is slow, the server restarts or fails over,
-/// two may hold it. What must happen once needs a conditional write where the data is.
+/// It saves work, but does not guarantee mutual exclusion: two processes may hold it if the holder is slow, or if the
+/// server restarts or fails over. Work that must happen only once needs a conditional write where the data is.
 public struct RedisLock: Sendable {
     private let client: RedisClient
     private let name: String
@@ -29,7 +29,7 @@ public struct RedisLock: Sendable {
             return answer.isNull ? nil : lease
         } catch {
             if error.code == .timedOut || error.code == .cancelled {
-                // The SET may still be carried out. On the same connection this one comes after it.
+                // The server may still execute the SET. On the same connection the release follows it.
                 Task { try? await lease.release() }
             }
             throw error

@@ -8,7 +8,7 @@ public struct RedisScript: Sendable {
     /// The script's key in the server's cache: SHA-1 in hex.
     public let digest: String
 
-    /// Make it once, as a `static let`: the digest is computed here.
+    /// Create it once, as a `static let`, because this computes the digest.
     public init(_ source: String) {
         self.source = source
         let hex = Array("0123456789abcdef".utf8)
@@ -19,12 +19,12 @@ public struct RedisScript: Sendable {
 }
 
 extension RedisClient {
-    /// Runs a script by its digest (`EVALSHA`), and with its source (`EVAL`) where the server does not have it:
-    /// the first time, after a restart or a `SCRIPT FLUSH`.
+    /// Runs a script by its digest (`EVALSHA`), and with its source (`EVAL`) if the server does not have it: the first
+    /// time, after a restart or a `SCRIPT FLUSH`.
     ///
     /// - Parameters:
     ///   - keys: the keys that the script touches (`KEYS`).
-    ///   - timeout: for each of the two; `nil` takes the configuration's.
+    ///   - timeout: for each of the two commands; `nil` uses the configuration's.
     /// - Throws: ``RedisError``; an error in the script has the code ``RedisError/Code/server``.
     @discardableResult
     public func run(
@@ -109,7 +109,7 @@ extension ByteBuffer {
     }
 }
 
-/// What Redis answers (RESP2).
+/// An answer of Redis (RESP2).
 ///
 /// An error answer is thrown as ``RedisError``; ``error(_:)`` occurs only inside an array (after `EXEC`, or made
 /// by a script).
@@ -139,7 +139,7 @@ public enum RedisValue: Sendable, Hashable {
         return bytes
     }
 
-    /// The text of a string; `nil` also where the bytes are no UTF-8.
+    /// The text of a string; `nil` also if the bytes are not UTF-8.
     public var string: String? {
         bytes.flatMap { String(validating: $0, as: UTF8.self) }
     }

@@ -1,7 +1,7 @@
 import Instruments
 public import RateLimiting
 
-/// A rate limit that processes share: a token bucket for each key, in Redis, moved by one script on Redis' clock.
+/// A rate limit that processes share: a token bucket for each key, in Redis, updated by one script with Redis' clock.
 ///
 /// While Redis is unavailable, each process counts on its own in ``LocalTokenBuckets``. Then every replica allows the
 /// whole limit, and the outage does not cause refusals.
@@ -17,8 +17,8 @@ public struct RedisTokenBuckets: Sendable {
     ///   - name: the prefix of the key. Limits with different names are independent.
     ///   - capacity: how many are allowed at once; 1 or more.
     ///   - refillPerSecond: how many are allowed over time; more than 0.
-    ///   - timeout: how long to wait for Redis before counting locally; `nil` takes the client's.
-    ///   - maximumLocalKeys: how many keys are remembered while Redis is away (about 100 bytes each).
+    ///   - timeout: how long to wait for Redis before counting locally; `nil` uses the client's.
+    ///   - maximumLocalKeys: how many keys are kept while Redis is unavailable (about 100 bytes each).
     public init(
         client: RedisClient, name: String, capacity: Int, refillPerSecond: Double, timeout: Duration? = nil,
         maximumLocalKeys: Int = 10_000
@@ -34,20 +34,19 @@ public struct RedisTokenBuckets: Sendable {
             labels: [("limit", name)])
     }
 
-    /// Takes `cost` tokens from the bucket of `key`, all or none. Never throws and never waits longer than the
-    /// time-out.
+    /// Takes `cost` tokens from the bucket of `key`, all or none. Never throws and never waits longer than the timeout.
     ///
-    /// - Parameter cost: 0 only looks. More than the capacity is always refused.
+    /// - Parameter cost: 0 only checks. More than the capacity is always refused.
     public func take(_ key: String, cost: Int = 1) async -> RateLimitDecision {
         guard let room = await room(after: Self.script, key, cost: cost) else { return local.take(cost, from: key) }
         return room >= 0
             ? .allowed(remaining: Int(room / bucket.interval)) : .refused(retryAfter: .microseconds(-room))
     }
 
-    /// Takes `cost` tokens for what is done already, also where there are not as many: then the bucket is in debt, by
-    /// its capacity at the most.
+    /// Takes `cost` tokens for work that is already done, even if the bucket has fewer. The bucket is then in debt, by
+    /// at most its capacity.
     ///
-    /// - Returns: how long until the bucket is out of debt; `nil` where it is in none, or Redis could not be asked.
+    /// - Returns: how long until the bucket is out of debt; `nil` if it is not in debt, or if Redis did not answer.
     public func charge(_ key: String, cost: Int) async -> Duration? {
         guard let room = await room(after: Self.chargeScript, key, cost: cost), room < 0 else { return nil }
         return .microseconds(-room)
@@ -65,7 +64,7 @@ public struct RedisTokenBuckets: Sendable {
         return nil
     }
 
-    /// `TokenBucket.take`, word for word; answers the room that is left in microseconds, below 0 when refused.
+    /// The same calculation as `TokenBucket.take`. Returns the remaining room in microseconds, below 0 when refused.
     private static let script = RedisScript(
         """
         local time = redis.call('TIME')
@@ -79,7 +78,7 @@ public struct RedisTokenBuckets: Sendable {
         return room
         """)
 
-    /// Answers the room that is left in microseconds, below 0 for a debt.
+    /// Returns the remaining room in microseconds, below 0 for a debt.
     private static let chargeScript = RedisScript(
         """
         local time = redis.call('TIME')
@@ -97,7 +96,7 @@ public struct RedisTokenBuckets: Sendable {
 ///
 /// While Redis is unavailable, each process counts on its own, as with ``RedisTokenBuckets``.
 public struct RedisTokens: Sendable {
-    /// Where the tokens were taken, and go back to.
+    /// Where the tokens were taken, and where they are refunded.
     public enum Place: Sendable, Hashable {
         /// In Redis, for all processes.
         case shared
@@ -123,7 +122,7 @@ public struct RedisTokens: Sendable {
         self.cost = cost
     }
 
-    /// Never throws and never waits longer than one command's time-out.
+    /// Never throws and never waits longer than one command's timeout.
     public func take() async -> Decision {
         guard let room = await run(Self.script) else { return takeLocally() }
         return room >= 0 ? .taken(.shared) : .refused(retryAfter: .microseconds(-room))
@@ -132,7 +131,7 @@ public struct RedisTokens: Sendable {
     /// Refunds tokens that should not count. A bucket never holds more than its capacity.
     public func refund(to place: Place) async {
         switch place {
-        case .shared: _ = await run(Self.giveBackScript)
+        case .shared: _ = await run(Self.refundScript)
         // They were taken in this process' memory, so they go back there.
         case .local: refundLocally(tokens[...])
         }
@@ -166,7 +165,7 @@ public struct RedisTokens: Sendable {
         return nil
     }
 
-    /// `TokenBucket.take` of each, and nothing is written unless there is room in all; answers the least room in
+    /// `TokenBucket.take` for each bucket. Writes nothing unless every bucket has room. Returns the least room in
     /// microseconds, below 0 when refused.
     private static let script = RedisScript(
         """
@@ -186,7 +185,7 @@ public struct RedisTokens: Sendable {
         return least
         """)
 
-    private static let giveBackScript = RedisScript(
+    private static let refundScript = RedisScript(
         """
         local time = redis.call('TIME')
         local now = time[1] * 1000000 + time[2]

@@ -2,10 +2,10 @@ import NIOCore
 
 /// The rules of one pipelined connection: commands go out in order, answers come back in the same order.
 ///
-/// A pure state machine that returns actions to its caller. A command that was cancelled or timed out leaves its
-/// place in the queue (a tombstone), so that its answer, when it comes, is thrown away and not given to the next.
+/// A pure state machine that returns actions to its caller. A command that was cancelled or timed out leaves its place
+/// in the queue (a tombstone), so that its answer is discarded and not delivered to the next command.
 ///
-/// `Waiter` is what a caller waits on: a continuation, in tests a number.
+/// `Waiter` identifies a waiting caller: a continuation, in tests a number.
 struct RedisCommandQueue<Waiter: Sendable>: Sendable {
     private struct Command {
         let token: UInt64
@@ -16,8 +16,8 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
 
     enum Enqueued: Sendable {
         /// - Parameters:
-        ///   - flush: ask the event loop to write what is in the queue.
-        ///   - timer: ask it to call ``expire(now:)`` at this time.
+        ///   - flush: whether the event loop must write the queued commands.
+        ///   - timer: the time at which the event loop must call ``expire(now:)``; `nil` if an earlier timer is set.
         case accepted(flush: Bool, timer: NIODeadline?)
         case refused(RedisError)
     }
@@ -26,7 +26,7 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
         var waiters: [Waiter]
         /// When to call again.
         var timer: NIODeadline?
-        /// The server no longer answers: close the connection.
+        /// Whether the server no longer answers, so that the connection must be closed.
         var isStalled: Bool
     }
 
@@ -46,10 +46,10 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
     private var commands = CircularBuffer<Command>(initialCapacity: 16)
     private var outbox = ByteBuffer()
     private var commandsInOutbox = 0
-    /// The time of the earliest timer that was asked for and has not fired.
+    /// The time of the earliest requested timer that has not fired.
     private var timer: NIODeadline?
     private var timeoutsInARow = 0
-    /// Since when the server owes an answer and has given none.
+    /// The time since which the server has owed an answer and sent none.
     private var silentSince = NIODeadline.uptimeNanoseconds(0)
     private var hasAnsweredSinceExpiry = false
     /// Why the queue no longer accepts commands.
@@ -79,7 +79,7 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
         return .accepted(flush: commandsInOutbox == 1, timer: needsTimer ? deadline : nil)
     }
 
-    /// What is to be written, and how many commands that is.
+    /// The bytes to write, and the number of their commands.
     mutating func takeOutbox() -> (bytes: ByteBuffer, commands: Int) {
         defer {
             outbox = ByteBuffer()
@@ -88,7 +88,7 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
         return (outbox, commandsInOutbox)
     }
 
-    /// An answer has arrived: whose is it?
+    /// Assigns an answer that has arrived to its command.
     mutating func answer() -> Answered {
         guard let command = commands.popFirst() else { return .unexpected }
         timeoutsInARow = 0
@@ -103,9 +103,9 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
         return commands[index].waiter
     }
 
-    /// Leaves tombstones for the commands whose time is up.
+    /// Leaves tombstones for the commands whose deadline has passed.
     mutating func expire(now: NIODeadline) -> Expired {
-        // A timer that was set before an earlier one took its place.
+        // An outdated timer: an earlier one has replaced it.
         if let timer, now < timer { return Expired(waiters: [], timer: nil, isStalled: false) }
         var waiters: [Waiter] = []
         timer = nil
@@ -139,7 +139,7 @@ struct RedisCommandQueue<Waiter: Sendable>: Sendable {
     }
 }
 
-/// The connection's end of the channel: bytes in, answers to `RedisConnection`.
+/// Reads answers from the bytes of the channel and passes them to its `RedisConnection`.
 final class RedisChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -152,7 +152,7 @@ final class RedisChannelHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Closing takes effect when the buffers are drained; a broken reader must not be asked again.
+        // The channel may deliver bytes after `close`, and a reader that has failed must not be used again.
         guard connection.closure == nil else { return }
         do {
             try reader.feed(unwrapInboundIn(data))

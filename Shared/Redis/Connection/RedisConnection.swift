@@ -6,12 +6,12 @@ import Synchronization
 
 /// One pipelined connection, from connected to closed. Safe to use from any task and thread.
 ///
-/// Callers put commands into a queue under a lock; the event loop writes all that has gathered there at once, and
-/// resumes each caller when its answer has been read.
+/// Callers add commands to a queue under a lock. The event loop writes all queued commands together, and resumes each
+/// caller when its answer has been read.
 final class RedisConnection: Sendable {
     typealias Reply = Result<RedisValue, RedisError>
-    /// Unchecked because it stands on the path of every command: `RedisCommandQueue` gives each waiter out
-    /// exactly once.
+    /// Unsafe, because the checks of a checked continuation would cost time for every command. `RedisCommandQueue`
+    /// returns each waiter exactly once.
     typealias Waiter = UnsafeContinuation<Reply, Never>
 
     private let channel: any Channel
@@ -29,16 +29,16 @@ final class RedisConnection: Sendable {
                 minimumSilence: TimeAmount(configuration.commandTimeout)))
     }
 
-    /// Sends a command and waits for its answer. Never throws: fails with the error.
+    /// Sends a command and waits for its answer. Never throws, but returns the error.
     func send(_ arguments: [RedisArgument], deadline: NIODeadline) async -> Reply {
-        // Once the command is in the queue, the event loop may be faster than the cancellation.
+        // Once the command is queued, the event loop may send it before the cancellation takes effect.
         guard !Task.isCancelled else { return .failure(Self.cancelled) }
         let now = NIODeadline.now()
         let token = lastToken.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { waiter in
                 enqueue(arguments, token: token, now: now, deadline: deadline, waiter: waiter)
-                // The handler may have run before there was anything to cancel.
+                // The handler may have run before the command was queued.
                 if Task.isCancelled { cancel(token) }
             }
         } onCancel: {
@@ -99,7 +99,7 @@ final class RedisConnection: Sendable {
         switch queue.withLock({ $0.answer() }) {
         case .deliver(let waiter): waiter.resume(returning: reply)
         case .discard: break
-        case .unexpected: throw RedisError(.protocolViolation, "The server answered what was not asked.")
+        case .unexpected: throw RedisError(.protocolViolation, "The server sent an answer without a command.")
         }
     }
 
@@ -136,7 +136,7 @@ extension RedisConnection {
         let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout)
         let connection = try await open(configuration, on: eventLoop, metrics: metrics)
         do {
-            try await connection.shakeHands(configuration, deadline: deadline)
+            try await connection.handshake(configuration, deadline: deadline)
         } catch {
             connection.close(error)
             throw error
@@ -177,7 +177,7 @@ extension RedisConnection {
     }
 
     /// The first commands of a new connection. An error reply ends the connection.
-    private func shakeHands(_ configuration: RedisConfiguration, deadline: NIODeadline) async throws(RedisError) {
+    private func handshake(_ configuration: RedisConfiguration, deadline: NIODeadline) async throws(RedisError) {
         if let password = configuration.password {
             let user = configuration.user.map { [RedisArgument($0)] } ?? []
             do {
@@ -199,21 +199,21 @@ extension RedisConnection {
             throw error.serverCode == "NOAUTH"
                 ? RedisError(serverMessage: error.message, code: .authenticationFailed) : error
         }
-        if try await tells("cluster_enabled:1", of: "cluster", deadline: deadline) {
+        if try await infoContains("cluster_enabled:1", of: "cluster", deadline: deadline) {
             throw RedisError(.notConnected, "The server is a node of a Redis Cluster, which is not supported.")
         }
-        if try await tells("redis_mode:sentinel", of: "server", deadline: deadline) {
+        if try await infoContains("redis_mode:sentinel", of: "server", deadline: deadline) {
             throw RedisError(
                 .notConnected, "The server is a Redis Sentinel, which is not supported: give the primary's address.")
         }
-        // The name may lead to the primary by the next attempt.
-        if try await tells("role:slave", of: "replication", deadline: deadline) {
+        // At the next attempt the name may resolve to the primary.
+        if try await infoContains("role:slave", of: "replication", deadline: deadline) {
             throw RedisError(.notConnected, "The server is a replica, which takes no writes.")
         }
     }
 
     /// Whether a section of the server's `INFO` has a line; `false` if the user may not call `INFO`.
-    private func tells(
+    private func infoContains(
         _ line: String, of section: RedisArgument, deadline: NIODeadline
     ) async throws(RedisError) -> Bool {
         do {
@@ -238,8 +238,8 @@ private struct TLSClient: Sendable {
         settings.certificateVerification = configuration.verifiesHostname ? .fullVerification : .noHostnameVerification
         if let file = configuration.trustRootsFile { settings.trustRoots = .file(file) }
         context = try NIOSSLContext(configuration: settings)
-        // Server Name Indication has no place for addresses (RFC 6066 §3); the certificate is then checked
-        // against the address itself.
+        // Server Name Indication does not permit addresses (RFC 6066 §3). The certificate is then verified against the
+        // address itself.
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
         serverName = isAddress ? nil : host
     }

@@ -7,7 +7,7 @@ import NIOCore
 final class RedisReplyReader {
     private let reader: UnsafeMutablePointer<redisReader>
     private let maximumReplyBytes: Int
-    /// What has come of the answer that is not whole yet, hiredis' half-made objects included.
+    /// The received bytes of the incomplete answer, including those that hiredis has already parsed.
     private var unfinishedBytes = 0
 
     init(maximumReplyBytes: Int) {
@@ -20,7 +20,7 @@ final class RedisReplyReader {
         redisReaderFree(reader)
     }
 
-    /// Takes over bytes that have arrived.
+    /// Passes received bytes to the reader.
     func feed(_ bytes: ByteBuffer) throws(RedisError) {
         let status = bytes.withUnsafeReadableBytes { bytes in
             redisReaderFeed(reader, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
@@ -29,7 +29,7 @@ final class RedisReplyReader {
         unfinishedBytes += bytes.readableBytes
     }
 
-    /// The next whole answer, `nil` until more bytes have come.
+    /// The next complete answer; `nil` if more bytes are needed.
     func next() throws(RedisError) -> Result<RedisValue, RedisError>? {
         var object: UnsafeMutableRawPointer?
         guard redisReaderGetReply(reader, &object) == REDIS_OK else { throw failure() }
@@ -66,7 +66,7 @@ final class RedisReplyReader {
         UnsafeRawBufferPointer(start: reply.pointee.str, count: reply.pointee.len)
     }
 
-    /// Copied as a block: element by element, a large answer holds up the event loop.
+    /// Copies the bytes as a block. Element by element, a large answer would block the event loop.
     private static func copy(of reply: UnsafeMutablePointer<redisReply>) -> [UInt8] {
         let source = bytes(of: reply)
         return [UInt8](unsafeUninitializedCapacity: source.count) { target, count in
