@@ -62,7 +62,7 @@ public struct ServiceAssembly: Sendable {
     }
 
     /// - Parameters:
-    ///   - services: the services beside the server. They start in order, and stop in reverse after the last request.
+    ///   - services: the services besides the server. They start in order, and stop in reverse after the last request.
     ///   - readiness: the conditions under which the service is ready.
     ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` if one of `services` is a server of its
     ///     own.
@@ -70,7 +70,7 @@ public struct ServiceAssembly: Sendable {
     ///   - endsAtDeadline: whether a route's work is cancelled at its caller's deadline and answered `TIMEOUT`.
     ///     Gatehouse's own services pass the deadline to each operation instead.
     ///   - descriptors: the most descriptors that the services have open, for example for connections to a database.
-    ///     The server's callers cannot use them.
+    ///     They are reserved and reduce the number of the server's connections.
     ///   - admin: the routes of the admin port besides metrics and health.
     public init(
         services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
@@ -105,7 +105,7 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
 
     /// Reads the settings.
     ///
-    /// - Parameter environment: the process' environment; another one in tests.
+    /// - Parameter environment: the environment of the process, or a test's own.
     /// - Throws: ``SettingsError`` with all problems.
     public static func load(
         environment: [String: String] = ProcessInfo.processInfo.environment

@@ -51,8 +51,8 @@ public struct CheckConfigCommand<Application: ServiceApplication>: AsyncParsable
     }
 }
 
-/// `<service> health`: whether the service that runs with these settings is ready. The health check of an image, which
-/// then needs neither a shell nor curl.
+/// `<service> health`: checks whether the service that runs with these settings is ready. It is the health check of an
+/// image, which therefore needs neither a shell nor curl.
 public struct HealthCommand<Application: ServiceApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -103,13 +103,13 @@ extension ListenAddress {
 
 /// The failure of a command: lines on standard error and an exit code.
 public enum CommandError {
-    /// The settings are wrong: a line for each, and `EX_CONFIG` of sysexits.h.
+    /// The settings are wrong. Prints a line for each, and exits with `EX_CONFIG` of sysexits.h.
     public static func wrongConfiguration(_ error: SettingsError) -> ExitCode {
         write(error.description)
         return ExitCode(78)
     }
 
-    /// Anything else: one line.
+    /// Any other failure. Prints one line.
     public static func failure(_ service: String, _ error: any Error) -> ExitCode {
         write("\(service): " + String(describing: error).split(separator: "\n").joined(separator: "; "))
         return .failure

@@ -9,7 +9,7 @@ import ServiceLifecycle
 import Settings
 public import UnixSignals
 
-/// A service assembled from its configuration and ready to run, the same in production and in tests.
+/// A service that is assembled from its configuration and run, in production and in tests.
 public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     /// The public port, once it is open.
     public let listening = ListeningPort()
@@ -139,7 +139,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     }
 }
 
-/// The last service to start, and so the first to stop. When it stops, the process is no longer ready, and the other
+/// The last service to start and the first to stop. When it stops, the process is no longer ready, and the other
 /// services wait for the drain delay.
 private struct DrainGate: Service {
     let readiness: Readiness

@@ -3,7 +3,7 @@ public import NIOCore
 public import NIOHTTP1
 
 extension HTTPClient {
-    /// Sends a request and reads the whole answer, all of it before `deadline`.
+    /// Sends a request and reads the whole answer before `deadline`.
     ///
     /// AsyncHTTPClient's own deadlines end with the head of the response. After the head, a response may stall,
     /// trickle, or consist of bytes outside the body, and a caller that only collects the body would wait forever.
@@ -79,7 +79,7 @@ extension HTTPClient.Configuration {
 private final class AnswerBytes {
     /// Bytes for the head and the trailers.
     private static let allowance = 256 * 1024
-    /// Bytes on the wire that each byte of a body may cost.
+    /// The allowed bytes on the wire for each byte of a body.
     private static let perByte = 8
 
     /// Bytes read from the socket.

@@ -6,7 +6,7 @@ final class Replicas: Sendable {
     private struct Replica {
         let base: String
         var outstanding = 0
-        /// Until then the replica is used only if no other is left.
+        /// Until this time the replica is used only if no other is left.
         var asideUntil: ContinuousClock.Instant?
     }
 

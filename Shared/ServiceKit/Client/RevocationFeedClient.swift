@@ -13,17 +13,17 @@ extension ServiceClient {
     public func revocations(
         after cursor: String?, waiting seconds: Int
     ) async throws(ServiceClientError) -> RevocationPage {
-        let patience = Duration.seconds(seconds + 2)
+        let timeout = Duration.seconds(seconds + 2)
         var query = [("wait", String(seconds))]
         if let cursor { query.append(("after", cursor)) }
         return try await send(
-            .get, "/internal/revocations", query: query, deadline: .after(patience), timeout: patience,
+            .get, "/internal/revocations", query: query, deadline: .after(timeout), timeout: timeout,
             idempotent: false)
     }
 }
 
 /// Follows tokens' revocation feed until the task is cancelled: reads page after page, and pauses after a failure, for
-/// longer each time and with jitter, so that replicas do not return together.
+/// longer each time and with jitter, so that replicas do not retry together.
 ///
 /// - Parameters:
 ///   - pauses: seconds to pause after the first failure, and the maximum after further failures.
@@ -50,8 +50,8 @@ public func followRevocations(
 /// The metrics of a reader of tokens' revocation feed: whether it can read, when it last reached the feed's end, and
 /// the delay from a session's revocation.
 ///
-/// The metric is the time of the last reading, not its age. So monitoring can compute the age even for a reader that
-/// has stopped.
+/// `readAt` is the time of the last read, not its age, so that monitoring can compute the age even if the reader has
+/// stopped.
 public struct RevocationFeedMetrics: Sendable {
     private let isLost: Gauge
     private let readAt: Gauge

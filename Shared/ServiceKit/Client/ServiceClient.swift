@@ -47,7 +47,7 @@ public struct ServiceClient: Sendable {
     ///   - query: names and values, not yet encoded.
     ///   - timeout: caps the deadline, in place of ``timeout``.
     ///   - idempotent: whether a call with an unknown outcome may be retried; by default, if the method is idempotent.
-    /// - Throws: ``ServiceClientError``: the callee's refusal, or that it is unavailable.
+    /// - Throws: ``ServiceClientError``: the callee's refusal, or `UNAVAILABLE`.
     public func send<Response: Decodable>(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
         query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
@@ -107,7 +107,7 @@ public struct ServiceClient: Sendable {
             throw .unavailable("a request to \(callee) cannot be encoded", mayHaveActed: false)
         }
         let mayRepeat = idempotent ?? [.get, .head, .put, .delete].contains(method)
-        // If a second attempt may follow a silent first, each gets half of the time.
+        // If a second attempt may follow an unanswered first one, each gets half of the time.
         let first = mayRepeat && replicas.count > 1 ? deadline.capped(at: deadline.remaining / 2) : deadline
         let (outcome, replica) = await attempt(call, deadline: first, avoiding: nil)
         let firstWasSent: Bool
@@ -126,7 +126,7 @@ public struct ServiceClient: Sendable {
     private struct Call {
         var method: String
         var target: String
-        /// The fields of this request alone.
+        /// The header fields of this request only.
         var fields: [(String, String)] = []
         var body: Data?
     }
@@ -246,12 +246,12 @@ public struct ServiceClientError: Error, Sendable, ProblemConvertible, CustomStr
         if case .unavailable = kind { true } else { false }
     }
 
-    /// Whether the callee may have acted anyway: the request was sent, and no refusal came back.
+    /// Whether the callee may have acted: the request was sent, and no refusal came back.
     public var mayHaveActed: Bool {
         if case .unavailable(_, let mayHaveActed) = kind { mayHaveActed } else { false }
     }
 
-    /// The callee refused.
+    /// The error for a refusal by the callee.
     static func problem(_ problem: Problem) -> Self {
         ServiceClientError(kind: .problem, problem: problem)
     }

@@ -75,7 +75,7 @@ public struct DoctorCommand<Application: ExaminedApplication>: AsyncParsableComm
 public struct Examination: Sendable {
     public let httpClient: HTTPClient
     public let eventLoopGroup: any EventLoopGroup
-    /// Drops everything, because findings report the problems.
+    /// Discards all log messages, because findings report the problems.
     public let logger = Logger(label: "doctor") { _ in SwiftLogNoOpLogHandler() }
     let timeout = Duration.seconds(3)
 
@@ -142,7 +142,7 @@ public protocol ExaminedApplication: ServiceApplication {
 public struct Finding: Sendable, Equatable {
     /// The severity of the finding.
     public enum Severity: String, Sendable, CaseIterable {
-        /// As it should be.
+        /// No problem.
         case fine
         /// It works. The operator should act before it fails.
         case warning
@@ -168,7 +168,7 @@ public struct Finding: Sendable, Equatable {
 
     public static func problem(_ text: String, remedy: String) -> Finding { Finding(.problem, text, remedy) }
 
-    /// As it is printed: the remedy on a line of its own.
+    /// The printed text, with the remedy on a line of its own.
     public var lines: String {
         let margin = 9
         let label = severity.rawValue + String(repeating: " ", count: margin - severity.rawValue.count)

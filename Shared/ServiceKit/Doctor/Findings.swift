@@ -16,7 +16,7 @@ public enum CertificateFinding {
             remedy: "Renew it and put both files in place; they are read again within a second.")
     }
 
-    /// As the other overload, for the certificate of a server that the services connect to.
+    /// The same for the certificate of a server that the services connect to.
     static func finding(of server: TLSServer, expiresAt: Date, now: Date = .now) -> Finding {
         finding(
             "The certificate of \(server.what) at \(server.host):\(server.port)", expiresAt, now,
@@ -35,7 +35,7 @@ public enum CertificateFinding {
     }
 }
 
-/// Opens TLS to a server and reads its certificate without verifying it: a client that verifies an expired certificate
+/// Opens TLS to a server and reads its certificate without verifying it. A client that verifies an expired certificate
 /// reports only that it cannot connect.
 ///
 /// The promise gets the certificate's expiry, or the error, once. Then the connection is closed.
@@ -45,7 +45,7 @@ final class CertificateReader: ChannelInboundHandler {
 
     struct NoTLS: Error {}
 
-    /// PostgreSQL's SSLRequest, and its answer where it speaks TLS.
+    /// PostgreSQL's SSLRequest, and its answer if it supports TLS.
     private static let request: [UInt8] = [0, 0, 0, 8, 4, 210, 22, 47]
     private static let consent = UInt8(ascii: "S")
 
@@ -169,7 +169,7 @@ public enum ClockFinding {
     }
 }
 
-/// Whether the limit of open files leaves room for connections.
+/// The limit of open files, which also limits connections.
 enum DescriptorFinding {
     static let comfortable = 10_000
 

@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Another service of Gatehouse, and a probe for whether it accepts this caller.
+/// Another service of Gatehouse, and a request that shows whether it accepts this caller.
 public struct ExaminedPeer: Sendable {
     /// A request that changes nothing. Its response differs between a known and an unknown caller.
     public struct Probe: Sendable {
@@ -49,7 +49,7 @@ public struct ExaminedPeer: Sendable {
 }
 
 extension Examination {
-    /// Checks whether each replica of another service is ready, its clock, and whether it accepts this caller.
+    /// Checks each replica of another service: its readiness, its clock, and whether it accepts this caller.
     public func look(at peer: ExaminedPeer) async -> [Finding] {
         var findings: [Finding] = []
         for url in peer.urls {
@@ -108,7 +108,7 @@ extension Examination {
         return findings
     }
 
-    /// The names of the failing checks in a service's response that it is not ready.
+    /// The names of the failing checks in the response of a service that is not ready.
     static func reasons(_ problem: String) -> String {
         let document = try? StrictJSON.decode(ProblemDocument.self, from: Array(problem.utf8))
         let fields = document?.errors?.map(\.field) ?? []
@@ -116,7 +116,7 @@ extension Examination {
     }
 }
 
-/// Why a server did not respond, in plain words: libraries report the names of their types and numbers.
+/// Why a server did not respond, in plain words. Libraries report only the names of their types and numbers.
 public enum NetworkTrouble {
     public static let refused = "it refuses connections"
     public static let silent = "it does not answer in time"
@@ -177,8 +177,8 @@ public enum NetworkTrouble {
     }
 }
 
-/// The state of Redis (`INFO`) and its findings. Gatehouse keeps limits and locks in Redis, which may be lost at any
-/// time.
+/// The state of Redis (`INFO`) and its findings. Gatehouse stores only limits and locks in Redis, so this data may be
+/// lost at any time.
 public struct RedisFacts: Sendable, Equatable {
     /// `master`, or `slave`.
     var role: String?

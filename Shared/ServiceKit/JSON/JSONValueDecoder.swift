@@ -22,7 +22,7 @@ struct JSONValueDecoder: Decoder {
     }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        // Foundation's `Date` and `URL` rely on the decoder for the usual format.
+        // The `Decodable` conformances of `Date` and `URL` do not use the formats of the contract.
         switch type {
         case is Date.Type: return try date() as! Value
         case is URL.Type: return try url() as! Value
@@ -40,7 +40,7 @@ struct JSONValueDecoder: Decoder {
         return string
     }
 
-    /// A whole number in digits alone: neither `1.0` nor `1e0` is one.
+    /// A whole number, written in digits only: `1.0` and `1e0` are refused.
     func integer<Integer: FixedWidthInteger>(_ type: Integer.Type) throws -> Integer {
         guard case .number(let digits) = value, let integer = Integer(digits) else {
             throw mismatch(type, "This must be a whole number.")
@@ -180,7 +180,7 @@ struct JSONArrayContainer: UnkeyedDecodingContainer {
     }
 }
 
-/// A JSON value that is decoded as a whole.
+/// A JSON value that is not decoded by key or index.
 struct JSONSingleValueContainer: SingleValueDecodingContainer {
     let decoder: JSONValueDecoder
 

@@ -4,9 +4,9 @@ import Foundation
 
 /// Strict decoding of untrusted JSON: RFC 8259, without its ambiguities.
 ///
-/// Foundation's decoder takes the first of two equal keys, trailing commas, a byte-order mark, NUL in strings and
-/// `1.0` for a whole number. This decoder refuses all of these. It also refuses text that would take long to compare
-/// (``StreamSafeText``), in a name and in a value of more than 2 KiB.
+/// Foundation's decoder accepts duplicate keys (it uses the first), trailing commas, a byte-order mark, NUL in strings,
+/// and `1.0` for a whole number. This decoder refuses all of these. It also refuses text that would take long to
+/// compare (``StreamSafeText``), in a name and in a value of more than 2 KiB.
 public enum StrictJSON {
     /// Decodes a value. Unknown keys are ignored; `null` counts as absent; times are ISO 8601 in UTC.
     ///
@@ -137,7 +137,7 @@ enum JSONValue: Equatable, Sendable {
     case object([VerbatimString: JSONValue])
 }
 
-/// The body of a request that takes no fields: nothing, or an object, whose fields are ignored.
+/// The body of a request without fields: empty, or an object whose fields are ignored.
 public struct NoFields: Decodable, Sendable {
     private enum Field: CodingKey {}
 

@@ -12,7 +12,8 @@ public struct CallerCredentials: Sendable {
         }
     }
 
-    /// The caller whose credential this is. Every accepted one is compared in full, in constant time.
+    /// The caller with this credential. The time does not depend on which credential matches: each is compared in
+    /// constant time.
     public func caller(showing credential: String) -> String? {
         var credential = credential
         return credential.withUTF8 { shown in

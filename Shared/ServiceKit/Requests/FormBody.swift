@@ -2,7 +2,7 @@ import Bytes
 import Contracts
 import Foundation
 
-/// Names and values as `application/x-www-form-urlencoded` (URL Standard §5): the body of a form, the query of an
+/// Names and values as `application/x-www-form-urlencoded` (URL Standard §5): the body of a form, or the query of an
 /// address.
 public enum FormBody {
     /// Encodes names and values. Only unreserved characters (RFC 3986 §2.3) stay unencoded.
@@ -26,7 +26,7 @@ public enum FormBody {
     /// Parses strictly: refuses invalid encoding, repeated names, and more than ``maximumParameters`` parameters.
     static func parse(_ bytes: [UInt8]) throws(Problem) -> FormParameters {
         var values: [VerbatimString: String] = [:]
-        // One more split than the limit of parameters. Everything after the limit stays in the last piece.
+        // The last piece contains everything after the limit.
         let pairs = bytes.split(separator: UInt8(ascii: "&"), maxSplits: maximumParameters)
         guard pairs.count <= maximumParameters else {
             throw Problem(.invalidRequest, "The form has more than \(maximumParameters) fields.")
@@ -49,7 +49,7 @@ public enum FormBody {
         decode(Array(text.utf8)[...], anyUpTo: freeValueLength)
     }
 
-    /// Undoes `+` and percent-encoding.
+    /// Decodes `+` and percent-encoding.
     private static func decode(_ bytes: ArraySlice<UInt8>, anyUpTo limit: Int) -> String? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
@@ -81,7 +81,7 @@ public struct FormParameters: Sendable {
     /// The value; `nil` if the parameter is absent.
     public subscript(name: String) -> String? { values[VerbatimString(name)] }
 
-    /// All parameters. Swift's equality of strings merges names that are equivalent in Unicode.
+    /// All parameters. Names that are equivalent in Unicode are merged, because Swift's strings compare as equal.
     public var dictionary: [String: String] {
         Dictionary(values.map { ($0.key.text, $0.value) }, uniquingKeysWith: { first, _ in first })
     }

@@ -8,9 +8,9 @@ public struct ForwardedUser: Sendable, Equatable {
     public let sessionID: UUID
     public let role: String
     public let storeIDs: [String]
-    /// When the user last authenticated, in whole seconds; `nil` if the access token does not say.
+    /// When the user last authenticated, in whole seconds; `nil` if the access token does not contain it.
     public let authenticatedAt: Date?
-    /// How the user authenticated: the claim `amr`. Empty if the access token does not say.
+    /// How the user authenticated: the claim `amr`. Empty if the access token does not contain it.
     public let authenticationMethods: [AuthenticationMethod]
 
     public init(
@@ -25,7 +25,7 @@ public struct ForwardedUser: Sendable, Equatable {
         self.authenticationMethods = authenticationMethods
     }
 
-    /// Reads the gateway's fields; only to be called once its credential has been checked.
+    /// Reads the gateway's fields. The caller must have verified the gateway's credential.
     init?(_ fields: HTTPFields) {
         guard let id = fields[.gatehouseUserID].flatMap(UUID.init(uuidString:)),
             let sessionID = fields[.gatehouseSessionID].flatMap(UUID.init(uuidString:))
@@ -82,7 +82,7 @@ public struct ForwardedClaims: Sendable, Equatable {
 
     init() {}
 
-    /// Reads the gateway's fields; only to be called once its credential has been checked.
+    /// Reads the gateway's fields. The caller must have verified the gateway's credential.
     init(_ fields: HTTPFields) {
         email = Self.text(HeaderName.claimEmail, in: fields)
         isEmailVerified = Self.text(HeaderName.claimEmailVerified, in: fields).map { $0 == "true" }
@@ -112,12 +112,12 @@ extension GatehouseRequestContext {
 public struct ExternalUser: Sendable, Equatable {
     /// `iss`
     public let issuer: String
-    /// `sub`: the issuer's own name for the user. Another issuer may have a user of the same name.
+    /// `sub`: the issuer's identifier of the user. Another issuer may use the same identifier.
     public let subject: String
     /// The issuer's names for the user's roles.
     public let roles: [String]
 
-    /// Reads the gateway's fields; only to be called once its credential has been checked.
+    /// Reads the gateway's fields. The caller must have verified the gateway's credential.
     init?(_ fields: HTTPFields) {
         guard let issuer = fields[.gatehouseExternalIssuer]?.removingPercentEncoding,
             let subject = fields[.gatehouseExternalSubject]?.removingPercentEncoding

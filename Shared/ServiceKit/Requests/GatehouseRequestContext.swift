@@ -6,7 +6,7 @@ import HummingbirdCore
 import NIOCore
 public import Observability
 
-/// The context of a request besides its head and body.
+/// The data of a request besides its head and body.
 public struct GatehouseRequestContext: RequestContext {
     public var coreContext: CoreRequestContextStorage
     /// The client's `X-Request-Id` if it is well-formed, otherwise a new one.
@@ -44,7 +44,7 @@ public struct GatehouseRequestContext: RequestContext {
     /// - Parameters:
     ///   - readAt: when the request's head was read.
     ///   - patience: the timeout for PostgreSQL.
-    ///   - sampler: decides whether the trace is recorded; `nil` if no trace is.
+    ///   - sampler: decides whether the trace is recorded; `nil` if no traces are recorded.
     init(
         fields: HTTPFields, readAt: ContinuousClock.Instant, source: ApplicationRequestContextSource,
         credentials: CallerCredentials, patience: Duration, sampler: TraceSampler?

@@ -12,7 +12,7 @@ extension Request {
     /// An empty body reads as `{}` and needs no media type.
     ///
     /// - Parameter limit: bytes.
-    /// - Throws: `INVALID_REQUEST` with the field that is wrong, `UNSUPPORTED_MEDIA_TYPE`, `PAYLOAD_TOO_LARGE`.
+    /// - Throws: `INVALID_REQUEST` with the invalid field, `UNSUPPORTED_MEDIA_TYPE`, `PAYLOAD_TOO_LARGE`.
     public func decode<Value: Decodable>(_ type: Value.Type, limit: Int = BodyLimit.bytes) async throws -> Value {
         let body = try await collectBody(limit: limit)
         guard body.readableBytes > 0 else { return try StrictJSON.decode(type, from: Array("{}".utf8)) }
@@ -20,7 +20,7 @@ extension Request {
         return try StrictJSON.decode(type, from: Array(buffer: body))
     }
 
-    /// Reads the body as a form (`application/x-www-form-urlencoded`), as OAuth's endpoints take it.
+    /// Reads the body as a form (`application/x-www-form-urlencoded`), as OAuth's endpoints require.
     ///
     /// - Throws: as ``decode(_:limit:)``. A repeated parameter is refused (RFC 6749 §3.2).
     public func decodeForm(limit: Int = BodyLimit.bytes) async throws -> FormParameters {
@@ -58,7 +58,7 @@ struct MediaType {
     private let essence: String
     private let isUTF8: Bool
 
-    /// In bytes. The accepted media types have at most 50 with their parameter.
+    /// Bytes. The accepted media types have at most 50 with their parameter.
     private static let maximumLength = 256
 
     init?(_ field: String?) {

@@ -16,7 +16,7 @@ enum ProblemResponse {
             response.headers[.allow] = methodNotAllowed.allow
             return (response, false)
         }
-        let problem = Problem(toldOf: error)
+        let problem = Problem(for: error)
         return (make(problem, requestID: requestID), problem.code == .internal)
     }
 
@@ -28,7 +28,7 @@ enum ProblemResponse {
 
     /// The fields and the body of the response.
     static func parts(_ problem: Problem, requestID: String) -> (headers: HTTPFields, body: ByteBuffer) {
-        // A document of strings and numbers alone always encodes.
+        // A document of only strings and numbers always encodes.
         let body = (try? JSON.encode(ProblemDocument(problem, requestID: requestID))) ?? .init()
         var headers = HTTPFields()
         headers[.contentType] = "application/problem+json"
@@ -48,8 +48,8 @@ enum ProblemResponse {
 }
 
 extension Problem {
-    /// The problem that a client gets for an error: `INTERNAL` for an unforeseen one.
-    public init(toldOf error: any Error) {
+    /// The problem that the client receives for an error: `INTERNAL` for an unforeseen one.
+    public init(for error: any Error) {
         self =
             switch error {
             case let error as any ProblemConvertible: error.problem

@@ -65,10 +65,11 @@ public struct AdminRoute: Sendable {
 
 /// The responses of `/livez` and `/readyz`.
 enum HealthResponse {
-    /// The process responds. Nothing else is checked.
+    /// Confirms that the process responds. It checks nothing else.
     static func live() throws -> Response { try response(ServiceHealth(status: "ok")) }
 
-    /// The process is ready. The response has its version, so that an operator sees the version of each replica.
+    /// Confirms that the process is ready. The response contains the version, so that an operator sees the version of
+    /// each replica.
     static func ready(_ readiness: Readiness) throws -> Response {
         let failing = readiness.failing
         guard failing.isEmpty else {

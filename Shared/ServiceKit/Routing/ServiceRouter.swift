@@ -71,14 +71,14 @@ struct RoutingResponder: HTTPResponder {
     static let notFoundRoute = "NotFound"
 
     let routes: RouterResponder<GatehouseRequestContext>
-    /// Every path of ``routes`` under GET, with a handler that answers 405. Hummingbird's router looks up path and
-    /// method together, and does not say which of them it has not found.
+    /// Every path of ``routes`` under GET, with a handler that answers 405. Hummingbird's router matches path and
+    /// method together, and does not report which of them is unknown.
     let paths: RouterResponder<GatehouseRequestContext>
     /// The registered methods by path template.
     let methods: [String: Set<String>]
 
     func respond(to request: Request, context: GatehouseRequestContext) async throws -> Response {
-        guard Self.isSpelledInTheOneWay(request.uri.path) else { throw Problem(.notFound) }
+        guard Self.isCanonical(request.uri.path) else { throw Problem(.notFound) }
         let response = try await routes.respond(to: request, context: context)
         guard isNotFound(response, context) else { return response }
         var head = request.head
@@ -90,7 +90,7 @@ struct RoutingResponder: HTTPResponder {
 
     /// Sets the route in the context of a request that is refused without being handled.
     func find(_ request: Request, context: GatehouseRequestContext) async {
-        guard Self.isSpelledInTheOneWay(request.uri.path) else { return }
+        guard Self.isCanonical(request.uri.path) else { return }
         var head = request.head
         head.method = .get
         _ = try? await paths.respond(to: Request(head: head, body: request.body), context: context)
@@ -105,7 +105,7 @@ struct RoutingResponder: HTTPResponder {
 extension RoutingResponder {
     /// Hummingbird's router reads `//a/` as `/a`, and compares names by Unicode equivalence, which an attacker can make
     /// slow. Gatehouse's paths are ASCII (RFC 3986 §2) and have one spelling only.
-    static func isSpelledInTheOneWay(_ path: String) -> Bool {
+    static func isCanonical(_ path: String) -> Bool {
         var last: UInt8?
         for byte in path.utf8 {
             guard byte < 0x80, byte != UInt8(ascii: "/") || last != byte else { return false }
@@ -148,7 +148,7 @@ struct RequestPipeline: Sendable {
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
         return await ServiceContext.withValue(scope) { [context] in
             var response = await answer(request, context)
-            // Also for refusals: the client would read a body as the next response's head.
+            // Refusals too must have no body, because the client would read it as the head of the next response.
             if request.method == .head { response = response.createHeadResponse() }
             response.headers[.requestID] = context.requestID
             if readiness.isDraining { response.headers[.connection] = "close" }

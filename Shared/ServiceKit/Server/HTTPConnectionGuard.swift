@@ -6,9 +6,9 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// Handles the parts of a connection that Hummingbird does not: responses to invalid HTTP (431 and 400 as problems),
-/// `Expect: 100-continue`, requests whose body never ends, fields that take long to compare, and a close after which
-/// the client can still read the response. It records when each request arrived.
+/// Handles what Hummingbird does not handle in a connection: responses to invalid HTTP (431 and 400 as problems),
+/// `Expect: 100-continue`, requests whose body never ends, fields that take long to compare, and closing without losing
+/// the response. It records when each request arrived.
 final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -25,7 +25,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private enum State {
         case open
-        /// The response said `Connection: close`. Everything that the client still sends is dropped.
+        /// The response had `Connection: close`. All further input is dropped.
         case lingering(dropped: Int)
         case closed
     }
@@ -35,7 +35,8 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var isRequestIncomplete = false
     private var requestsInProgress = 0
     private var closesAfterResponse = false
-    /// The error to answer after the requests in progress: the bytes after them are not valid HTTP.
+    /// The error for the bytes after the requests in progress, which are not valid HTTP. It is answered after those
+    /// requests.
     private var pendingError: HTTPParserError?
     private var bodyTimer: Scheduled<Void>?
 

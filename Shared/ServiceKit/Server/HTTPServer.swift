@@ -22,7 +22,8 @@ struct HTTPServer: Service {
     static let fieldSizeLimit = 16_384
     static let headLimit = 24_576
     static let fieldLimit = 132
-    /// Longer than callers keep idle connections, so that they close first and no request meets a closing one.
+    /// Longer than callers keep idle connections, so that they close first, and no request uses a connection that the
+    /// server is closing.
     static let idleTimeout = TimeAmount.seconds(75)
 
     func run() async throws {
@@ -115,7 +116,7 @@ package struct ServedHTTP1Channel: ServerChildChannel {
     }
 }
 
-/// The port that a server has opened, for a caller that requested any free one.
+/// The port that a server has opened, for an address with port 0.
 public final class ListeningPort: Sendable {
     private let opened: AsyncStream<Int>
     private let source: AsyncStream<Int>.Continuation
@@ -144,7 +145,7 @@ public final class ListeningPort: Sendable {
     }
 }
 
-/// The most connections that the servers of a process accept, so that descriptors are left for its own work.
+/// The most connections that the servers of a process accept, so that descriptors remain for its own work.
 struct ServerConnections: Sendable, Equatable {
     /// The number of connections if descriptors suffice.
     static let wanted = 8192
@@ -167,7 +168,7 @@ struct ServerConnections: Sendable, Equatable {
     init(descriptors: Int, taken: Int, loops: Int = System.coreCount) {
         admin = min(64, max(4, descriptors / 8))
         let left = descriptors - admin - taken - Self.reserve - loops * Self.eachLoop
-        // Half of them, since each request may need a second connection, to another service.
+        // Half of them, because each request may need a second connection to another service.
         callers = min(Self.wanted, max(8, left / 2))
     }
 }

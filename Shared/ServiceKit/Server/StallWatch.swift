@@ -1,8 +1,8 @@
 import NIOCore
 import Synchronization
 
-/// Detects stalls of the whole process. It reads the clock on an event loop, which reads the sockets. A task that runs
-/// late may only have waited for other tasks.
+/// Detects stalls of the whole process. It reads the clock on an event loop, because event loops read the sockets. A
+/// task that runs late may only have waited for other tasks.
 final class StallWatch: Sendable {
     static let interval = TimeAmount.milliseconds(200)
 
@@ -27,7 +27,7 @@ public struct StallRecord: Sendable {
 
     /// The shortest stall. A busy machine causes shorter delays.
     static let shortest = Duration.seconds(1)
-    /// How long reading the waiting requests may take.
+    /// How long reading the waiting requests may take after a stall.
     static let backlog = Duration.seconds(1)
 
     private var lastBeat: Instant?

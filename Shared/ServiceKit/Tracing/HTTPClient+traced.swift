@@ -6,8 +6,8 @@ import NIOHTTP1
 import Observability
 
 extension HTTPClient {
-    /// As ``exchange(_:upTo:before:)``, with a span in the trace of the current request, if that trace is recorded. The
-    /// trace is not propagated to the callee.
+    /// Calls ``exchange(_:upTo:before:)`` with a span in the trace of the current request, if that trace is recorded.
+    /// The trace is not propagated to the callee.
     ///
     /// - Parameter peer: the callee's name, in a word. The address must be a setting that is the same for each request.
     public func exchange(

@@ -9,7 +9,7 @@ import Settings
 struct OTLPSender: Sendable {
     /// The timeout of one request: a collector that takes longer is overloaded.
     static let timeout = Duration.seconds(10)
-    /// Bytes of a response, which says how many spans were refused and why.
+    /// The most bytes of a response, which contains the number of refused spans and the reason.
     static let maximumAnswer = 64 * 1024
 
     private let httpClient: HTTPClient

@@ -187,6 +187,6 @@ import Testing
         ("//a", false), ("/a//b", false), ("/\u{E9}", false), ("/a\u{301}", false),
     ])
     func pathsAreSpelledInOneWay(_ path: String, _ isGood: Bool) {
-        #expect(RoutingResponder.isSpelledInTheOneWay(path) == isGood)
+        #expect(RoutingResponder.isCanonical(path) == isGood)
     }
 }

@@ -83,7 +83,7 @@ extension OAuthError {
         } catch let error as OAuthError {
             return try error.response()
         } catch {
-            let problem = Problem(toldOf: error)
+            let problem = Problem(for: error)
             if problem.code == .internal { context.logger.error("unforeseen error", .error(error)) }
             return try OAuthError(problem).response()
         }
