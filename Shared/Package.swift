@@ -1,10 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// `GatehouseService` for services of a team's own. The manifest above this folder builds Gatehouse itself and pins each
+// `GatehouseService` for a team's own services. The manifest above this folder builds Gatehouse itself and pins each
 // package; this one takes ranges, so that a team chooses the versions of its service.
 
-// Warnings are no errors here: Xcode compiles packages taken by URL with -suppress-warnings, which excludes that.
+// Warnings are not errors here: Xcode compiles packages that are fetched by URL with -suppress-warnings, which excludes
+// that.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),

@@ -14,7 +14,7 @@ public struct DatabaseConfiguration: Sendable {
     /// The pool's settings.
     public var pool: PostgresPoolConfiguration
 
-    /// Reads the settings, which collect their problems.
+    /// Reads the settings. `settings` collects their problems.
     public init(settings: Settings) {
         isProduction = settings.environment == .production
         pool = PostgresPoolConfiguration()
@@ -37,7 +37,7 @@ public struct DatabaseConfiguration: Sendable {
             remedy: "add sslmode=verify-full and sslrootcert")
     }
 
-    /// A pool, which runs as one of the service's parts.
+    /// Makes a pool, which the service must run.
     ///
     /// - Parameter tracing: records the pool's statements; `nil` if no traces are recorded.
     public func pool(logger: Logger, tracing: Tracing? = nil) -> PostgresPool {

@@ -25,7 +25,7 @@ struct DatabaseFacts: Sendable, Equatable {
     /// The maximum of the service's pool in one replica.
     var poolConnections: Int
     /// Addresses from which replicas of the service have connections open now. Fewer than the replicas if these share
-    /// an address, or if they connect by a pooler.
+    /// an address, or if they connect through a pooler.
     var replicas: Int
     /// The age of the oldest transaction number. At 2,000,000,000 PostgreSQL stops accepting writes.
     var transactionAge: Int
@@ -128,7 +128,8 @@ struct DatabaseFacts: Sendable, Equatable {
     }
 
     private var wraparound: Finding? {
-        // PostgreSQL freezes by itself at 200 million (autovacuum_freeze_max_age). So that has failed for a long time.
+        // PostgreSQL freezes rows by itself at an age of 200 million (autovacuum_freeze_max_age). So autovacuum has
+        // failed for a long time.
         guard transactionAge > 1_000_000_000 else { return nil }
         return .problem(
             "PostgreSQL's oldest transaction number is \(transactionAge) old: at 2,000,000,000 it takes no writes.",

@@ -7,9 +7,9 @@ public struct FollowedFile: Sendable {
         var file: UInt64
         var size: Int64
         var mode: UInt32
-        /// As bytes: whose the fields of `timespec` are depends on which module the compiler reads first.
+        /// Bytes, because the module that declares the fields of `timespec` depends on the compiler's order of imports.
         var modified: [UInt8]
-        /// When owner or mode changed, which leaves `modified` as it is, or the contents.
+        /// When the contents, the owner or the mode changed. `modified` covers only the contents.
         var changed: [UInt8]
 
         /// `nil` while there is no such file.

@@ -3,7 +3,7 @@ public import Foundation
 /// A host and a port to listen on.
 public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     public var host: String
-    /// 0 takes any free port.
+    /// 0 selects any free port.
     public var port: Int
 
     public init(host: String = "127.0.0.1", port: Int) {
@@ -32,7 +32,7 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension URLComponents {
-    /// Whether the address names a host and, where it names a port, one from 1 to 65535.
+    /// Whether the address has a host, and its port, if any, is from 1 to 65535.
     public var namesServer: Bool {
         host?.isEmpty == false && (rangeOfPort == nil || (1...65_535).contains(port ?? 0))
     }

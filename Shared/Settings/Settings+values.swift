@@ -1,6 +1,7 @@
 public import Foundation
 
-// Typed reading. Every function records problems and returns a placeholder, so that all problems are reported at once.
+// Reads typed values. Every function records problems and returns a placeholder, so that all problems are reported at
+// once.
 extension Settings {
     /// Text. Without a default it must be set.
     public func string(_ key: String, default defaultValue: String? = nil, secret: Bool = false) -> String {
@@ -18,7 +19,7 @@ extension Settings {
         return value
     }
 
-    /// A secret: never printed, and in production none made for development (`dev-…`).
+    /// A secret, which is never printed. In production a secret made for development (`dev-…`) is refused.
     public func secret(_ key: String) -> String {
         string(key, secret: true)
     }
@@ -108,8 +109,8 @@ extension Settings {
         return addresses
     }
 
-    /// The contents of the file that the setting names. In production none made for development
-    /// (first line `# development`).
+    /// The contents of the file that the setting names. In production a file made for development (first line `#
+    /// development`) is refused.
     public func file(_ key: String) -> String {
         guard let contents = optionalFile(key) else {
             if raw(SettingName(service: service, key: key)) == nil { problem(key, "is not set") }
@@ -154,7 +155,7 @@ extension Settings {
     /// Makes a value from a setting's text.
     ///
     /// - Parameters:
-    ///   - text: empty where the setting is missing, which was noted as it was read.
+    ///   - text: empty if the setting is missing, which was already recorded.
     ///   - make: its error is reported with the setting, so the error must not contain a secret.
     public func read<Value>(_ key: String, from text: String, _ make: (String) throws -> Value) -> Value? {
         guard !text.isEmpty else { return nil }
@@ -166,7 +167,7 @@ extension Settings {
         }
     }
 
-    /// A host and port to listen on (`127.0.0.1:8080`, `[::1]:8080`); port 0 takes any free one.
+    /// A host and port to listen on (`127.0.0.1:8080`, `[::1]:8080`); port 0 selects any free one.
     public func listenAddress(_ key: String, default defaultValue: ListenAddress) -> ListenAddress {
         guard let text = optionalString(key) else { return defaultValue }
         guard let address = ListenAddress(text) else {
@@ -217,9 +218,9 @@ extension Settings {
 
 /// Whether a server on another machine must authenticate itself by TLS.
 enum TransportSecurity: String, CaseIterable {
-    /// By TLS and a verified certificate. Servers on this machine need none.
+    /// TLS and a verified certificate are required, except for servers on this machine.
     case required
-    /// As the address says.
+    /// The address decides.
     case optional
 }
 
@@ -229,9 +230,9 @@ extension Settings {
     /// development.
     ///
     /// - Parameters:
-    ///   - key: the address' own.
-    ///   - isProtected: whether the address stays on the machine or asks for a certificate.
-    ///   - remedy: how such an address asks for one.
+    ///   - key: the key of the address.
+    ///   - isProtected: whether the address is on this machine or requires a verified certificate.
+    ///   - remedy: how to require a certificate in such an address.
     public func requireTLS(of key: String, by tlsKey: String, isProtected: Bool, remedy: String) {
         let security = choice(tlsKey, default: environment == .production ? TransportSecurity.required : .optional)
         guard security == .required, !isProtected else { return }

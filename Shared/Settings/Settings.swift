@@ -3,8 +3,8 @@ public import Foundation
 /// The settings of one service: environment variables and, beneath them, an optional YAML or JSON file named by
 /// `<SERVICE>_CONFIG_FILE`.
 ///
-/// A key is written in camel case (`accessTokenLifetime`); it stands in the environment under the service's prefix
-/// (`TOKENS_ACCESS_TOKEN_LIFETIME`) and in the file below the service's name (`tokens.accessTokenLifetime`).
+/// A key is written in camel case (`accessTokenLifetime`). Its name in the environment has the service's prefix
+/// (`TOKENS_ACCESS_TOKEN_LIFETIME`). In the file it is below the service's name (`tokens.accessTokenLifetime`).
 ///
 /// Reading a value never throws: a missing or wrong value is recorded, a placeholder is returned, and ``finish()``
 /// reports all problems at once. Every key must be read on every path, because a name that was not read is refused as
@@ -34,8 +34,8 @@ public final class Settings {
     private(set) var problems: [SettingsError.Problem] = []
 
     /// - Parameters:
-    ///   - service: the service's name; decides the prefix.
-    ///   - environment: the process' environment; another one in tests.
+    ///   - service: the service's name; determines the prefix.
+    ///   - environment: the environment of the process, or a test's own.
     public init(service: String, environment variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.service = service
         // An empty variable counts as absent, because compose files pass unset variables as empty ones.
@@ -69,7 +69,7 @@ public final class Settings {
         problems.append(.init(name: name.description, message: message))
     }
 
-    /// Ends the reading.
+    /// Reports all problems, after everything was read.
     ///
     /// - Parameter allowingUnknown: for commands that read a part of the settings only.
     /// - Throws: ``SettingsError`` with all problems, unknown names included.
@@ -140,7 +140,7 @@ package struct SettingName: Hashable, CustomStringConvertible {
 public struct SettingsError: Error, Sendable, CustomStringConvertible {
     /// One setting and its problem.
     public struct Problem: Sendable, Equatable {
-        /// The name in the environment, with the key in the file where there is one.
+        /// The name in the environment, with the key in the file, if any.
         public let name: String
         public let message: String
     }
@@ -193,8 +193,8 @@ extension Settings {
         Self.services.contains { $0 != service && name.hasPrefix(SettingName.prefix(of: $0)) }
     }
 
-    /// Names that are no settings but that environments carry: those of `.local/env`, of images, of the test and run
-    /// scripts, and the links that Kubernetes adds for a Kubernetes service of the same name.
+    /// Names in the environment that are not settings but are accepted: those of `.local/env`, of images, of the test
+    /// and run scripts, and the links that Kubernetes adds for a Kubernetes service of the same name.
     private func isTolerated(_ name: String) -> Bool {
         if name.hasPrefix("GATEHOUSE_TEST_") { return true }
         if ["GATEHOUSE_PORT_BASE", GatehouseVersion.revisionVariable].contains(name) { return true }

@@ -1,7 +1,7 @@
 import Foundation
 import Yams
 
-/// The file half of the settings: YAML (or JSON, its subset), flattened to the names of environment variables.
+/// The settings of the file, in YAML (or JSON, its subset), flattened to the names of environment variables.
 struct SettingsFile {
     /// Values by the name that the environment would use.
     private(set) var values: [String: String] = [:]
@@ -56,7 +56,7 @@ struct SettingsFile {
     }
 }
 
-/// What a file that holds a secret has to be like.
+/// The requirements on a file that contains a secret.
 public enum SecretFile {
     /// The mode of a file (as in `chmod`) that every user of the system may read, write or run; `nil` for all others.
     public static func openMode(_ path: String) -> String? {
@@ -66,11 +66,11 @@ public enum SecretFile {
     }
 }
 
-/// How secrets and keys made for development are recognised, so that production can refuse them.
+/// Detects secrets and keys that were made for development, so that production can refuse them.
 public enum DevelopmentSecret {
-    /// Credentials begin with it, and so does the password within a development database's address.
+    /// The first characters of a credential, or of the password in a database's address.
     private static let prefix = "dev-"
-    /// Key files begin with it.
+    /// The first characters of a key file.
     private static let fileMark = "# development"
 
     static func isMarked(_ secret: String) -> Bool {
@@ -80,6 +80,6 @@ public enum DevelopmentSecret {
     /// Whether a file with this text was made for development.
     public static func isMarked(file text: String) -> Bool { text.hasPrefix(fileMark) }
 
-    /// What a file begins with: the line that marks one made for development, nothing for any other.
+    /// The start of a new file: the line that marks a file made for development, otherwise nothing.
     public static func fileHead(isForDevelopment: Bool) -> String { isForDevelopment ? fileMark + "\n" : "" }
 }

@@ -1,14 +1,14 @@
 public import Foundation
 
-/// Whether a service records traces, and where they go: `GATEHOUSE_TRACES_ENDPOINT`, `GATEHOUSE_TRACES_HEADERS` and
-/// `GATEHOUSE_TRACES_PERCENT`, else OpenTelemetry's own variables (OpenTelemetry specification, "OTLP Exporter
+/// Whether a service records traces, and where it sends them: `GATEHOUSE_TRACES_ENDPOINT`, `GATEHOUSE_TRACES_HEADERS`
+/// and `GATEHOUSE_TRACES_PERCENT`, or else OpenTelemetry's own variables (OpenTelemetry specification, "OTLP Exporter
 /// Configuration").
 public struct TraceSettings: Sendable, Equatable {
-    /// Where a collector takes OTLP over HTTP, without `/v1/traces`; `nil`: no trace is recorded.
+    /// The address of a collector for OTLP over HTTP, without `/v1/traces`; `nil` if no traces are recorded.
     public var endpoint: URL?
-    /// Fields of each export by name, credentials among them: never logged.
+    /// Header fields of each export by name. They may contain credentials and are never logged.
     public var headers: [String: String]
-    /// Of the traces that begin at the service, 0 to 100.
+    /// The recorded share of the traces that begin at the service, 0 to 100.
     public var percent: Double
 
     public init(endpoint: URL? = nil, headers: [String: String] = [:], percent: Double = Self.defaultPercent) {
@@ -19,7 +19,7 @@ public struct TraceSettings: Sendable, Equatable {
 
     public static let defaultPercent = 1.0
 
-    /// Reads the settings; what is wrong is noted there.
+    /// Reads the settings. `settings` collects their problems.
     public init(_ settings: Settings) {
         self.init()
         let isDisabled = settings.raw(Self.otel("sdkDisabled"))?.lowercased() == "true"
@@ -56,7 +56,8 @@ public struct TraceSettings: Sendable, Equatable {
 
     /// `NAME=VALUE,NAME=VALUE`, values percent-encoded.
     ///
-    /// - Returns: `nil` where a name is no token of RFC 9110, or a value holds other bytes than visible ASCII and spaces.
+    /// - Returns: `nil` if a name is not a token of RFC 9110, or if a value has other bytes than visible ASCII and
+    ///   spaces.
     static func headers(in text: String) -> [String: String]? {
         var headers: [String: String] = [:]
         for member in text.split(separator: ",") {
