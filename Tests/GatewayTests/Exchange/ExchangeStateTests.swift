@@ -115,7 +115,7 @@ struct ExchangeStateTests {
             (most - 1, 2 * most, false), (most, 2 * most, true), (least - 1, least, false), (least, least, true),
         ] {
             let next = state.buffering(bytes, of: allowance, isWhole: false)
-            #expect(next == (isEnough ? .ends : .goesOn), "\(bytes) of \(allowance)")
+            #expect(next == (isEnough ? .ends : .continues), "\(bytes) of \(allowance)")
         }
         #expect(state.timedOut(takesBody: true, at: 55) == .forward)
         #expect(state.begin() == false)
@@ -139,9 +139,9 @@ struct ExchangeStateTests {
             let state = state(bufferingTime: bufferingTime)
             #expect(state.phase == .buffering && state.nextDeadline == 305)
             #expect(state.timedOut(takesBody: true, at: 305) == .refuseSlowBody)
-            #expect(state.buffering(40, of: 40, isWhole: false) == .goesOn)
+            #expect(state.buffering(40, of: 40, isWhole: false) == .continues)
             #expect(state.buffering(41, of: 40, isWhole: false) == .exceedsMemory)
-            #expect(state.buffering(41, of: 40, isWhole: true) == .goesOn)
+            #expect(state.buffering(41, of: 40, isWhole: true) == .continues)
         }
     }
 
@@ -234,14 +234,14 @@ struct ExchangeStateTests {
     @Test("An address is to blame for a whole request without a response, and for nothing else")
     func blame() {
         for failure in [State.Failure.cut, .garbage, .timeout] {
-            #expect(Self.sent().blamesAddress(for: failure, isSafeToRepeat: false))
-            #expect(!Self.sent(hasBody: true).blamesAddress(for: failure, isSafeToRepeat: false), "a body is missing")
-            #expect(!Self.started().blamesAddress(for: failure, isSafeToRepeat: false), "nothing was sent")
+            #expect(Self.sent().isFaultOfAddress(failure, isSafeToRepeat: false))
+            #expect(!Self.sent(hasBody: true).isFaultOfAddress(failure, isSafeToRepeat: false), "a body is missing")
+            #expect(!Self.started().isFaultOfAddress(failure, isSafeToRepeat: false), "nothing was sent")
             var responding = Self.sent()
             responding.responseBegan()
-            #expect(!responding.blamesAddress(for: failure, isSafeToRepeat: false))
+            #expect(!responding.isFaultOfAddress(failure, isSafeToRepeat: false))
         }
-        #expect(!Self.sent().blamesAddress(for: .cut, isSafeToRepeat: true), "a kept connection was closing")
+        #expect(!Self.sent().isFaultOfAddress(.cut, isSafeToRepeat: true), "a kept connection was closing")
     }
 
     // MARK: Time

@@ -49,7 +49,7 @@ enum OurReader {
             readBody(head.framing, from: &input, into: &message)
             messages.append((message, head, Array(rest[..<length])))
             // What follows is another protocol's, or nothing.
-            guard message.isComplete, !head.fields.saysClose, !asksForUpgrade(head.fields, rest) else { break }
+            guard message.isComplete, !head.fields.hasCloseOption, !asksForUpgrade(head.fields, rest) else { break }
         }
         return messages
     }

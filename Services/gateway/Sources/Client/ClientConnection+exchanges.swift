@@ -39,7 +39,7 @@ extension ClientConnection {
             scannedBytes = 0
             peer.countRequest()
             let head = worker.requestHead
-            let closes = head.fields.saysClose || worker.gateway.isDraining || peer.hasReachedRequestLimit
+            let closes = head.fields.hasCloseOption || worker.gateway.isDraining || peer.hasReachedRequestLimit
             switch admission {
             case .forward(let exchange):
                 forward(exchange, expectsContinue: head.fields.expect != nil, closes: closes)

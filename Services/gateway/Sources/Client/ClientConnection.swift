@@ -19,7 +19,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     let stream: HTTP2Stream?
     var timerPlace: TimerPlace?
     /// The index in the worker's list; negative when the connection is not in it.
-    var place = -1
+    var workerIndex = -1
 
     var context: ChannelHandlerContext?
     var state: ClientConnectionState
@@ -156,18 +156,18 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     func process() {
         guard !isProcessing else { return }
         isProcessing = true
-        var goesOn = true
-        while goesOn {
+        var continues = true
+        while continues {
             switch state.phase {
-            case .head: goesOn = takesRequest() && readHead()
-            case .body, .discardingBody: goesOn = readBody()
-            case .waiting, .responding: goesOn = false
+            case .head: continues = takesRequest() && readHead()
+            case .body, .discardingBody: continues = readBody()
+            case .waiting, .responding: continues = false
             case .tunnel:
                 relay()
-                goesOn = false
+                continues = false
             case .lingering, .closed:
                 input.clear()
-                goesOn = false
+                continues = false
             }
         }
         isProcessing = false
@@ -191,7 +191,7 @@ extension ClientConnection {
     /// When to call `timedOut`; nanoseconds of the worker's clock.
     var deadline: Int64 { state.deadline }
 
-    func noteDeadline() { if place >= 0 { worker.timers.note(self) } }
+    func noteDeadline() { if workerIndex >= 0 { worker.timers.note(self) } }
 
     /// Sets the deadline for the next step of the exchange; nanoseconds of the worker's clock.
     func allow(until deadline: Int64) {

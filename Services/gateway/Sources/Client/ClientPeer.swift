@@ -57,14 +57,14 @@ final class ClientPeer {
 
     func requestBegins() {
         activeRequests += 1
-        place.becomesBusy()
+        place.markBusy()
     }
 
     func requestEnds() { activeRequests -= 1 }
 
     /// Marks the connection as one that may be closed in favour of another, unless a request is active.
     func noteIdle(at now: Int64) {
-        if activeRequests == 0 { place.becomesIdle(at: now, hasOutput: openStreams > 0) }
+        if activeRequests == 0 { place.markIdle(at: now, hasOutput: openStreams > 0) }
     }
 
     /// Counts a malformed request against the limits of its connection and of its address.

@@ -89,8 +89,8 @@ final class ConnectionPlace: Sendable {
         state = Atomic(now)
     }
 
-    /// When the connection's last request ended; `nil`: it carries a request, or is being closed. While output waits
-    /// for the client, the time is later than all others (`waitingOutput`).
+    /// When the connection last became idle; `nil`: it carries a request, or is being closed. While output waits for
+    /// the client, the time is later than all others (`waitingOutput`).
     private var idleSince: Int64? {
         let since = state.load(ordering: .relaxed)
         return since < Self.closing ? since : nil
@@ -104,9 +104,9 @@ final class ConnectionPlace: Sendable {
     /// Whether it is being closed in favour of another connection.
     var isClosing: Bool { state.load(ordering: .relaxed) == Self.closing }
 
-    func becomesBusy() { state.store(Self.busy, ordering: .relaxed) }
+    func markBusy() { state.store(Self.busy, ordering: .relaxed) }
 
-    func becomesIdle(at now: Int64, hasOutput: Bool = false) {
+    func markIdle(at now: Int64, hasOutput: Bool = false) {
         state.store(hasOutput ? now + Self.waitingOutput : now, ordering: .relaxed)
     }
 
@@ -120,7 +120,7 @@ final class ConnectionPlace: Sendable {
         channel?.eventLoop.execute { [self] in
             guard isClosing, let channel else { return ended(false) }
             if since < Self.waitingOutput, channel.waitingBytes > 0 {
-                becomesIdle(at: since, hasOutput: true)
+                markIdle(at: since, hasOutput: true)
                 return ended(false)
             }
             channel.close(promise: nil)

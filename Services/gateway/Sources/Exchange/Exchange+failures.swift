@@ -10,7 +10,7 @@ extension Exchange {
     func failed(_ failure: ExchangeState.Failure, isSafeToRepeat: Bool) {
         let connection = upstream
         upstream = nil
-        if state.blamesAddress(for: failure, isSafeToRepeat: isSafeToRepeat) {
+        if state.isFaultOfAddress(failure, isSafeToRepeat: isSafeToRepeat) {
             pool?.failed(.noResponse, now: worker.now)
         }
         connection?.abandon()
@@ -50,7 +50,7 @@ extension Exchange {
     }
 
     /// Whether the status of the response counts against the upstream's address.
-    var blamesAddressForStatus: Bool { plan.blamesErrorStatus && (502...504).contains(status) }
+    var isStatusFaultOfAddress: Bool { plan.errorStatusIsFault && (502...504).contains(status) }
 
     func timedOut() {
         switch state.timedOut(takesBody: takesBody, at: worker.now) {

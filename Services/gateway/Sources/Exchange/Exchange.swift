@@ -82,7 +82,7 @@ final class Exchange {
     /// A stream moves from its place among the requests in flight to one among the streams.
     ///
     /// - Returns: `false` where the client has as many streams as it may.
-    private func becomesStream() -> Bool {
+    private func becomeStream() -> Bool {
         guard let streamPlace = worker.gateway.streams.take(for: address) else { return false }
         self.streamPlace = streamPlace
         if let place = place.take() { worker.gateway.places.leave(place) }
@@ -165,7 +165,7 @@ final class Exchange {
         if buffered.readableBytes == 0 { buffered = bytes } else { buffered.writeImmutableBuffer(bytes) }
         let isWhole = framing.length == state.bodyBytes
         switch state.buffering(buffered.readableBytes, of: worker.requestBodies.allowance, isWhole: isWhole) {
-        case .goesOn: break
+        case .continues: break
         case .ends: endBuffering()
         case .exceedsMemory: refuse(Problem(.unavailable), reason: "body memory")
         }
@@ -220,7 +220,7 @@ final class Exchange {
     func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming? {
         let framing = head.framing(toHead: method == .head)
         let isEventStream = (framing == .chunked || framing == .untilClose) && head.fields.isEventStream(in: bytes)
-        if isEventStream, !becomesStream() { return nil }
+        if isEventStream, !becomeStream() { return nil }
         state.responseBegan(isEventStream: isEventStream)
         status = head.status
         let upstreamTime = worker.now - sentAt
@@ -249,7 +249,7 @@ final class Exchange {
     ///
     /// - Returns: `false` where the streams are at their limit.
     func upgrade(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard becomesStream() else { return false }
+        guard becomeStream() else { return false }
         state.tunnelBegan()
         status = head.status
         let forwarded = ForwardedResponseHead(

@@ -54,7 +54,7 @@ struct ExchangeState: Sendable {
 
     /// The next step for a body of which a part has arrived.
     enum Buffering: Sendable, Equatable {
-        case goesOn
+        case continues
         /// The request is forwarded with the part that has arrived.
         case ends
         /// The memory for bodies does not suffice to wait for the rest.
@@ -160,8 +160,8 @@ struct ExchangeState: Sendable {
     ///   - allowance: bytes that one request may buffer.
     ///   - isWhole: whether the body is known to be complete.
     func buffering(_ bytes: Int, of allowance: Int, isWhole: Bool) -> Buffering {
-        if buffersWholeBody { return isWhole || bytes <= allowance ? .goesOn : .exceedsMemory }
-        return bytes >= min(Self.bufferedBytes, allowance) ? .ends : .goesOn
+        if buffersWholeBody { return isWhole || bytes <= allowance ? .continues : .exceedsMemory }
+        return bytes >= min(Self.bufferedBytes, allowance) ? .ends : .continues
     }
 
     /// All places of the request's queue are taken.
@@ -207,7 +207,7 @@ struct ExchangeState: Sendable {
 
     /// Whether a failure counts against the upstream's address. It does not if a kept connection was closing, or the
     /// client kept the upstream waiting.
-    func blamesAddress(for failure: Failure, isSafeToRepeat: Bool) -> Bool {
+    func isFaultOfAddress(_ failure: Failure, isSafeToRepeat: Bool) -> Bool {
         phase == .waitingForResponse && isRequestComplete && !(failure == .cut && isSafeToRepeat)
     }
 

@@ -5,8 +5,8 @@ import NIOHTTP2
 /// the codec end the connection (RFC 9113 §5.4.2, §6.1):
 ///
 /// - Streams beyond the limit are passed on and refused. For that, the codec gets a higher limit than the client.
-/// - The codec gets the acknowledgement of the gateway's settings at once. Until then it would apply lower limits than
-///   the client may.
+/// - The codec gets the acknowledgement of the gateway's settings at once. Until then it would enforce lower limits
+///   than the gateway has announced.
 /// - DATA on a closed stream is dropped, and the stream is reset.
 /// - Frames of streams opened after GOAWAY are dropped, except HEADERS, which change the compression's state.
 ///

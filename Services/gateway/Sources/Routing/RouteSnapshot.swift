@@ -105,7 +105,7 @@ final class RoutePlan {
     let share: RequestPlaces.Share?
     /// Whether a 502, 503 or 504 counts against the upstream's address. The contract of Gatehouse's own services
     /// includes these statuses.
-    let blamesErrorStatus: Bool
+    let errorStatusIsFault: Bool
     let metrics: RouteMetrics
     /// Shared with the other event loops; `nil`: only the limits of every route apply.
     let limiter: RouteLimiter?
@@ -122,7 +122,7 @@ final class RoutePlan {
         self.route = route
         self.balancer = balancer
         self.share = share
-        blamesErrorStatus = upstream.map { !$0.isGatehouse } ?? false
+        errorStatusIsFault = upstream.map { !$0.isGatehouse } ?? false
         self.metrics = metrics
         self.limiter = limiter
         timeout = route.timeout.nanoseconds

@@ -100,18 +100,18 @@ final class Worker {
     // MARK: Connections
 
     func add(_ connection: ClientConnection) {
-        connection.place = connections.count
+        connection.workerIndex = connections.count
         connections.append(connection)
     }
 
     func remove(_ connection: ClientConnection) {
-        let place = connection.place
-        guard place >= 0 else { return }
+        let index = connection.workerIndex
+        guard index >= 0 else { return }
         timers.remove(connection)
-        connections.swapAt(place, connections.count - 1)
-        connections[place].place = place
+        connections.swapAt(index, connections.count - 1)
+        connections[index].workerIndex = index
         connections.removeLast()
-        connection.place = -1
+        connection.workerIndex = -1
     }
 
     /// Admits or refuses the requests that wait for keys, because the keys have changed or could not be fetched.

@@ -215,7 +215,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
             guard state.interimCame() else { return fail() }
         case .final(let length, let framing, let connectionOptions):
             input.moveReaderIndex(forwardBy: length)
-            if exchange.blamesAddressForStatus {
+            if exchange.isStatusFaultOfAddress {
                 pool.failed(.errorStatus, now: worker.now)
             } else {
                 pool.responded()

@@ -154,34 +154,34 @@ struct TokenCache {
     private let capacity: Int
     private var entries: [Entry] = []
     /// The index in `entries` of each token.
-    private var places: [Digest: Int] = [:]
+    private var indices: [Digest: Int] = [:]
     private var hand = 0
 
     init(capacity: Int) { self.capacity = max(1, capacity) }
 
     /// The token of the digest, if it has not expired and is current: the keys that verified it are in force.
     mutating func token(_ digest: Digest, now: Int64, isCurrent: (VerifiedToken) -> Bool) -> VerifiedToken? {
-        guard let place = places[digest] else { return nil }
-        let token = entries[place].token
+        guard let index = indices[digest] else { return nil }
+        let token = entries[index].token
         guard now < token.expiresAt, isCurrent(token) else { return nil }
-        entries[place].wasUsed = true
+        entries[index].wasUsed = true
         return token
     }
 
     mutating func insert(_ token: VerifiedToken, as digest: Digest) {
         let entry = Entry(digest: digest, token: token)
-        if let place = places[digest] {
-            entries[place] = entry
+        if let index = indices[digest] {
+            entries[index] = entry
         } else if entries.count < capacity {
-            places[digest] = entries.count
+            indices[digest] = entries.count
             entries.append(entry)
         } else {
             while entries[hand].wasUsed {
                 entries[hand].wasUsed = false
                 moveHand()
             }
-            places[entries[hand].digest] = nil
-            places[digest] = hand
+            indices[entries[hand].digest] = nil
+            indices[digest] = hand
             entries[hand] = entry
             moveHand()
         }

@@ -22,10 +22,10 @@ struct FieldSection: Sendable {
     private(set) var hasSeveralAuthorizations = false
     private var hasSeveralUpgrades = false
     private var traceparents = 0
-    /// `Connection` contains `close`, `keep-alive`, or `upgrade`.
-    private(set) var saysClose = false
-    private(set) var saysKeepAlive = false
-    private var saysUpgrade = false
+    /// The options of `Connection` that the gateway acts on.
+    private(set) var hasCloseOption = false
+    private(set) var hasKeepAliveOption = false
+    private var hasUpgradeOption = false
     /// The number of `Connection` options that name other fields, and the length of all values of `Connection`.
     private var connectionOptions = 0
     private var connectionBytes = 0
@@ -60,9 +60,9 @@ struct FieldSection: Sendable {
         isChunked = false
         hasSeveralAuthorizations = false
         hasSeveralUpgrades = false
-        saysClose = false
-        saysKeepAlive = false
-        saysUpgrade = false
+        hasCloseOption = false
+        hasKeepAliveOption = false
+        hasUpgradeOption = false
         connectionOptions = 0
         connectionBytes = 0
 
@@ -150,7 +150,7 @@ struct FieldSection: Sendable {
 
     private mutating func noteConnection(_ value: UnsafeRawBufferPointer) throws(HeadFault) {
         if value.equalsFolded("keep-alive") {
-            saysKeepAlive = true
+            hasKeepAliveOption = true
             return
         }
         connectionBytes += value.count
@@ -158,11 +158,11 @@ struct FieldSection: Sendable {
         for option in ListMembers(value) {
             guard Self.tokenBytes.containsAll(option) else { throw .malformed("Connection") }
             if option.equalsFolded("close") {
-                saysClose = true
+                hasCloseOption = true
             } else if option.equalsFolded("keep-alive") {
-                saysKeepAlive = true
+                hasKeepAliveOption = true
             } else if option.equalsFolded("upgrade") {
-                saysUpgrade = true
+                hasUpgradeOption = true
             } else {
                 connectionOptions += 1
                 guard connectionOptions <= HeadLimits.connectionOptions else { throw .malformed("Connection") }
@@ -192,7 +192,7 @@ struct FieldSection: Sendable {
 
     /// Whether the head requests or confirms an upgrade to WebSocket, and to nothing else (RFC 6455 §4.1).
     func upgradesToWebSocket(in bytes: UnsafeRawBufferPointer) -> Bool {
-        guard saysUpgrade, let upgrade, !hasSeveralUpgrades else { return false }
+        guard hasUpgradeOption, let upgrade, !hasSeveralUpgrades else { return false }
         return UnsafeRawBufferPointer(rebasing: bytes[lines[upgrade].value]).equalsFolded("websocket")
     }
 

@@ -105,7 +105,7 @@ struct ResponseHead: Sendable {
     }
 
     /// Whether the connection can carry another request once the body is read.
-    var keepsAlive: Bool { !fields.saysClose && (!isVersion10 || fields.saysKeepAlive) }
+    var keepsAlive: Bool { !fields.hasCloseOption && (!isVersion10 || fields.hasKeepAliveOption) }
 
     /// The body's framing (RFC 9112 §6.3).
     func framing(toHead: Bool) -> BodyFraming {
