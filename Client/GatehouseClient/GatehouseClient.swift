@@ -43,13 +43,13 @@ extension URL {
 
 /// The settings of a client.
 public struct GatehouseConfiguration: Sendable {
-    /// The gateway's URL: `https://api.example.com`. Plain HTTP is allowed to this machine alone.
+    /// The gateway's URL: `https://api.example.com`. Plain HTTP is allowed only to this machine.
     ///
     /// The stored session belongs to the server that scheme, host and port name. A client for another server ignores it,
     /// and the next sign-in replaces it. Moving the gateway to another host or port therefore signs every user out.
     /// A new path signs no user out.
     public var baseURL: URL
-    /// Where the session is kept.
+    /// The store of the session.
     public var store: any TokenStore
     public var transport: any Transport
     public var connectivity: any Connectivity

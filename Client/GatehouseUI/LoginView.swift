@@ -13,12 +13,12 @@
     /// It supports dark mode, Dynamic Type and right-to-left languages. The accessibility identifiers of its elements
     /// begin with `gatehouse.login.`.
     public struct LoginView: View {
-        /// What a login screen offers.
+        /// The credentials that a login screen offers.
         public struct Options: Sendable {
             /// Requires an app identifier or Services ID that is registered for Sign in with Apple.
             public var offersApple: Bool
             public var offersPassword: Bool
-            /// Shorter passwords are not sent. The server decides what a new password needs.
+            /// Shorter passwords are not sent. The server decides about new passwords.
             public var minimumPasswordLength: Int
 
             public init(offersApple: Bool = true, offersPassword: Bool = true, minimumPasswordLength: Int = 8) {

@@ -13,7 +13,7 @@
         let options: LoginView.Options
         @Environment(\.locale) private var locale
         @State private var message: String?
-        @State private var isAsking = false
+        @State private var isUnlocking = false
         @State private var signsIn = false
 
         var body: some View {
@@ -50,10 +50,10 @@
                 Button(texts[.unlock]) { Task { await unlock(texts) } }
                     .buttonStyle(.borderedProminent)
                     .controlSize(.large)
-                    .disabled(isAsking)
+                    .disabled(isUnlocking)
                     .accessibilityIdentifier("gatehouse.unlock.submit")
                 Button(texts[.signInInstead]) { signsIn = true }
-                    .disabled(isAsking)
+                    .disabled(isUnlocking)
                     .accessibilityIdentifier("gatehouse.unlock.signIn")
             }
             .padding()
@@ -61,9 +61,9 @@
         }
 
         private func unlock(_ texts: Texts) async {
-            guard !isAsking else { return }
-            isAsking = true
-            defer { isAsking = false }
+            guard !isUnlocking else { return }
+            isUnlocking = true
+            defer { isUnlocking = false }
             do throws(GatehouseError) {
                 try await session.unlock(reason: texts[.unlockReason])
                 message = nil

@@ -61,9 +61,9 @@ extension GatehouseClient {
         return try await begin("password", "/v1/auth/login", request)
     }
 
-    /// - Parameter way: the credential's type, for telemetry.
+    /// - Parameter method: the method of signing in, for telemetry.
     func begin(
-        _ way: String, _ path: String, _ request: some Encodable & Sendable, appleUserID: String? = nil
+        _ method: String, _ path: String, _ request: some Encodable & Sendable, appleUserID: String? = nil
     ) async throws(GatehouseError) -> User {
         let clock = configuration.clock
         let begun = clock.monotonic
@@ -71,7 +71,7 @@ extension GatehouseClient {
             let answer = try await api.call("POST", path, json: request, returning: AuthResponse.self)
             try await session.begin(answer, appleUserID: appleUserID)
             configuration.telemetry.record(
-                TelemetryEvent(.loginSuccess, reason: way, latency: clock.monotonic - begun))
+                TelemetryEvent(.loginSuccess, reason: method, latency: clock.monotonic - begun))
             return answer.body.user
         } catch {
             // A cancelled task is not a failure.

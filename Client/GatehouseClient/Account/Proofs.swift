@@ -10,7 +10,7 @@ public struct ReauthenticationProof: Sendable {
 
     let content: Redacted<Content>
 
-    /// - Parameter password: as it was set.
+    /// - Parameter password: the user's password.
     public static func password(_ password: String) -> Self {
         Self(content: Redacted(.credential(ReauthenticateRequest(password: password))))
     }
@@ -19,7 +19,7 @@ public struct ReauthenticationProof: Sendable {
     ///
     /// - Parameters:
     ///   - identityToken: its text. It expires after some minutes.
-    ///   - nonce: the one that Apple's dialog was given.
+    ///   - nonce: the nonce in the request to Apple's dialog.
     public static func apple(identityToken: String, nonce: AppleNonce? = nil) -> Self {
         Self(
             content: Redacted(
@@ -29,7 +29,7 @@ public struct ReauthenticationProof: Sendable {
     /// A six-digit code, requested with the purpose `stepUp`.
     ///
     /// - Parameters:
-    ///   - code: as they were typed.
+    ///   - code: the six digits as the user typed them.
     ///   - identifier: the user's own verified address or number, which received the code.
     ///   - asked: the result of ``GatehouseClient/askForCode(identifier:purpose:)``, if this device requested the code.
     public static func code(_ code: String, identifier: String, asked: CodeResponse? = nil) -> Self {
@@ -55,7 +55,7 @@ public struct MergeProof: Sendable {
     ///
     /// - Parameters:
     ///   - identityToken: its text. It expires after some minutes.
-    ///   - nonce: the one that Apple's dialog was given.
+    ///   - nonce: the nonce in the request to Apple's dialog.
     public static func apple(identityToken: String, nonce: AppleNonce? = nil) -> Self {
         Self(request: Redacted(MergeRequest(identityToken: identityToken, nonce: nonce?.value)))
     }
@@ -63,7 +63,7 @@ public struct MergeProof: Sendable {
     /// A six-digit code, requested with the purpose `merge`.
     ///
     /// - Parameters:
-    ///   - code: as they were typed.
+    ///   - code: the six digits as the user typed them.
     ///   - identifier: the other account's verified address or number, which received the code.
     ///   - asked: the result of ``GatehouseClient/askForCode(identifier:purpose:)``, if this device requested the code.
     public static func code(_ code: String, identifier: String, asked: CodeResponse? = nil) -> Self {

@@ -24,7 +24,7 @@ public actor AppleCredentialMonitor: SessionCompanion {
     }
 
     #if canImport(AuthenticationServices)
-        /// Asks this device.
+        /// Uses the information of this device.
         public init(session: Session) { self.init(session: session, credentials: SystemAppleCredentials()) }
     #endif
 

@@ -13,7 +13,7 @@ public struct GatehouseError: Error, Sendable, Equatable {
 
         init(_ description: String) { self.description = description }
 
-        /// There is no network.
+        /// No network is available.
         public static let offline = Self("offline")
         /// The server did not answer in time.
         public static let timedOut = Self("timedOut")
@@ -35,7 +35,7 @@ public struct GatehouseError: Error, Sendable, Equatable {
         public static let accountDisabled = Self("accountDisabled")
         public static let identifierTaken = Self("identifierTaken")
         public static let weakPassword = Self("weakPassword")
-        /// ``fields`` says what is wrong.
+        /// ``fields`` contains the faults.
         public static let invalidInput = Self("invalidInput")
         public static let reauthenticationRequired = Self("reauthenticationRequired")
         public static let forbidden = Self("forbidden")
@@ -56,7 +56,7 @@ public struct GatehouseError: Error, Sendable, Equatable {
 
     /// Whether and when the app may retry.
     public enum Retry: Sendable, Equatable {
-        /// Not until something else has changed.
+        /// Not before something else has changed.
         case never
         case now
         case after(Duration)
@@ -119,8 +119,8 @@ extension GatehouseError {
             reason: "HTTP \(response.statusCode)", status: response.statusCode, body: Redacted(body))
     }
 
-    /// A successful response whose body cannot be decoded as `type`. The server has done what the app asked for, so the
-    /// error does not suggest a retry.
+    /// A successful response whose body cannot be decoded as `type`. The server has fulfilled the request, so the error
+    /// does not suggest a retry.
     ///
     /// The decoding error is dropped, because its text may hold a part of the body, such as a token.
     static func unreadable(_ exchange: Exchange, as type: Any.Type) -> GatehouseError {

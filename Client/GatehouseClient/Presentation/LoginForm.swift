@@ -65,7 +65,7 @@ public struct LoginForm: Sendable, Equatable {
         endedBy = reason
     }
 
-    // MARK: - What is shown
+    // MARK: - Presentation
 
     public var isWorking: Bool {
         if case .working = phase { true } else { false }
@@ -94,7 +94,7 @@ public struct LoginForm: Sendable, Equatable {
     /// Why the previous session ended. Hidden after the user's next action.
     public var notice: InterfaceText? { endedBy?.text }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     /// Events that do not fit the phase change nothing, such as a second tap while an action runs.
     public mutating func handle(_ event: Event) -> Action? {

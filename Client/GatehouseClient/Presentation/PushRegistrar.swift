@@ -42,7 +42,7 @@ public struct PushRegistrar: Sendable, Equatable {
     private var record: Record?
     private var token: PushToken?
     private var user: UUID?
-    private var underway: Attempt?
+    private var inProgress: Attempt?
     private let appVersion: String
 
     /// An older registration is repeated at the next event. The server considers a device lost after weeks.
@@ -63,12 +63,12 @@ public struct PushRegistrar: Sendable, Equatable {
         case .foreground: break
         case .signsOut(let isAnswered): return signsOut(isAnswered: isAnswered)
         case .failed(let attempt):
-            if underway == attempt { underway = nil }
+            if inProgress == attempt { inProgress = nil }
             // Retry at once only if the token or the user has changed meanwhile. Otherwise the next event retries.
             guard let token, token != attempt.token || user != attempt.user else { return [] }
         case .registered(let device, let attempt):
-            guard underway == attempt else { return [] }
-            underway = nil
+            guard inProgress == attempt else { return [] }
+            inProgress = nil
             record = Record(
                 fingerprint: attempt.token.fingerprint, user: attempt.user, appVersion: attempt.appVersion,
                 device: device, registeredAt: now)
@@ -78,9 +78,9 @@ public struct PushRegistrar: Sendable, Equatable {
     }
 
     private mutating func registration(now: Date) -> [Action] {
-        guard underway == nil, let token, let user, !isRegistered(token, user, now) else { return [] }
+        guard inProgress == nil, let token, let user, !isRegistered(token, user, now) else { return [] }
         let attempt = Attempt(token: token, user: user, appVersion: appVersion)
-        underway = attempt
+        inProgress = attempt
         return [.register(attempt)]
     }
 
@@ -92,7 +92,7 @@ public struct PushRegistrar: Sendable, Equatable {
 
     /// If the server no longer accepts requests, it has detached the device with the session.
     private mutating func signsOut(isAnswered: Bool) -> [Action] {
-        (user, underway) = (nil, nil)
+        (user, inProgress) = (nil, nil)
         guard let device = record?.device else { return [] }
         record = nil
         return isAnswered ? [.keep(nil), .unregister(device: device)] : [.keep(nil)]

@@ -280,13 +280,13 @@ extension Session {
         let epoch = machine.epoch
         await notifyWillEnd(reason).value
         guard machine.epoch == epoch, let session = machine.current else { return nil }
-        let tellsServer = reason != .accountDeleted
-        machine.end(reason, tellingServer: tellsServer)
+        let informsServer = reason != .accountDeleted
+        machine.end(reason, informingServer: informsServer)
         refreshing?.task.cancel()
         refreshing = nil
         var failure: GatehouseError?
         do {
-            try await exclusively { _ = try await self.change(.signOut(session, tellsServer: tellsServer)) }
+            try await exclusively { _ = try await self.change(.signOut(session, informsServer: informsServer)) }
         } catch {
             failure = GatehouseError.of(error)
         }
@@ -298,7 +298,7 @@ extension Session {
 
     /// Handles the end of the session elsewhere. The store is already up to date.
     func ended(_ reason: SignOutReason) {
-        machine.end(reason, tellingServer: false)
+        machine.end(reason, informingServer: false)
         refreshing = nil
         refreshDelay = nil
         publish()

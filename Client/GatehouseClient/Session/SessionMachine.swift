@@ -110,10 +110,10 @@ struct SessionMachine: Sendable {
         phase = .signedIn(session, life)
     }
 
-    /// - Parameter tellingServer: whether the server must be informed.
-    mutating func end(_ reason: SignOutReason, tellingServer: Bool) {
+    /// - Parameter informingServer: whether the server must be informed.
+    mutating func end(_ reason: SignOutReason, informingServer: Bool) {
         guard let session = current else { return }
-        if tellingServer { remember(session) }
+        if informingServer { remember(session) }
         epoch += 1
         phase = .signedOut(reason)
     }
@@ -194,8 +194,8 @@ struct TokenLife: Sendable, Equatable {
         renewal = end - Self.margin(of: lifetime)
     }
 
-    /// The validity of a token that an earlier process stored. Only the device's clock tells its age. If that clock is
-    /// wrong, the token is refreshed too early, or the server refuses it and it is refreshed then.
+    /// The validity of a token that an earlier process stored. Only the device's clock determines its age. If that
+    /// clock is wrong, the token is refreshed too early, or the server refuses it and it is refreshed then.
     init(stored: StoredSession, wall: Date, monotonic: Duration) {
         let lifetime = Duration.seconds(stored.accessLifetime)
         let serverNow = wall.addingTimeInterval(stored.clockOffset)
@@ -210,14 +210,14 @@ struct TokenLife: Sendable, Equatable {
     func isDue(at monotonic: Duration) -> Bool { monotonic >= renewal }
 }
 
-/// The credential of a request. Ask the session for one before each request, because it expires.
+/// The credential of a request. Get one from the session before each request, because it expires.
 public struct AccessToken: Sendable, Equatable {
     public let value: Redacted<String>
 
     init(_ value: Redacted<String>) { self.value = value }
 }
 
-/// The two clocks that a session reads, so that tests can move them.
+/// The two clocks that a session reads. Tests replace them.
 public protocol SessionClock: Sendable {
     /// Time since a fixed moment, including time asleep. It never jumps, and users cannot set it.
     var monotonic: Duration { get }

@@ -18,8 +18,8 @@ enum StoreChange: Sendable, Equatable {
     case user(StoredSession)
     /// The user of this process' session has signed out.
     ///
-    /// - `tellsServer`: whether the server must be informed.
-    case signOut(StoredSession, tellsServer: Bool)
+    /// - `informsServer`: whether the server must be informed.
+    case signOut(StoredSession, informsServer: Bool)
     /// The server has refused this refresh token, which ends the session.
     case refusal(Redacted<String>)
     /// The server has received the logout for this refresh token.
@@ -59,11 +59,11 @@ enum StoreChange: Sendable, Equatable {
                 session.user = user
             }
             return write(session, over: stored, pendingLogouts)
-        case .signOut(let session, let tellsServer):
+        case .signOut(let session, let informsServer):
             guard let there, there.user.id == session.user.id else {
                 return write(there, over: stored, pendingLogouts)
             }
-            return write(nil, over: stored, pendingLogouts, tellsServer ? there.refreshToken : nil)
+            return write(nil, over: stored, pendingLogouts, informsServer ? there.refreshToken : nil)
         case .refusal(let token):
             guard there?.refreshToken == token else { return .leave }
             return write(nil, over: stored, pendingLogouts)
@@ -170,7 +170,7 @@ struct StoredSession: Sendable, Equatable, Codable {
     /// How many seconds the server's clock was ahead of this device's when the access token arrived.
     var clockOffset: TimeInterval
     var user: User
-    /// Apple's name for the user, where this session began with Sign in with Apple.
+    /// Apple's identifier of the user, if this session began with Sign in with Apple.
     var appleUserID: String?
 
     /// When the access token was issued, by the server's clock. It orders two states of a session. The expiry does not,

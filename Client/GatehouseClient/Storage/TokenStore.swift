@@ -49,7 +49,7 @@ public struct TokenStoreError: Error, Sendable, Hashable, CustomStringConvertibl
         /// A later version of this library wrote the data, which stays unchanged. The session does not end, and no user
         /// can sign in until the app is updated or the store is emptied.
         public static let fromLaterVersion = Self(description: "fromLaterVersion")
-        /// Anything else: a full disk, a missing permission.
+        /// Any other error, for example a full disk or a missing permission.
         public static let failed = Self(description: "failed")
     }
 

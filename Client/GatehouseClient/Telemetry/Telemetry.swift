@@ -14,14 +14,14 @@ public struct TelemetryEvent: Sendable, Equatable {
         public init(_ description: String) { self.description = description }
 
         public static let loginSuccess = Self("auth.login.success")
-        /// `reason` says why.
+        /// `reason` names the cause.
         public static let loginFailure = Self("auth.login.failure")
         public static let refreshSuccess = Self("auth.refresh.success")
-        /// `reason` says why. The session continues unless ``sessionEnded`` follows.
+        /// `reason` names the cause. The session continues unless ``sessionEnded`` follows.
         public static let refreshFailure = Self("auth.refresh.failure")
         /// A request was sent again with a new token after a 401.
         public static let replay = Self("auth.request.replay")
-        /// `reason` says why.
+        /// `reason` names the cause.
         public static let sessionEnded = Self("auth.session.ended")
     }
 

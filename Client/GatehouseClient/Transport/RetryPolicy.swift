@@ -34,13 +34,13 @@ extension RetryPolicy {
     ///   - isRepeatable: whether the request is idempotent.
     ///   - random: drawn uniformly from 0..<1.
     func decision(after attempt: Int, isRepeatable: Bool, outcome: Outcome, random: Double) -> Decision {
-        guard attempt < attempts, isRepeatable, Self.mayPass(outcome) else { return .giveUp }
+        guard attempt < attempts, isRepeatable, Self.isTemporary(outcome) else { return .giveUp }
         let ceiling = min(longestPause, .milliseconds(200) * (1 << min(attempt, 16)))
-        guard case .answered(_, let asked?) = outcome else { return .pause(ceiling * random) }
+        guard case .answered(_, let requested?) = outcome else { return .pause(ceiling * random) }
         // The app decides about a longer wait: the error contains it. A shorter one gets random extra time, so that
-        // clients with the same `Retry-After` do not return at the same moment.
-        guard asked <= longestPause else { return .giveUp }
-        return .pause(asked + min(ceiling, longestPause - asked) * random)
+        // clients with the same `Retry-After` do not retry at the same moment.
+        guard requested <= longestPause else { return .giveUp }
+        return .pause(requested + min(ceiling, longestPause - requested) * random)
     }
 
     /// Whether HTTP defines the method as idempotent (RFC 9110 §9.2.2).
@@ -49,7 +49,7 @@ extension RetryPolicy {
     }
 
     /// Whether the failure is likely to be temporary.
-    private static func mayPass(_ outcome: Outcome) -> Bool {
+    private static func isTemporary(_ outcome: Outcome) -> Bool {
         switch outcome {
         case .failed(let code):
             [

@@ -13,7 +13,7 @@ public struct Gatehouse: AsyncParsableCommand {
 
             Results go to standard output, everything else to standard error. Exit status:
               0   done
-              1   the server refused, for example what does not exist
+              1   the server refused, for example because the resource does not exist
               64  wrong usage        65  invalid input        66  no such file
               69  the server cannot be reached or is temporarily unavailable
               70  the server failed  74  files of the profile cannot be read or written

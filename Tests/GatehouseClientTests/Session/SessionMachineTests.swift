@@ -62,7 +62,7 @@ import Testing
         ])
     func ended(reason: SignOutReason, kind: GatehouseError.Kind) {
         var machine = restored(StoredState(session: session))
-        machine.end(reason, tellingServer: false)
+        machine.end(reason, informingServer: false)
         #expect(machine.advice(at: .zero) == .refuse(kind))
         #expect(machine.state == .signedOut(reason: reason))
         #expect(machine.current == nil && machine.pendingLogouts.isEmpty)
@@ -74,14 +74,14 @@ import Testing
         machine.renew(.sample("renewed"), TokenLife(lifetime: .seconds(1), sentAt: .zero))
         machine.update(User(id: session.user.id, role: "admin", authProviders: [], createdAt: wall))
         #expect(machine.epoch == first && machine.state.user?.role == "admin")
-        machine.end(.user, tellingServer: true)
+        machine.end(.user, informingServer: true)
         #expect(machine.epoch == first + 1)
-        machine.end(.user, tellingServer: true)
+        machine.end(.user, informingServer: true)
         #expect(machine.epoch == first + 1 && machine.pendingLogouts.count == 1)
         machine.begin(session, TokenLife(lifetime: .seconds(1), sentAt: .zero))
         #expect(machine.epoch == first + 2)
         // Nobody is there to be renewed after the end.
-        machine.end(.user, tellingServer: false)
+        machine.end(.user, informingServer: false)
         machine.renew(session, TokenLife(lifetime: .seconds(1), sentAt: .zero))
         #expect(machine.current == nil)
     }

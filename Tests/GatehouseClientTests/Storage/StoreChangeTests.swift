@@ -63,7 +63,7 @@ import Testing
             "a sign-in without, over one that is there", .signIn(mine), over: known(record(nil), "old"),
             .write(known(record(mine, "known"), "old"))),
         Case(
-            "a sign-out, where there is a device token", .signOut(mine, tellsServer: false),
+            "a sign-out, where there is a device token", .signOut(mine, informsServer: false),
             over: known(record(mine), "old"), .write(known(record(nil, "known"), "old"))),
         Case(
             "a renewal, where there is a device token", .renewal(newer, of: mine.refreshToken),
@@ -108,20 +108,21 @@ import Testing
         Case("a user, where somebody has signed out", .user(changed), over: record(nil), .leave),
         Case("a user, over another one", .user(changed), over: record(bobs), .leave),
 
-        Case("a sign-out, over nothing", .signOut(mine, tellsServer: true), over: nil, .write(record(nil, "known"))),
+        Case("a sign-out, over nothing", .signOut(mine, informsServer: true), over: nil, .write(record(nil, "known"))),
         Case(
-            "a sign-out of one's own", .signOut(mine, tellsServer: true), over: record(mine),
+            "a sign-out of one's own", .signOut(mine, informsServer: true), over: record(mine),
             .write(record(nil, "known", "refresh.mine"))),
         Case(
-            "a sign-out, over newer tokens", .signOut(mine, tellsServer: true), over: record(newer),
+            "a sign-out, over newer tokens", .signOut(mine, informsServer: true), over: record(newer),
             .write(record(nil, "known", "refresh.newer"))),
         Case(
-            "a deleted account", .signOut(mine, tellsServer: false), over: record(newer), .write(record(nil, "known"))),
+            "a deleted account", .signOut(mine, informsServer: false), over: record(newer),
+            .write(record(nil, "known"))),
         Case(
-            "a sign-out, over another user", .signOut(mine, tellsServer: true), over: record(bobs, "earlier"),
+            "a sign-out, over another user", .signOut(mine, informsServer: true), over: record(bobs, "earlier"),
             .write(record(bobs, "earlier", "known"))),
         Case(
-            "a sign-out, where somebody has signed out", .signOut(mine, tellsServer: true),
+            "a sign-out, where somebody has signed out", .signOut(mine, informsServer: true),
             over: record(nil, "earlier"),
             .write(record(nil, "earlier", "known"))),
 
@@ -159,7 +160,7 @@ import Testing
     @Test("Of logouts the newest are remembered, each once") func logouts() {
         let many = (0..<30).map { Redacted("\($0 % 15)") }
         guard
-            case .write(let state) = StoreChange.signOut(Self.mine, tellsServer: true)
+            case .write(let state) = StoreChange.signOut(Self.mine, informsServer: true)
                 .outcome(over: Self.record(Self.mine, "earlier"), pendingLogouts: many)
         else {
             Issue.record("nothing is written")
@@ -178,6 +179,6 @@ import Testing
     func unreadable(code: TokenStoreError.Code, signIn: Bool, renewal: Bool) {
         #expect(StoreChange.signIn(Self.mine).replacesUnreadable(code) == signIn)
         #expect(StoreChange.renewal(Self.mine, of: Self.before).replacesUnreadable(code) == renewal)
-        #expect(StoreChange.signOut(Self.mine, tellsServer: true).replacesUnreadable(code) == renewal)
+        #expect(StoreChange.signOut(Self.mine, informsServer: true).replacesUnreadable(code) == renewal)
     }
 }

@@ -32,11 +32,11 @@ public final class ASAuthorizationAppleIDRequest: NSObject {
     public var nonce: String?
 }
 
-/// For tests: the device's records of its users' consents.
+/// For tests: the device's record of each user's consent.
 public enum SimulatedAppleAccount {
     static let states = Mutex<[String: ASAuthorizationAppleIDProvider.CredentialState]>([:])
 
-    /// `nil`: the device does not know, and the query throws an error.
+    /// `nil` makes the query throw an error, because the device has no information.
     public static func set(_ state: ASAuthorizationAppleIDProvider.CredentialState?, of userID: String) {
         states.withLock { $0[userID] = state }
     }

@@ -15,7 +15,7 @@ public final class ASAuthorization: NSObject {
     // AuthenticationServices, "credential"
     public let credential: any ASAuthorizationCredential
 
-    /// For tests; Apple's cannot be made.
+    /// For tests. Apple's type has no public initializer.
     public init(simulated credential: any ASAuthorizationCredential) { self.credential = credential }
 }
 
@@ -31,7 +31,7 @@ public final class ASAuthorizationAppleIDCredential: NSObject, ASAuthorizationCr
     public let fullName: PersonNameComponents?
     public let email: String?
 
-    /// For tests; Apple's cannot be made.
+    /// For tests. Apple's type has no public initializer.
     public init(
         simulated user: String, identityToken: Data? = nil, authorizationCode: Data? = nil,
         fullName: PersonNameComponents? = nil, email: String? = nil

@@ -118,7 +118,7 @@ extension View {
     public func refreshable(action: @escaping @Sendable () async -> Void) -> some View { self }
 }
 
-// MARK: - What they take
+// MARK: - Types of the parameters
 
 // SwiftUI, "HorizontalAlignment"
 public struct HorizontalAlignment: Sendable {

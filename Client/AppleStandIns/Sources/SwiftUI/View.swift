@@ -1,7 +1,7 @@
 public import Foundation
 public import UIKit
 
-// Declarations alone: the client's screens are compiled against them, and nothing is ever drawn.
+// Only declarations. The client's screens are compiled against them, and nothing is drawn.
 
 // SwiftUI, "View"
 @MainActor
@@ -64,7 +64,7 @@ public struct TupleView<T>: View {
     public typealias Body = Never
 }
 
-// What `if` and `switch` become.
+// The type of `if` and `switch` in a view builder.
 public struct _ConditionalContent<TrueContent: View, FalseContent: View>: View {
     public typealias Body = Never
 }

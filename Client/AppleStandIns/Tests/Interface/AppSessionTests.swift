@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What the gate shows: it draws a screen for each state, and knows nothing else.
+/// Tests the states of an app's session. The gate shows one screen for each state.
 @MainActor
 @Suite("An app's session")
 struct AppSessionTests {
@@ -122,7 +122,7 @@ struct AppSessionTests {
     }
 }
 
-/// `LoginFormTests` has what the form decides; here is what is done about it.
+/// Tests how the model performs the form's actions. `LoginFormTests` tests the form's decisions.
 @MainActor
 @Suite("What the sign-in screen sends")
 struct LoginModelTests {

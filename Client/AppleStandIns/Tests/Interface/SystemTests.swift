@@ -43,7 +43,7 @@ struct SystemTests {
         await task.value
     }
 
-    @Test("An app that was signed in with Apple is signed out when the system says so")
+    @Test("An app that was signed in with Apple is signed out when the system reports a revocation")
     func monitor() async throws {
         let user = UUID().uuidString
         let token = ["{}", "{\"sub\":\"\(user)\"}", "s"].map {
@@ -87,12 +87,12 @@ struct SystemTests {
         SimulatedNetwork.change(to: .unsatisfied)
         #expect(await changes.next() == false)
         try await eventually("offline") { !connectivity.isOnline }
-        // This machine can be reached without a network.
-        for (address, isThere) in [
+        // A server on this machine can be reached without a network.
+        for (address, isReachable) in [
             ("https://api.example.com", false), ("http://127.0.0.1:8080/v1", true), ("http://LOCALHOST", true),
             ("http://[::1]:8080", true), ("https://localhost.example.com", false),
         ] {
-            #expect(connectivity.isOnline(for: try #require(URL(string: address))) == isThere, "\(address)")
+            #expect(connectivity.isOnline(for: try #require(URL(string: address))) == isReachable, "\(address)")
         }
         SimulatedNetwork.change(to: .requiresConnection)
         #expect(await changes.next() == true)
@@ -110,10 +110,10 @@ struct SystemTests {
         defer { try? FileManager.default.removeItem(at: file) }
         let helper = PushHelper(
             PushRegistration(client: signedIn.client, environment: .production, bundleID: "b", file: file))
-        let before = tokensAskedFor
+        let before = deviceTokenRequests
         await helper.start(with: signedIn.client.session)
         await helper.start(with: signedIn.client.session)
-        #expect(tokensAskedFor == before + 1)
+        #expect(deviceTokenRequests == before + 1)
         helper.received(deviceToken: Data([1, 2]))
         // The first attempt fails. Only the system's notification makes the helper retry.
         try await eventually("registered") {

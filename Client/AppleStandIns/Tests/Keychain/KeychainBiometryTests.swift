@@ -11,7 +11,7 @@ import Testing
 struct KeychainBiometryTests {
     let bench = KeychainBench()
 
-    @Test("The next process reads it after the user has authenticated, and asks once")
+    @Test("The next process reads it after the user has authenticated, with one dialog")
     func unlocks() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -205,7 +205,7 @@ struct KeychainBiometryTests {
     }
 
     @Test("Without enrolled biometrics saving fails")
-    func nobodyEnrolled() async throws {
+    func withoutEnrolment() async throws {
         defer { bench.remove() }
         bench.device.removeBiometrics()
         #expect(

@@ -168,7 +168,7 @@ struct KeychainTokenStoreTests {
         #expect(await code { () throws(TokenStoreError) in try await store.delete() } == .failed)
     }
 
-    @Test("On a Mac it is the data protection Keychain; an item in the file-based one is another's")
+    @Test("On a Mac the store uses the data protection Keychain and ignores the file-based one")
     func mac() async throws {
         let bench = KeychainBench(isMac: true)
         defer { bench.remove() }

@@ -53,7 +53,7 @@ struct LoginCommand: AsyncParsableCommand {
                 let console = invocation.console
                 try await server.signIn(invocation) {
                     (
-                        identifier: try await whoSignsIn(console),
+                        identifier: try await readIdentifier(console),
                         password: try await PasswordInput(console: console).read(fromInput: passwordStdin)
                     )
                 } _: { client, answer in
@@ -63,7 +63,7 @@ struct LoginCommand: AsyncParsableCommand {
         }
     }
 
-    private func whoSignsIn(_ console: Console) async throws(CommandFailure) -> String {
+    private func readIdentifier(_ console: Console) async throws(CommandFailure) -> String {
         if let identifier { return identifier }
         guard let answer = try await console.ask(.line("E-mail or phone: ")), !answer.isEmpty else {
             throw CommandFailure(.usage, "An identifier is required: gatehouse login ada@example.com")
@@ -128,7 +128,7 @@ struct LogoutCommand: AsyncParsableCommand {
 }
 
 struct MeCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "me", abstract: "Show who is signed in.")
+    static let configuration = CommandConfiguration(commandName: "me", abstract: "Show the signed-in user.")
 
     @OptionGroup var common: CommonOptions
 

@@ -49,7 +49,7 @@ struct CallCommand: AsyncParsableCommand {
             let client = try await invocation.client()
             let request = try await request(client.configuration.baseURL, invocation.console)
             var (body, response) = try await client.data(for: request)
-            if !invocation.isForScripts, Self.needsProof(body, response),
+            if !invocation.isForScripts, Self.requiresReauthentication(body, response),
                 let password = try await invocation.console.ask(.secret("Your password, to confirm that it is you: "))
             {
                 try await client.reauthenticate(with: .password(password))
@@ -64,7 +64,7 @@ struct CallCommand: AsyncParsableCommand {
         }
     }
 
-    private static func needsProof(_ body: Data, _ response: HTTPURLResponse) -> Bool {
+    private static func requiresReauthentication(_ body: Data, _ response: HTTPURLResponse) -> Bool {
         response.statusCode == 403
             && (try? JSON.decode(ProblemDocument.self, from: body))?.problem?.code == .reauthenticationRequired
     }

@@ -46,7 +46,7 @@ struct AccountView: View {
             .alert("Enter your password", isPresented: $asksForPassword) {
                 SecureField("Password", text: $password)
                     .accessibilityIdentifier("shop.account.password")
-                Button("Delete for ever", role: .destructive) { Task { await proveAndDelete() } }
+                Button("Delete for ever", role: .destructive) { Task { await authenticateAndDelete() } }
                     .accessibilityIdentifier("shop.account.prove")
                 Button("Cancel", role: .cancel) { password = "" }
             } message: {
@@ -63,7 +63,7 @@ struct AccountView: View {
         asksForPassword = true
     }
 
-    private func proveAndDelete() async {
+    private func authenticateAndDelete() async {
         let proof = ReauthenticationProof.password(password)
         (password, asksForPassword) = ("", false)
         await report { client in

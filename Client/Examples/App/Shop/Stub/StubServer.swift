@@ -6,13 +6,14 @@
         /// A configuration with an in-memory server, for UI tests and previews. With an in-memory store, the app starts
         /// signed out.
         ///
-        /// - Parameter asksForProof: requires reauthentication, as a server does ten minutes after the sign-in.
+        /// - Parameter requiresReauthentication: requires reauthentication, as a server does ten minutes after the
+        ///   sign-in.
         static func stub(
-            _ store: any TokenStore = InMemoryTokenStore(), asksForProof: Bool = false
+            _ store: any TokenStore = InMemoryTokenStore(), requiresReauthentication: Bool = false
         ) -> GatehouseConfiguration {
             GatehouseConfiguration(
                 baseURL: URL(string: "https://stub.invalid")!, store: store,
-                transport: StubServer(asksForProof: asksForProof))
+                transport: StubServer(requiresReauthentication: requiresReauthentication))
         }
 
         /// The configuration for the launch argument `-stub`. If `STUB_KEYCHAIN` is in the environment, the session is
@@ -31,9 +32,9 @@
             id: UUID(), email: "ada@example.com", displayName: "Ada", emailVerified: true, role: "customer",
             authProviders: [.password], createdAt: Date(timeIntervalSince1970: 1_767_225_600))
         private var hasEnded = false
-        private var asksForProof: Bool
+        private var requiresReauthentication: Bool
 
-        init(asksForProof: Bool) { self.asksForProof = asksForProof }
+        init(requiresReauthentication: Bool) { self.requiresReauthentication = requiresReauthentication }
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
             let line = "\(request.httpMethod ?? "GET") \(request.url?.path ?? "")"
@@ -51,8 +52,8 @@
             case "GET /v1/auth/sessions": return try answer(request, 200, SessionList(sessions: [thisDevice]))
             case "GET /v1/orders": return try answer(request, 200, ["orders": [["id": 7], ["id": 8]]])
             case "POST /v1/auth/logout-all": return try answer(request, 204)
-            case "POST /v1/auth/reauthenticate": return try prove(request)
-            case "DELETE /v1/auth/account" where asksForProof:
+            case "POST /v1/auth/reauthenticate": return try reauthenticate(request)
+            case "DELETE /v1/auth/account" where requiresReauthentication:
                 return try refuse(request, .reauthenticationRequired)
             case "DELETE /v1/auth/account":
                 hasEnded = true
@@ -70,10 +71,10 @@
             return try answer(request, 200, session())
         }
 
-        private func prove(_ request: URLRequest) throws -> (Data, HTTPURLResponse) {
+        private func reauthenticate(_ request: URLRequest) throws -> (Data, HTTPURLResponse) {
             let proof = try JSON.decode(ReauthenticateRequest.self, from: request.httpBody ?? Data())
             guard proof.password == "correct horse" else { return try refuse(request, .invalidCredentials) }
-            asksForProof = false
+            requiresReauthentication = false
             return try answer(request, 204)
         }
 
