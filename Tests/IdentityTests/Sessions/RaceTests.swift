@@ -93,7 +93,7 @@ extension AccountServiceTests {
                     _ = try await accounts.setState(.active, of: id, actor: .operator)
                 }
                 #expect(answer.status == 200)
-                #expect(identity.tokens.state.withLock { $0.takenBack.count } == 1)
+                #expect(identity.tokens.state.withLock { $0.revokedUnused.count } == 1)
                 #expect(try await signIns(of: id, identity) == 2, "the registration and the second attempt")
             }
         }
@@ -151,7 +151,7 @@ extension AccountServiceTests {
                 }
                 #expect(try await identity.apple(identity.apple.token(sub: "001")).code == "INVALID_APPLE_TOKEN")
                 #expect(identity.tokens.liveCount == 0)
-                #expect(identity.tokens.state.withLock { $0.takenBack.isEmpty })
+                #expect(identity.tokens.state.withLock { $0.revokedUnused.isEmpty })
             }
         }
 
@@ -210,9 +210,9 @@ extension AccountServiceTests {
                 #expect(try await identity.outboxCount == 1)
                 try await identity.database.query("UPDATE outbox SET next_attempt_at = now()")
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
-                let takenBack = identity.tokens.state.withLock { $0.takenBack }
-                #expect(takenBack.count == 2)
-                #expect(takenBack.first == takenBack.last)
+                let revokedUnused = identity.tokens.state.withLock { $0.revokedUnused }
+                #expect(revokedUnused.count == 2)
+                #expect(revokedUnused.first == revokedUnused.last)
             }
         }
 

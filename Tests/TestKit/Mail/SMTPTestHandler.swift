@@ -31,7 +31,7 @@ final class SMTPTestHandler: ChannelInboundHandler {
     }
 
     private func greet(_ context: ChannelHandlerContext) {
-        say("greeting", "220 test ESMTP", context)
+        send("greeting", "220 test ESMTP", context)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -41,7 +41,7 @@ final class SMTPTestHandler: ChannelInboundHandler {
             guard byte == UInt8(ascii: "\n") else { continue }
             let text = String(decoding: line, as: UTF8.self).trimmingCharacters(in: .newlines)
             line = []
-            if content == nil { obey(text, context) } else { take(text, context) }
+            if content == nil { handle(text, context) } else { take(text, context) }
         }
     }
 
@@ -59,43 +59,43 @@ final class SMTPTestHandler: ChannelInboundHandler {
         if server.behaviour.withLock({ $0.answers["content"] }) == nil {
             server.note(number) { $0.contents.append(whole) }
         }
-        say("content", "250 taken", context)
+        send("content", "250 taken", context)
     }
 
-    private func obey(_ text: String, _ context: ChannelHandlerContext) {
+    private func handle(_ text: String, _ context: ChannelHandlerContext) {
         server.note(number) { $0.commands.append(text) }
         if loginLines > 0 {
             loginLines -= 1
-            return say("AUTH", loginLines == 0 ? "235 welcome" : "334 UGFzc3dvcmQ6", context)
+            return send("AUTH", loginLines == 0 ? "235 welcome" : "334 UGFzc3dvcmQ6", context)
         }
         let words = text.split(separator: " ").map(String.init)
         switch words.first {
         case "EHLO":
             let lines = ["test"] + server.behaviour.withLock { $0.extensions }
             let reply = lines.enumerated().map { "250\($0 + 1 == lines.count ? " " : "-")\($1)" }
-            say("EHLO", reply.joined(separator: "\r\n"), context)
+            send("EHLO", reply.joined(separator: "\r\n"), context)
         case "STARTTLS":
-            say("STARTTLS", "220 go ahead\(server.behaviour.withLock { $0.injected })", context)
+            send("STARTTLS", "220 go ahead\(server.behaviour.withLock { $0.injected })", context)
             guard let tls, server.behaviour.withLock({ $0.answers["STARTTLS"] }) == nil else { return }
             server.note(number) { $0.isProtected = true }
             try? context.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls), position: .first)
         case "AUTH" where words.dropFirst().first == "LOGIN":
             loginLines = 2
-            say("LOGIN", "334 VXNlcm5hbWU6", context)
-        case "AUTH": say("AUTH", "235 welcome", context)
+            send("LOGIN", "334 VXNlcm5hbWU6", context)
+        case "AUTH": send("AUTH", "235 welcome", context)
         case "DATA":
             if server.behaviour.withLock({ $0.answers["DATA"] }) == nil { content = [] }
-            say("DATA", "354 go ahead", context)
+            send("DATA", "354 go ahead", context)
         case "QUIT":
-            say("QUIT", "221 bye", context)
+            send("QUIT", "221 bye", context)
             if server.behaviour.withLock({ $0.answers["QUIT"] }) == nil { context.close(promise: nil) }
-        case let word?: say(word, "250 ok", context)
-        case nil: say("", "500 what", context)
+        case let word?: send(word, "250 ok", context)
+        case nil: send("", "500 what", context)
         }
     }
 
-    private func say(_ occasion: String, _ usual: String, _ context: ChannelHandlerContext) {
-        let text = server.behaviour.withLock { $0.answers[occasion] } ?? usual
+    private func send(_ key: String, _ usual: String, _ context: ChannelHandlerContext) {
+        let text = server.behaviour.withLock { $0.answers[key] } ?? usual
         guard !text.isEmpty else { return }
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text + "\r\n")), promise: nil)
     }

@@ -45,7 +45,7 @@ public final class TCPProxy: Sendable {
     /// Ends all connections and accepts no new one until ``join()``.
     public func sever() { link.sever() }
 
-    /// Does the same at the `count`th byte from the server, counted from now over all connections.
+    /// Like ``sever()``, at the `count`th byte from the server, counted from now over all connections.
     public func sever(afterBytesFromServer count: Int) {
         link.cut(after: count, severs: true)
     }
@@ -168,7 +168,7 @@ private final class Link: Sendable {
     }
 }
 
-/// Forwards what it reads to the other side, and closes that side when its own side ends.
+/// Forwards the bytes of one connection to the other, and closes the other when its own connection ends.
 private final class RelayHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

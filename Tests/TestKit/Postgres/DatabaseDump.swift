@@ -6,7 +6,7 @@ public struct DatabaseDump: Sendable {
 
     /// Dumps a database.
     ///
-    /// - Throws: ``TestKitError`` with what `pg_dump` printed.
+    /// - Throws: ``TestKitError`` with the output of `pg_dump`.
     public init(of url: String) async throws {
         folder = try PostgresServer.newFolder()
         try await PostgresServer.own(folder)
@@ -17,7 +17,7 @@ public struct DatabaseDump: Sendable {
 
     /// Restores the snapshot into an empty database.
     ///
-    /// - Throws: ``TestKitError`` with what `pg_restore` printed.
+    /// - Throws: ``TestKitError`` with the output of `pg_restore`.
     public func restore(into url: String) async throws {
         try await PostgresProgram.complete(
             "pg_restore", ["--dbname", url, "--no-owner", "--exit-on-error", file],

@@ -3,7 +3,8 @@ public import Postgres
 
 /// The migrations in `Services/<service>/Sources/Migrations`, read from the files.
 ///
-/// Embedded files cannot be enumerated, so each service lists its own by hand; its tests compare that list with these.
+/// Each service lists its migrations by hand, because embedded files cannot be enumerated. Its tests compare the list
+/// with these files.
 ///
 /// - Throws: if a file's name is not `0001_name.up.sql`, `0001_name.down.sql` or `0001_name.indexes.sql`, or one of the
 ///   first two is missing.

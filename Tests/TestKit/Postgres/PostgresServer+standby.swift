@@ -39,7 +39,7 @@ extension PostgresServer {
 
     /// Promotes the standby to a primary on its own timeline, and returns when it accepts writes.
     public func promote() async throws {
-        try await asking { connection in
+        try await withConnection { connection in
             let promoted = try await connection.query("SELECT pg_promote(true, 60)", deadline: .now + .seconds(60))
             guard try promoted[0].decode(Bool.self) else { throw TestKitError("PostgreSQL was not promoted in time.") }
         }
@@ -50,7 +50,7 @@ extension PostgresServer {
     public func follow(_ primary: PostgresServer, name: String = "standby") async throws {
         await stop()
         // pg_rewind reads from the disk whether the other server has its own timeline.
-        try await primary.asking { try await $0.execute(script: "CHECKPOINT", deadline: .now + .seconds(60)) }
+        try await primary.withConnection { try await $0.execute(script: "CHECKPOINT", deadline: .now + .seconds(60)) }
         let data = folder.appending(path: "data")
         try await PostgresProgram.complete(
             "pg_rewind",
@@ -67,10 +67,10 @@ extension PostgresServer {
 
     /// Waits until the standby has replayed all that `primary` has written so far.
     public func catchUp(with primary: PostgresServer) async throws {
-        let written = try await primary.asking { connection in
+        let written = try await primary.withConnection { connection in
             try await connection.query("SELECT pg_current_wal_flush_lsn()::text")[0].decode(String.self)
         }
-        try await asking { connection in
+        try await withConnection { connection in
             try await eventually("the standby has replayed \(written)") {
                 try await connection.query("SELECT pg_last_wal_replay_lsn() >= \(written)::pg_lsn")[0]
                     .decode(Bool.self)
@@ -80,7 +80,7 @@ extension PostgresServer {
 
     /// Changes a setting for the lifetime of the server: `alter("synchronous_standby_names = 'standby'")`.
     public func alter(_ setting: String) async throws {
-        try await asking { connection in
+        try await withConnection { connection in
             let before = try await connection.query("SELECT pg_conf_load_time()::text")[0].decode(String.self)
             try await connection.execute(script: "ALTER SYSTEM SET \(setting)")
             try await connection.execute(script: "SELECT pg_reload_conf()")
@@ -93,7 +93,7 @@ extension PostgresServer {
     }
 
     /// Runs `body` with a new connection.
-    func asking<Value: Sendable>(_ body: (PostgresConnection) async throws -> Value) async throws -> Value {
+    func withConnection<Value: Sendable>(_ body: (PostgresConnection) async throws -> Value) async throws -> Value {
         let connection = try await PostgresConnection.patient(url())
         return try await run {
             try await body(connection)

@@ -8,7 +8,7 @@ public actor PostgresServer {
 
     /// The port stays the same over restarts.
     public nonisolated let port: Int
-    /// The authority that signed the server's certificate, when it speaks TLS.
+    /// The authority that signed the server's certificate, if it uses TLS.
     public nonisolated let trustRootsFile: String?
     nonisolated let folder: URL
     private var process: TestProcess

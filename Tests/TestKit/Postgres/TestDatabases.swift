@@ -39,7 +39,8 @@ final class TestDatabases: Sendable {
         try await administer("DROP DATABASE IF EXISTS \"\(name)\" WITH (FORCE)")
     }
 
-    /// Other processes may want the same template: it is made under another name and renamed when it is whole.
+    /// Other processes may create the same template, so it is created under another name and renamed when it is
+    /// complete.
     private func makeTemplate(_ migrations: [PostgresMigration]) async throws -> String {
         if migrations.isEmpty { return "template1" }
         let template = "template_" + Self.digest(of: migrations)
@@ -82,7 +83,7 @@ final class TestDatabases: Sendable {
     }
 }
 
-/// One making of each template, however many tests ask for it at once.
+/// Creates each template once, even if several tests need it at the same time.
 private actor Templates {
     private var names: [String: Task<String, any Error>] = [:]
 

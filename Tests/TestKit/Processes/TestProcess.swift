@@ -7,8 +7,8 @@ public final class TestProcess: Sendable {
     private let process: Process
 
     /// Starts `executable`: a path, or a name to look up in `PATH`. Its output goes to `output`, a file that is
-    /// created; by default it is discarded. Beside `environment` it receives the variables with which a coverage run
-    /// collects its data.
+    /// created; by default it is discarded. In addition to `environment` it receives the variables that a coverage run
+    /// needs.
     public init(
         _ executable: String, _ arguments: [String], environment: [String: String]? = nil,
         currentDirectory: URL? = nil, output: URL? = nil
@@ -65,7 +65,7 @@ public final class TestProcess: Sendable {
 
     /// `nil` while the process runs. Foundation detects the end through a socket, which a process that was started at
     /// the same moment may have inherited. While such a process lives, Foundation does not notice the end, so the
-    /// kernel is asked first.
+    /// kernel is queried first.
     private var exitStatus: Int32? {
         if let change = change(WEXITED) { return change.status }
         // Foundation has noticed the end and reaped the process, so the kernel no longer knows it.

@@ -5,7 +5,7 @@ public actor RedisServer {
     /// The port stays the same over restarts.
     public nonisolated let port: Int
     public nonisolated let password: String?
-    /// The authority that signed the server's certificate, when it speaks TLS.
+    /// The authority that signed the server's certificate, if it uses TLS.
     public nonisolated let trustRootsFile: String?
     private nonisolated let folder: URL
     private let arguments: [String]
@@ -71,8 +71,8 @@ public actor RedisServer {
     /// Listening is not enough: a cluster node listens before it has opened its second port.
     private static func accepts(_ process: TestProcess, log: URL) async throws -> Bool {
         try await eventually("redis-server serves") {
-            let said = (try? Data(contentsOf: log)) ?? Data()
-            return !process.isRunning || said.firstRange(of: Data("Ready to accept connections".utf8)) != nil
+            let text = (try? Data(contentsOf: log)) ?? Data()
+            return !process.isRunning || text.firstRange(of: Data("Ready to accept connections".utf8)) != nil
         }
         return process.isRunning
     }

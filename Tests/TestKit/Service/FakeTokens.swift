@@ -4,33 +4,33 @@ public import Hummingbird
 import NIOCore
 public import Synchronization
 
-/// tokens, as identity and devices call it: sessions are made, taken back and revoked, and fail as a test wants it.
+/// A fake of tokens for identity and devices. It creates and revokes sessions, and fails as a test configures it.
 public final class FakeTokens: Sendable {
-    /// Identity's in development, and in production, which refuses that one; devices'.
+    /// The credentials of identity in development, of identity in production (which refuses the first), and of devices.
     public static let credentials = [
         "dev-identity-tokens", String(repeating: "t", count: 48), "dev-devices-tokens",
     ]
 
     public struct State: Sendable {
         public var sessions: [UUID: CreateSessionRequest] = [:]
-        /// Of users who have sessions.
+        /// The snapshots of users with sessions.
         public var snapshots: [UUID: UserSnapshot] = [:]
         public var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
-        public var takenBack: [UUID] = []
-        /// Proofs of living sessions.
+        public var revokedUnused: [UUID] = []
+        /// Renewed authentications of live sessions.
         public var renewals: [RenewAuthenticationRequest] = []
-        /// When sessions were made, where a test says so.
+        /// When sessions were created, if a test sets it.
         public var createdAt: [UUID: Date] = [:]
         public var isDown = false
-        /// Whether it can be read from, and nothing else.
+        /// Whether all requests except GET fail.
         public var failsToChange = false
-        /// Requests that are to fail, counted down.
+        /// The number of requests that fail next.
         public var failures = 0
-        /// Runs before a session is made.
+        /// Runs before a session is created.
         public var beforeSession: (@Sendable () async -> Void)?
-        /// Runs once a session has been made, before identity hears of it.
+        /// Runs after a session was created, before the answer is sent.
         public var afterSession: (@Sendable () async -> Void)?
-        /// Whether identity never hears of a session that was made.
+        /// Whether the creation of a session is answered with an error.
         public var losesAnswers = false
         public var feed = FakeRevocationFeed()
 
@@ -96,7 +96,7 @@ public final class FakeTokens: Sendable {
             let id = try context.parameters.require("id", as: UUID.self)
             self.state.withLock { state in
                 state.sessions[id] = nil
-                state.takenBack.append(id)
+                state.revokedUnused.append(id)
             }
             return Response(status: .noContent)
         }
@@ -181,7 +181,7 @@ public final class FakeTokens: Sendable {
 }
 
 extension FakeTokens {
-    /// The feed, a long poll.
+    /// Adds the revocation feed, a long poll.
     private func addFeed(to router: Router<BasicRequestContext>) {
         router.get("internal/revocations") { request, _ in
             let credential = request.headers[.init(HeaderName.credential)!]
@@ -212,20 +212,20 @@ extension FakeTokens {
     }
 }
 
-/// The revocation feed, as a test fills it.
+/// A revocation feed that a test fills.
 public struct FakeRevocationFeed: Sendable {
     private var entries: [RevocationPage.Entry] = []
-    /// Counts up where tokens has lost its history: cursors of before mean nothing.
+    /// A test increments it to simulate that tokens has lost its history. Earlier cursors are then invalid.
     public var generation = 1
     public var pageSize = 1000
     public var isDown = false
-    /// Whether it can say where it ends.
+    /// Whether it supports the cursor `latest`.
     public var knowsLatest = true
     /// The cursors of the requests that were answered or refused.
     public fileprivate(set) var cursors: [String?] = []
-    /// Requests that are being answered.
+    /// The number of requests in progress.
     fileprivate var reading = 0
-    /// The most of them at a time.
+    /// The highest number of requests in progress.
     public fileprivate(set) var mostReading = 0
 
     public mutating func end(_ session: UUID, of user: UUID, at time: Date = .now, reason: RevocationReason = .logout) {
