@@ -12,12 +12,12 @@ public import ServiceKit
 public struct BearerAuthentication: RouterMiddleware {
     public typealias Context = GatehouseRequestContext
 
-    private let judge: any AccessTokenJudge
+    private let verifier: any BearerVerifier
     private let isRequired: Bool
 
     /// - Parameter isRequired: whether a request without a token is refused. An invalid token is always refused.
-    public init(_ judge: any AccessTokenJudge, isRequired: Bool = true) {
-        self.judge = judge
+    public init(_ verifier: any BearerVerifier, isRequired: Bool = true) {
+        self.verifier = verifier
         self.isRequired = isRequired
     }
 
@@ -30,7 +30,7 @@ public struct BearerAuthentication: RouterMiddleware {
         guard !fields.isEmpty || isRequired else { return try await next(request, context) }
         guard fields.count == 1, let token = Self.bearer(fields[0]) else { throw Problem(.invalidToken) }
         var context = context
-        context.user = try await judge.user(of: token, before: context.deadline)
+        context.user = try await verifier.user(of: token, before: context.deadline)
         return try await next(request, context)
     }
 

@@ -7,7 +7,7 @@ import Testing
 @Suite("Bearers without a gateway")
 struct BearerAuthenticationTests {
     /// Knows one token.
-    private struct OneToken: AccessTokenJudge {
+    private struct OneToken: BearerVerifier {
         static let user = ForwardedUser(id: UUID(), sessionID: UUID(), role: "courier")
 
         func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {

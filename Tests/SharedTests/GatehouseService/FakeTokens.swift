@@ -110,7 +110,7 @@ final class FakeTokens: Sendable {
     }
 }
 
-extension AccessTokenJudge {
+extension BearerVerifier {
     /// The code of its refusal; `nil` where it knows the user.
     func refusal(of token: String) async -> ErrorCode? {
         do {

@@ -12,15 +12,15 @@ import TokenValidation
 
 /// Verifies an access token and returns its user, in a service that clients reach without the gateway.
 ///
-/// Two types conform: ``PublishedKeyJudge`` verifies tokens locally, ``IntrospectionJudge`` calls tokens for each one.
-public protocol AccessTokenJudge: Sendable {
+/// Two types conform: ``PublishedKeyVerifier`` verifies tokens locally, ``IntrospectionVerifier`` calls tokens for each one.
+public protocol BearerVerifier: Sendable {
     /// The user whose access token it is.
     ///
     /// - Parameters:
     ///   - token: the text after `Bearer`, which is untrusted input.
     ///   - deadline: when the caller stops waiting.
     /// - Throws: `INVALID_TOKEN` for a token that is invalid, or whose session has ended; `TOKEN_EXPIRED` from
-    ///   ``PublishedKeyJudge`` (``IntrospectionJudge`` cannot distinguish it); `UNAVAILABLE` when the token could not
+    ///   ``PublishedKeyVerifier`` (``IntrospectionVerifier`` cannot distinguish it); `UNAVAILABLE` when the token could not
     ///   be verified: after any other error the client would sign its user out.
     func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser
 }
@@ -30,7 +30,7 @@ public protocol AccessTokenJudge: Sendable {
 ///
 /// It has to run: add it to the services of ``ServiceAssembly``, and add its ``readiness`` too. While tokens is
 /// unavailable, fetched keys stay trusted for a day, and known revocations for the access tokens' lifetime.
-public struct PublishedKeyJudge: AccessTokenJudge, Service {
+public struct PublishedKeyVerifier: BearerVerifier, Service {
     private let keys: KeyStore<OwnIssuer>
     private let revoked: RevokedSessions
     private let keyFetcher: KeyFetcher<OwnIssuer>
@@ -130,8 +130,8 @@ extension ForwardedUser {
 /// call for each request.
 ///
 /// tokens does not report why a token is invalid (RFC 7662 §2.2), so an expired one gets `INVALID_TOKEN` too.
-public struct IntrospectionJudge: AccessTokenJudge {
-    /// The limit of ``PublishedKeyJudge``. tokens would not accept a longer access token either.
+public struct IntrospectionVerifier: BearerVerifier {
+    /// The limit of ``PublishedKeyVerifier``. tokens would not accept a longer access token either.
     private static let longestToken = 8192
 
     private let configuration: AccessTokenConfiguration

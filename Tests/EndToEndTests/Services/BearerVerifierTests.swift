@@ -6,8 +6,8 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// Services that the gateway does not stand before, with the real tokens.
-    @Suite struct AccessTokenJudges {
+    /// Services that clients reach without the gateway, with the real tokens.
+    @Suite struct BearerVerifiers {
         let system = GatehouseSystem.current
 
         private func configuration() throws -> AccessTokenConfiguration {
@@ -34,51 +34,51 @@ extension SystemTests {
             try await client.shutdown()
         }
 
-        private func code(_ judge: some AccessTokenJudge, _ token: String) async -> ErrorCode? {
+        private func code(_ verifier: some BearerVerifier, _ token: String) async -> ErrorCode? {
             do {
-                _ = try await judge.user(of: token, before: .after(.seconds(10)))
+                _ = try await verifier.user(of: token, before: .after(.seconds(10)))
                 return nil
             } catch {
                 return error.code
             }
         }
 
-        private func expectUser(of session: AuthResponse, by judge: some AccessTokenJudge) async throws {
-            let user = try await judge.user(of: session.accessToken, before: .after(.seconds(10)))
+        private func expectUser(of session: AuthResponse, by verifier: some BearerVerifier) async throws {
+            let user = try await verifier.user(of: session.accessToken, before: .after(.seconds(10)))
             #expect(user.id == session.user.id && user.role == session.user.role)
         }
 
-        @Test func aSignedOutSessionIsRefusedByWhoFollowsTheFeed() async throws {
+        @Test func aSignedOutSessionIsRefusedByAVerifierThatFollowsTheFeed() async throws {
             try await withClient { client in
-                let judge = PublishedKeyJudge(try configuration(), httpClient: client, logger: .quiet)
-                let running = Task { try await judge.run() }
+                let verifier = PublishedKeyVerifier(try configuration(), httpClient: client, logger: .quiet)
+                let running = Task { try await verifier.run() }
                 defer { running.cancel() }
                 let session = try await system.journey.register()
-                try await eventually("it is ready") { judge.isReady }
-                try await expectUser(of: session, by: judge)
-                #expect(await code(judge, session.refreshToken) == .invalidToken)
+                try await eventually("it is ready") { verifier.isReady }
+                try await expectUser(of: session, by: verifier)
+                #expect(await code(verifier, session.refreshToken) == .invalidToken)
 
                 let ended = try await system.gateway.call(
                     "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
                 #expect(ended.status == 204)
                 try await eventually("the feed has told of it") {
-                    await code(judge, session.accessToken) == .invalidToken
+                    await code(verifier, session.accessToken) == .invalidToken
                 }
             }
         }
 
         @Test func aSignedOutSessionIsRefusedByIntrospectionAtOnce() async throws {
             try await withClient { client in
-                let judge = IntrospectionJudge(try configuration(), httpClient: client, logger: .quiet)
+                let verifier = IntrospectionVerifier(try configuration(), httpClient: client, logger: .quiet)
                 let session = try await system.journey.register()
-                try await expectUser(of: session, by: judge)
+                try await expectUser(of: session, by: verifier)
                 for token in [session.refreshToken, "junk", ""] {
-                    #expect(await code(judge, token) == .invalidToken)
+                    #expect(await code(verifier, token) == .invalidToken)
                 }
                 let ended = try await system.gateway.call(
                     "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
                 #expect(ended.status == 204)
-                #expect(await code(judge, session.accessToken) == .invalidToken)
+                #expect(await code(verifier, session.accessToken) == .invalidToken)
             }
         }
     }

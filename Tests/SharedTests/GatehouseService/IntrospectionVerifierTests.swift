@@ -9,7 +9,7 @@ import Testing
 @testable import Observability
 
 @Suite("Access tokens by introspection")
-struct IntrospectionJudgeTests {
+struct IntrospectionVerifierTests {
     private static let user = UUID()
     private static let session = UUID()
 
@@ -23,25 +23,25 @@ struct IntrospectionJudgeTests {
         return "{" + present.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
     }
 
-    private func run(_ body: (FakeTokens, IntrospectionJudge) async throws -> Void) async throws {
+    private func run(_ body: (FakeTokens, IntrospectionVerifier) async throws -> Void) async throws {
         try await FakeTokens.run { tokens, configuration, client in
-            try await body(tokens, IntrospectionJudge(configuration, httpClient: client, logger: .quiet))
+            try await body(tokens, IntrospectionVerifier(configuration, httpClient: client, logger: .quiet))
         }
     }
 
     @Test("An active access token tells of its user, and who asks shows the credential")
     func active() async throws {
-        try await run { tokens, judge in
+        try await run { tokens, verifier in
             tokens.answer { $0.introspection = answer() }
             let expected = ForwardedUser(
                 id: Self.user, sessionID: Self.session, role: "courier", storeIDs: ["store-1"],
                 authenticatedAt: Date(timeIntervalSince1970: 1_800_000_000),
                 authenticationMethods: [.password, .init(rawValue: "later")])
-            #expect(try await judge.user(of: "a+b c", before: .after(.seconds(20))) == expected)
+            #expect(try await verifier.user(of: "a+b c", before: .after(.seconds(20))) == expected)
             let question = try #require(tokens.questions.first)
             #expect(question.body == "token=a%2Bb%20c")
             tokens.answer { $0.introspection = answer(["auth_time": nil, "amr": nil]) }
-            let untold = try await judge.user(of: "token", before: .after(.seconds(20)))
+            let untold = try await verifier.user(of: "token", before: .after(.seconds(20)))
             #expect(untold.authenticatedAt == nil && untold.authenticationMethods == [])
             let pair = "introspection:\(FakeTokens.credential.replacing("+", with: "%2B"))"
             #expect(question.authorization == "Basic " + Data(pair.utf8).base64EncodedString())
@@ -50,18 +50,18 @@ struct IntrospectionJudgeTests {
 
     @Test("What is no active access token of this issuer and audience is refused")
     func refused() async throws {
-        try await run { tokens, judge in
+        try await run { tokens, verifier in
             let answers = [
                 #"{"active":false}"#, answer(["active": "false"]), answer(["token_use": #""refresh_token""#]),
                 answer(["token_use": nil]), answer(["iss": #""http://other.test""#]), answer(["aud": #""other""#]),
             ]
             for text in answers {
                 tokens.answer { $0.introspection = text }
-                #expect(await judge.refusal(of: "token") == .invalidToken, "\(text)")
+                #expect(await verifier.refusal(of: "token") == .invalidToken, "\(text)")
             }
             let asked = tokens.questions.count
-            #expect(await judge.refusal(of: String(repeating: "a", count: 8193)) == .invalidToken)
-            #expect(await judge.refusal(of: "") == .invalidToken)
+            #expect(await verifier.refusal(of: String(repeating: "a", count: 8193)) == .invalidToken)
+            #expect(await verifier.refusal(of: "") == .invalidToken)
             #expect(tokens.questions.count == asked)
         }
     }
@@ -77,8 +77,8 @@ struct IntrospectionJudgeTests {
                     configuration.tokensURLs.append(try #require(URL(string: "http://127.0.0.1:\(other)")))
                     // So many that some draw the other one first; each has a client that knows nothing of it yet.
                     for _ in 0..<16 {
-                        let judge = IntrospectionJudge(configuration, httpClient: client, logger: .quiet)
-                        #expect(await judge.refusal(of: "token") == nil)
+                        let verifier = IntrospectionVerifier(configuration, httpClient: client, logger: .quiet)
+                        #expect(await verifier.refusal(of: "token") == nil)
                     }
                 }
             }
@@ -87,13 +87,13 @@ struct IntrospectionJudgeTests {
 
     @Test("tokens learns of the request that it is asked for")
     func scope() async throws {
-        try await run { tokens, judge in
+        try await run { tokens, verifier in
             tokens.answer { $0.introspection = answer() }
             let trace = TraceContext()
             let spans = SpanBuffer()
             var context = ServiceContext.topLevel
             context.requestScope = RequestScope(requestID: "from-caller", trace: trace, spans: spans)
-            let refusal = await ServiceContext.withValue(context) { await judge.refusal(of: "token") }
+            let refusal = await ServiceContext.withValue(context) { await verifier.refusal(of: "token") }
             let question = try #require(tokens.questions.first)
             #expect(refusal == nil && question.requestID == "from-caller")
             #expect(question.traceparent.contains(trace.traceID))
@@ -104,19 +104,19 @@ struct IntrospectionJudgeTests {
 
     @Test("An outage is never a refusal")
     func outage() async throws {
-        try await run { tokens, judge in
+        try await run { tokens, verifier in
             for text in ["", "garbage", "[]", #"{"active":"yes"}"#, answer(["sub": nil]), answer(["sid": #""x""#])] {
                 tokens.answer { $0.introspection = text }
-                #expect(await judge.refusal(of: "token") == .unavailable, "\(text)")
+                #expect(await verifier.refusal(of: "token") == .unavailable, "\(text)")
             }
             tokens.answer { $0.introspection = answer() }
             for status in [HTTPResponse.Status.unauthorized, .internalServerError, .serviceUnavailable, .found] {
                 tokens.answer { $0.status = status }
-                #expect(await judge.refusal(of: "token") == .unavailable, "\(status)")
+                #expect(await verifier.refusal(of: "token") == .unavailable, "\(status)")
             }
             tokens.answer { $0.status = .ok }
             do throws(Problem) {
-                _ = try await judge.user(of: "token", before: .after(.zero))
+                _ = try await verifier.user(of: "token", before: .after(.zero))
                 Issue.record("nobody waits for it any more")
             } catch {
                 #expect(error.code == .unavailable)
