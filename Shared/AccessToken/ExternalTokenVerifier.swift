@@ -9,15 +9,15 @@ public struct ExternalTokenVerifier: Sendable {
     public struct Form: Sendable, Equatable {
         public var algorithms: Set<SignatureAlgorithm>
         /// Whether tokens without the type of access tokens are accepted: with the `typ` `JWT`, or without `typ`.
-        public var takesAnyJWT: Bool
+        public var acceptsAnyJWT: Bool
         /// The path of the roles, if the tokens have any.
         public var roles: ClaimPath?
 
         public init(
-            algorithms: Set<SignatureAlgorithm> = [.rs256], takesAnyJWT: Bool = false, roles: ClaimPath? = nil
+            algorithms: Set<SignatureAlgorithm> = [.rs256], acceptsAnyJWT: Bool = false, roles: ClaimPath? = nil
         ) {
             self.algorithms = algorithms
-            self.takesAnyJWT = takesAnyJWT
+            self.acceptsAnyJWT = acceptsAnyJWT
             self.roles = roles
         }
     }
@@ -53,7 +53,7 @@ public struct ExternalTokenVerifier: Sendable {
         let header = try JOSEHeader(parts.header, ignoring: ["x5t", "x5t#S256"])
         guard let algorithm = SignatureAlgorithm(rawValue: header.algorithm.text), form.algorithms.contains(algorithm)
         else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is none of the issuer's.") }
-        guard MediaType.isAccessToken(header.type) || (form.takesAnyJWT && MediaType.isJWT(header.type)) else {
+        guard MediaType.isAccessToken(header.type) || (form.acceptsAnyJWT && MediaType.isJWT(header.type)) else {
             throw AccessTokenError(.wrongType, "Not an access token.")
         }
         guard let key = verifiers[header.kid] else {

@@ -57,7 +57,7 @@ public enum StreamSafeText {
     ///
     /// - Parameter limit: any text of up to this many bytes of UTF-8 is accepted. At 2 KiB the worst case costs half a
     ///   millisecond.
-    public static func isGood(_ text: String, anyUpTo limit: Int = 0) -> Bool {
+    public static func accepts(_ text: String, anyUpTo limit: Int = 0) -> Bool {
         let length = text.utf8.count
         // A combining mark has at least two bytes.
         guard length > limit, length > 2 * longestRun else { return true }

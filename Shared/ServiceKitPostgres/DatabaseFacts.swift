@@ -224,7 +224,7 @@ extension DatabaseFacts {
         ) = try rows[0].decode((String, Int, Bool, [String], Int, Int, Int?, Int, Int, Int, Double?).self)
         self.init(
             version: version, versionNumber: number, ahead: clock.timeIntervalSince(middle), isEncrypted: isEncrypted,
-            needsEncryption: configuration.isProduction && !configuration.connection.staysOnThisMachine, off: off,
+            needsEncryption: configuration.isProduction && !configuration.connection.isLocal, off: off,
             maximumConnections: maximum, connections: connections, roleLimit: roleLimit,
             roleConnections: roleConnections,
             poolConnections: configuration.pool.maximumConnections, replicas: replicas,

@@ -9,7 +9,7 @@ extension GatewayApplication: ExaminedApplication {
         _ configuration: GatewayConfiguration, _ examination: Examination
     ) async -> [Finding] {
         var findings = certificate(configuration)
-        for peer in peers(configuration) { findings += await examination.look(at: peer) }
+        for peer in peers(configuration) { findings += await examination.examine(peer) }
         findings += await keys(configuration, examination)
         if let redis = configuration.redis {
             findings += await examination.redis(
@@ -55,7 +55,7 @@ extension GatewayApplication: ExaminedApplication {
         for url in configuration.tokensURLs {
             let url = url.appending(path: ".well-known/jwks.json").absoluteString
             do {
-                let reply = try await examination.ask(url)
+                let reply = try await examination.send(url)
                 sets.append(Set(try VerificationKeySet(jwks: Array(reply.body.utf8)).keyIDs))
             } catch {
                 let why = NetworkTrouble.words(error)

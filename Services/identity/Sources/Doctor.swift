@@ -47,7 +47,7 @@ extension IdentityApplication: ExaminedApplication {
         let url = configuration.keysURL.absoluteString
         let remedy = "Users cannot sign in with tokens under a new key of Apple until Apple's keys can be fetched."
         do {
-            let reply = try await examination.ask(url)
+            let reply = try await examination.send(url)
             guard reply.status == 200 else {
                 return [.warning("Apple's keys cannot be fetched: \(url) answers \(reply.status).", remedy: remedy)]
             }

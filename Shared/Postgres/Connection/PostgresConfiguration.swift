@@ -87,11 +87,11 @@ public struct PostgresConfiguration: Sendable {
     /// Whether connections are protected against an attacker on the network: every server is on this machine, or needs
     /// a certificate (`sslmode=verify-full`, or `verify-ca`).
     public var isProtected: Bool {
-        staysOnThisMachine || ["verify-full", "verify-ca"].contains(parameters["sslmode"])
+        isLocal || ["verify-full", "verify-ca"].contains(parameters["sslmode"])
     }
 
     /// Whether all servers are on this machine.
-    public var staysOnThisMachine: Bool { servers.allSatisfy(\.isLocal) }
+    public var isLocal: Bool { servers.allSatisfy(\.isLocal) }
 
     /// The network addresses of the servers that need a verified certificate. Empty if certificates are not verified.
     public var verifiedServers: [(host: String, port: Int)] {

@@ -54,7 +54,7 @@ public struct DoctorCommand<Application: ExaminedApplication>: AsyncParsableComm
     private static func readiness(at address: ListenAddress, _ examination: Examination) async -> [Finding] {
         let name = Application.name
         do {
-            let reply = try await examination.ask("http://\(address)/readyz")
+            let reply = try await examination.send("http://\(address)/readyz")
             if reply.status == 200 { return [.fine("\(name) runs here and is ready.")] }
             return [
                 .problem(
@@ -95,7 +95,7 @@ public struct Examination: Sendable {
     /// Sends a request over HTTP.
     ///
     /// - Throws: why no response came.
-    public func ask(
+    public func send(
         _ url: String, method: String = "GET", headers: [(String, String)] = [], json: String? = nil
     ) async throws -> Reply {
         var request = HTTPClientRequest(url: url)

@@ -50,20 +50,20 @@ public struct ExaminedPeer: Sendable {
 
 extension Examination {
     /// Checks each replica of another service: its readiness, its clock, and whether it accepts this caller.
-    public func look(at peer: ExaminedPeer) async -> [Finding] {
+    public func examine(_ peer: ExaminedPeer) async -> [Finding] {
         var findings: [Finding] = []
         for url in peer.urls {
             let text = url.absoluteString
-            findings += await look(at: peer, text.hasSuffix("/") ? String(text.dropLast()) : text)
+            findings += await examine(peer, text.hasSuffix("/") ? String(text.dropLast()) : text)
         }
         return findings
     }
 
-    private func look(at peer: ExaminedPeer, _ base: String) async -> [Finding] {
+    private func examine(_ peer: ExaminedPeer, _ base: String) async -> [Finding] {
         let name = "\(peer.name) at \(base)"
         let ready: Reply
         do {
-            ready = try await ask(base + "/readyz")
+            ready = try await send(base + "/readyz")
         } catch {
             return [
                 .problem(
@@ -82,7 +82,7 @@ extension Examination {
         }
         do {
             let probe = peer.probe
-            let known = try await ask(
+            let known = try await send(
                 base + probe.path, method: probe.method,
                 headers: probe.headers + [(HeaderName.credential, peer.credential)], json: probe.json)
             switch known.status {

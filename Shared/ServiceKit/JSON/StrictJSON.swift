@@ -120,7 +120,7 @@ struct StrictJSONParser {
     private mutating func parseString(anyUpTo limit: Int) throws(JSONError) -> String {
         let text = try lexer.string()
         guard !text.utf8.contains(0) else { throw JSONError(.invalidString, at: lexer.position) }
-        guard StreamSafeText.isGood(text, anyUpTo: limit) else {
+        guard StreamSafeText.accepts(text, anyUpTo: limit) else {
             throw JSONError(.notStreamSafe, at: lexer.position)
         }
         return text

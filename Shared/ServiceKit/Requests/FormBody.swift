@@ -70,7 +70,7 @@ public enum FormBody {
             decoded.append(byte)
         }
         guard let text = String(validating: decoded, as: UTF8.self) else { return nil }
-        return StreamSafeText.isGood(text, anyUpTo: limit) ? text : nil
+        return StreamSafeText.accepts(text, anyUpTo: limit) ? text : nil
     }
 }
 

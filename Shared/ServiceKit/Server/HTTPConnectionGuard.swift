@@ -178,7 +178,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Such a field is dropped, because every reader, Hummingbird included, compares it, and that would take long.
     private static func takesLongToCompare(_ field: HTTPField) -> Bool {
-        !StreamSafeText.isGood(field.value, anyUpTo: freeFieldLength)
+        !StreamSafeText.accepts(field.value, anyUpTo: freeFieldLength)
     }
 
     private static func declaredLength(_ head: HTTPRequest) -> Int {

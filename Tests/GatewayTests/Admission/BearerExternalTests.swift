@@ -21,7 +21,7 @@ struct BearerExternalTests {
                     issuer: issuer, audience: "orders",
                     standing: .external(
                         .init(
-                            form: .init(algorithms: [.es256], takesAnyJWT: true, roles: ClaimPath(["roles"])),
+                            form: .init(algorithms: [.es256], acceptsAnyJWT: true, roles: ClaimPath(["roles"])),
                             roleNames: roleNames))),
                 TrustedIssuer(issuer: "https://other-gatehouse.test", audience: "gatehouse"),
             ]

@@ -61,7 +61,7 @@ struct IssuersFileTests {
                 .external(
                     .init(
                         form: .init(
-                            algorithms: [.rs256, .es256], takesAnyJWT: true,
+                            algorithms: [.rs256, .es256], acceptsAnyJWT: true,
                             roles: ClaimPath(["realm_access", "roles"])),
                         roleNames: ["shop-courier": "courier", "a.b": "manager"])),
                 .external(.init(form: .init(roles: ClaimPath(["https://shop.test/roles"])))),

@@ -40,7 +40,7 @@ import Testing
         try await examining { examination in
             func words(_ url: String) async -> String {
                 do {
-                    return "\(try await examination.ask(url).status)"
+                    return "\(try await examination.send(url).status)"
                 } catch {
                     return NetworkTrouble.words(error)
                 }

@@ -21,7 +21,7 @@ import Testing
 
     private static func read(
         _ token: String, issuer: String = issuer, audience: String = audience,
-        form: ExternalTokenVerifier.Form = .init(algorithms: [.rs256, .es256], takesAnyJWT: true)
+        form: ExternalTokenVerifier.Form = .init(algorithms: [.rs256, .es256], acceptsAnyJWT: true)
     ) -> Result<ExternalTokenClaims, AccessTokenError> {
         do throws(AccessTokenError) {
             let verifier = try ExternalTokenVerifier(issuer: issuer, audience: audience, form: form, keys: keys)
@@ -32,7 +32,7 @@ import Testing
     }
 
     private static func refusal(
-        _ token: String, form: ExternalTokenVerifier.Form = .init(algorithms: [.rs256, .es256], takesAnyJWT: true)
+        _ token: String, form: ExternalTokenVerifier.Form = .init(algorithms: [.rs256, .es256], acceptsAnyJWT: true)
     ) -> AccessTokenError.Code? {
         if case .failure(let error) = read(token, form: form) { error.code } else { nil }
     }
@@ -57,13 +57,13 @@ import Testing
                 "resource_access":{"account":{"roles":["manage-account"]}},"scope":"openid email",\
                 "email_verified":true,"preferred_username":"ada","email":"ada@example.com"}
                 """)
-        let claims = try Self.read(token, form: .init(takesAnyJWT: true, roles: path)).get()
+        let claims = try Self.read(token, form: .init(acceptsAnyJWT: true, roles: path)).get()
         #expect(claims.subject == "f3b1c7e2-1111-4222-8333-944455556666")
         #expect(claims.roles == ["offline_access", "courier"])
         #expect(claims.clientID == "orders-app" && claims.tokenID == "onrtac:5a8f")
         #expect(claims.email == "ada@example.com" && claims.isEmailVerified)
         let deep = ExternalTokenVerifier.Form(
-            takesAnyJWT: true, roles: ClaimPath(["resource_access", "account", "roles"]))
+            acceptsAnyJWT: true, roles: ClaimPath(["resource_access", "account", "roles"]))
         #expect(try Self.read(token, form: deep).get().roles == ["manage-account"])
     }
 
@@ -96,7 +96,7 @@ import Testing
                 "scp":"access_as_user","sub":"HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ","tid":"72f988bf",\
                 "uti":"fqiBqXLPj0eQa82S-IYFAA","ver":"2.0"}
                 """)
-        let claims = try Self.read(token, form: .init(takesAnyJWT: true, roles: path)).get()
+        let claims = try Self.read(token, form: .init(acceptsAnyJWT: true, roles: path)).get()
         #expect(claims.subject == "HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ" && claims.roles == ["Courier.Write"])
         #expect(claims.clientID == "6e74172b-be56-4843-9ff4-e66a39bb12e3" && !claims.isEmailVerified)
     }
@@ -124,7 +124,7 @@ import Testing
             #expect(Self.refusal(token) == (isTaken ? nil : .wrongType), "\(type ?? "none")")
             #expect(Self.refusal(token, form: strict) == (type == #""at+jwt""# ? nil : .wrongType))
         }
-        let rsaOnly = ExternalTokenVerifier.Form(takesAnyJWT: true)
+        let rsaOnly = ExternalTokenVerifier.Form(acceptsAnyJWT: true)
         #expect(Self.refusal(try Self.token(), form: rsaOnly) == .wrongAlgorithm)
     }
 
@@ -162,7 +162,7 @@ import Testing
 
     @Test func whatDoesNotLookLikeRolesIsNone() throws {
         let form = ExternalTokenVerifier.Form(
-            algorithms: [.es256], takesAnyJWT: true, roles: ClaimPath(["access", "roles"]))
+            algorithms: [.es256], acceptsAnyJWT: true, roles: ClaimPath(["access", "roles"]))
         for (value, roles) in [
             (#"{"roles":["a","b"]}"#, ["a", "b"]), (#"{"roles":"a"}"#, ["a"]), (#"{"roles":[]}"#, []),
             (#"{"roles":{"a":1}}"#, []), (#"{"roles":null}"#, []), (#"["roles"]"#, []), (#""roles""#, []),

@@ -11,7 +11,7 @@ import Testing
         String(repeating: "\u{1100}\u{1161}\u{11A8}", count: 7000), String(repeating: "👨‍👩‍👧‍👦", count: 2000),
     ])
     func isWhatPeopleWrite(_ text: String) {
-        #expect(StreamSafeText.isGood(text))
+        #expect(StreamSafeText.accepts(text))
     }
 
     @Test(arguments: [
@@ -19,8 +19,8 @@ import Testing
         "a" + marks + "b" + marks + "\u{5B0}", CostlyText.marks(bytes: 60_000),
     ])
     func isNotWhatTakesLongToSort(_ text: String) {
-        #expect(!StreamSafeText.isGood(text))
-        #expect(StreamSafeText.isGood(text, anyUpTo: text.utf8.count))
-        #expect(!StreamSafeText.isGood(text, anyUpTo: text.utf8.count - 1))
+        #expect(!StreamSafeText.accepts(text))
+        #expect(StreamSafeText.accepts(text, anyUpTo: text.utf8.count))
+        #expect(!StreamSafeText.accepts(text, anyUpTo: text.utf8.count - 1))
     }
 }

@@ -111,7 +111,7 @@ struct IssuersFile {
             guard !types.isEmpty, types.allSatisfy({ ["at+jwt", "JWT"].contains($0) }) else {
                 throw InvalidEntry(description: "types must be a list of at+jwt and JWT")
             }
-            external.form.takesAnyJWT = types.contains("JWT")
+            external.form.acceptsAnyJWT = types.contains("JWT")
         }
         if let node = mapping["roleClaim"] {
             guard let path = ClaimPath(try texts(node, "roleClaim")) else {
