@@ -69,7 +69,7 @@ struct DatabaseFacts: Sendable, Equatable {
         if let changed = list(.changed) {
             findings.append(
                 .problem(
-                    "Migrations were changed after they had been taken: \(changed).",
+                    "Migrations were changed after they had been applied: \(changed).",
                     remedy: "Use the build that they came from. A released migration never changes."))
         }
         if let unknown = list(.unknown) {
@@ -78,7 +78,7 @@ struct DatabaseFacts: Sendable, Equatable {
                     "The database has migrations of a newer version: \(unknown).",
                     remedy: "Fine during a roll-out, and after going back by one version."))
         }
-        if findings.isEmpty { findings.append(.fine("All \(migrations.count) migrations are taken.")) }
+        if findings.isEmpty { findings.append(.fine("All \(migrations.count) migrations are applied.")) }
         return findings
     }
 

@@ -9,7 +9,7 @@ import Settings
 public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "migrate", abstract: "Change the schema of \(Application.name)' database.",
+            commandName: "migrate", abstract: "Change the database schema of \(Application.name).",
             subcommands: [Up.self, Down.self, Status.self])
     }
 
@@ -17,10 +17,10 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
 
     struct Up: AsyncParsableCommand {
         static var configuration: CommandConfiguration {
-            CommandConfiguration(commandName: "up", abstract: "Take all steps that are not taken yet.")
+            CommandConfiguration(commandName: "up", abstract: "Apply all pending steps.")
         }
 
-        @Option(help: "The number of the last step to take.")
+        @Option(help: "The number of the last step to apply.")
         var to: Int?
 
         func run() async throws {
@@ -33,10 +33,10 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
 
     struct Down: AsyncParsableCommand {
         static var configuration: CommandConfiguration {
-            CommandConfiguration(commandName: "down", abstract: "Take back the last step, or all above --to.")
+            CommandConfiguration(commandName: "down", abstract: "Undo the last step, or all above --to.")
         }
 
-        @Option(help: "The number of the last step to keep; 0 takes back all.")
+        @Option(help: "The number of the last step to keep; 0 undoes all.")
         var to: Int?
 
         func run() async throws {
@@ -50,7 +50,7 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
 
     struct Status: AsyncParsableCommand {
         static var configuration: CommandConfiguration {
-            CommandConfiguration(commandName: "status", abstract: "Tell where every step stands.")
+            CommandConfiguration(commandName: "status", abstract: "Show the state of every step.")
         }
 
         func run() async throws {

@@ -239,6 +239,6 @@ extension Settings {
         let setting = SettingName(service: service, key: tlsKey)
         problem(
             key,
-            "leads off this machine without TLS that proves the server: \(remedy), or set \(setting) to optional")
+            "is on another machine without TLS that authenticates the server: \(remedy), or set \(setting) to optional")
     }
 }

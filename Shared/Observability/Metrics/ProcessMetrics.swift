@@ -14,7 +14,7 @@ enum ProcessMetrics {
             add("process_resident_memory_bytes", "gauge", "Memory that is resident.", Double(resident), to: &text)
         }
         if let limit = memoryLimit() {
-            add("process_memory_limit_bytes", "gauge", "Memory that the container may take.", Double(limit), to: &text)
+            add("process_memory_limit_bytes", "gauge", "The memory limit of the container.", Double(limit), to: &text)
         }
         if let descriptors = openDescriptors() {
             add("process_open_fds", "gauge", "File descriptors that are open.", Double(descriptors), to: &text)

@@ -40,7 +40,7 @@ public struct PostgresMigrator: Sendable {
             let newest = status.last { $0.state != .pending }?.number ?? 0
             let pending = Set(status.filter { $0.state == .pending }.map(\.number))
             if let late = pending.min(), late < newest {
-                throw PostgresError(.migration, "migration \(late) has not been taken, but \(newest) has")
+                throw PostgresError(.migration, "migration \(late) is pending, but \(newest) is applied")
             }
             let known = migrations.filter { $0.number <= last ?? .max }
             if !status.contains(where: { $0.state == .unknown }) {
@@ -57,7 +57,7 @@ public struct PostgresMigrator: Sendable {
                     VALUES (\(step.number), \(step.name), sha256(\(step.up)))
                     """
                 }
-                logger.info("migration taken", metadata: ["migration": "\(step.number)_\(step.name)"])
+                logger.info("migration applied", metadata: ["migration": "\(step.number)_\(step.name)"])
             }
             return steps.map(\.number)
         }
@@ -83,7 +83,7 @@ public struct PostgresMigrator: Sendable {
                 try await run(step.down, of: step, on: connection) {
                     "DELETE FROM schema_migrations WHERE number = \(step.number)"
                 }
-                logger.info("migration taken back", metadata: ["migration": "\(step.number)_\(step.name)"])
+                logger.info("migration undone", metadata: ["migration": "\(step.number)_\(step.name)"])
             }
             return steps.map(\.number)
         }

@@ -13,8 +13,8 @@ public struct DoctorCommand<Application: ExaminedApplication>: AsyncParsableComm
         CommandConfiguration(
             commandName: "doctor", abstract: "Check the dependencies of \(Application.name), and report problems.",
             discussion: """
-                Run it where the service runs, with its settings. It changes nothing. Ends with 0 where there is no \
-                problem; a warning is none.
+                Run it where the service runs, with its settings. It changes nothing. Exits with 0 if it finds no \
+                problem. A warning is not a problem.
                 """)
     }
 

@@ -37,7 +37,7 @@ public enum FormBody {
                 let value = decode(parts.count > 1 ? parts[1] : [], anyUpTo: freeValueLength), !name.isEmpty
             else { throw Problem(.invalidRequest) }
             guard values.updateValue(value, forKey: VerbatimString(name)) == nil else {
-                throw Problem.invalid(name, "This stands in the request twice.")
+                throw Problem.invalid(name, "This occurs twice in the request.")
             }
         }
         return FormParameters(values: values)
