@@ -168,9 +168,9 @@ let services: [Target] = [
     service(
         "gateway",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Redis", "ServiceKit", "Settings",
-            "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle, .logging,
-            .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "RateLimiting", "Redis",
+            "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes,
+            .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ],
         embeds: ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") }),
     service(

@@ -3,29 +3,39 @@ import Synchronization
 /// The rule of a token bucket: its capacity, and its refill each second.
 ///
 /// The whole state of a bucket is the time at which it is full again; one that is full needs no state.
-/// Times and durations are in microseconds.
 public struct TokenBucket: Sendable, Equatable {
+    /// The unit of all times.
+    public enum Unit: Int64, Sendable {
+        /// The unit of Redis' clock.
+        case microseconds = 1_000_000
+        /// For rates at which a token comes back within a few microseconds.
+        case nanoseconds = 1_000_000_000
+    }
+
     /// How many tokens a full bucket holds.
     public let capacity: Int
     /// How long one token takes to come back.
     public let interval: Int64
+    private let unit: Unit
 
     /// - Parameters:
     ///   - capacity: how many at once; 1 or more.
     ///   - refillPerSecond: how many over time; more than 0.
-    public init(capacity: Int, refillPerSecond: Double) {
+    public init(capacity: Int, refillPerSecond: Double, unit: Unit = .microseconds) {
         precondition(capacity > 0 && refillPerSecond > 0, "a bucket holds something and fills")
-        self.init(capacity: capacity, interval: max(Int64(1_000_000 / refillPerSecond), 1))
+        self.init(
+            capacity: capacity, interval: max(Int64(Double(unit.rawValue) / refillPerSecond), 1), unit: unit)
     }
 
-    private init(capacity: Int, interval: Int64) {
+    private init(capacity: Int, interval: Int64, unit: Unit) {
         self.capacity = capacity
         self.interval = interval
+        self.unit = unit
     }
 
     /// The rule with capacity and refill multiplied.
     public func times(_ factor: Int) -> TokenBucket {
-        TokenBucket(capacity: capacity * factor, interval: max(interval / Int64(factor), 1))
+        TokenBucket(capacity: capacity * factor, interval: max(interval / Int64(factor), 1), unit: unit)
     }
 
     /// Takes `cost` tokens, all or none.
@@ -35,7 +45,10 @@ public struct TokenBucket: Sendable, Equatable {
     public func take(_ cost: Int, fullAt: Int64, now: Int64) -> (decision: RateLimitDecision, fullAt: Int64?) {
         let next = max(fullAt, now) + Int64(cost) * interval
         let room = now + Int64(capacity) * interval - next
-        guard room >= 0 else { return (.refused(retryAfter: .microseconds(-room)), nil) }
+        guard room >= 0 else {
+            let wait: Duration = unit == .microseconds ? .microseconds(-room) : .nanoseconds(-room)
+            return (.refused(retryAfter: wait), nil)
+        }
         return (.allowed(remaining: Int(room / interval)), next > now ? next : nil)
     }
 }
@@ -134,5 +147,10 @@ public enum RateLimitDecision: Sendable, Hashable {
     /// Whether the tokens were taken.
     public var isAllowed: Bool {
         if case .allowed = self { true } else { false }
+    }
+
+    /// Of a refusal.
+    public var retryAfter: Duration? {
+        if case .refused(let retryAfter) = self { retryAfter } else { nil }
     }
 }

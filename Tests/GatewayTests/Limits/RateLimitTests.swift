@@ -8,19 +8,6 @@ import Testing
 
 @Suite("Rate limits")
 struct RateLimitTests {
-    @Test("A bucket gives what it holds, and then as fast as it is refilled")
-    func bucket() {
-        let limit = RateLimit(capacity: 3, perSecond: 2)
-        var state: Int64 = 0
-        let second: Int64 = 1_000_000_000
-        let now = 100 * second
-        for _ in 0..<3 { #expect(limit.take(&state, now: now) == nil) }
-        #expect(limit.take(&state, now: now) == second / 2)
-        #expect(limit.take(&state, now: now + second / 2) == nil)
-        #expect(limit.take(&state, now: now + second / 2) != nil)
-        for _ in 0..<3 { #expect(limit.take(&state, now: now + 10 * second) == nil) }
-    }
-
     @Test("Each address has its own, and a flood of others neither resets it nor takes memory without end")
     func flood() {
         let limiter = RateLimiter<AddressKey>(RateLimit(capacity: 2, perSecond: 1))

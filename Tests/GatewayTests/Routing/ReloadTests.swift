@@ -84,8 +84,8 @@ struct ReloadTests {
                     target: .liveness, bodyLimit: 0, timeout: .seconds(30), limit: limit)
             ])
         }
-        func take(_ store: RouteStore) -> Int64? {
-            store.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)?.wait
+        func take(_ store: RouteStore) -> RateLimit.Refusal? {
+            store.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)
         }
         let (one, other) = (RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1))
         let store = try RouteStore(limiter(one))

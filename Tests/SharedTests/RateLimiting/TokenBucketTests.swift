@@ -27,6 +27,15 @@ import Testing
         #expect(decision == .allowed(remaining: 3) && next == nil)
     }
 
+    @Test func countsInNanosecondsWhatMicrosecondsAreTooCoarseFor() {
+        let fast = TokenBucket(capacity: 3, refillPerSecond: 2_000_000, unit: .nanoseconds)
+        #expect(fast.interval == 500 && fast.times(4).interval == 125)
+        let (decision, fullAt) = fast.take(3, fullAt: 0, now: 7_000)
+        #expect(decision == .allowed(remaining: 0) && decision.retryAfter == nil && fullAt == 8_500)
+        #expect(fast.take(1, fullAt: 8_500, now: 7_100).decision.retryAfter == .nanoseconds(400))
+        #expect(TokenBucket(capacity: 3, refillPerSecond: 2_000_000).interval == 1)
+    }
+
     @Test func localBucketsAreBoundedAndAFloodResetsNone() {
         let local = LocalTokenBuckets(bucket: bucket, maximumCount: 100)
         func take(_ cost: Int, _ key: String, at now: Int64) -> Bool { local.take(cost, from: key, now: now).isAllowed }

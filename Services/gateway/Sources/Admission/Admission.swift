@@ -104,7 +104,7 @@ extension Worker {
             return mayWait ? gateway.places.take(share, of: address.key) : nil
         }
         func tooMany(_ refusal: RateLimit.Refusal, of name: String) -> Admission {
-            let problem = Problem.tooMany(refusal.wait)
+            let problem = Problem.tooMany(refusal.retryAfter)
             return refuse(problem, fields: refusal.limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
         }
         if let refusal = gateway.addressLimiter?.take(address.key, now: now) {
@@ -181,7 +181,7 @@ extension Worker {
             return refuse(problem, fields: "WWW-Authenticate: \(problem.bearerChallenge ?? "Bearer")\r\n")
         }
         if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userKey, now: now) {
-            return tooMany(.init(wait: wait, limit: limiter.limit), of: "user")
+            return tooMany(.init(retryAfter: wait, limit: limiter.limit), of: "user")
         }
         if let limiter = plan.limiter, gateway.settings.limitsRoutes,
             let refusal = limiter.take(user: identity?.userKey, address: address.key, now: now)
@@ -298,9 +298,8 @@ extension Worker {
 }
 
 extension Problem {
-    /// - Parameter wait: nanoseconds.
-    static func tooMany(_ wait: Int64) -> Problem {
-        Problem(.rateLimited, retryAfter: Int((wait + 999_999_999) / 1_000_000_000))
+    static func tooMany(_ retryAfter: Duration) -> Problem {
+        Problem(.rateLimited, retryAfter: Int((retryAfter.nanoseconds + 999_999_999) / 1_000_000_000))
     }
 }
 

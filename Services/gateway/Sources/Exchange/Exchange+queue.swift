@@ -87,7 +87,7 @@ extension Exchange {
         guard request.countsFailures else { return refuse(Problem(.unavailable), reason: "passwords") }
         // The network's refusals may have expired meanwhile.
         guard let refusal = refusalForFailures else { return refuse(Problem(.unavailable)) }
-        let problem = Problem.tooMany(refusal.wait)
+        let problem = Problem.tooMany(refusal.retryAfter)
         refuse(problem, fields: refusal.limit.fields(name: "failures", retryAfter: problem.retryAfter ?? 1))
     }
 
