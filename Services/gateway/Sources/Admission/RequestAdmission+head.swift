@@ -1,0 +1,83 @@
+import Contracts
+
+/// Reads the request's head.
+extension RequestAdmission {
+    func verifyBearer() -> BearerVerifier.Verification? {
+        guard let plan, let line = fields.authorization else { return nil }
+        guard !fields.hasSeveralAuthorizations else { return .refused(.invalidToken) }
+        let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[line].value])
+        let scheme = "bearer ".utf8.count
+        guard value.count > scheme,
+            UnsafeRawBufferPointer(rebasing: value[..<scheme]).equalsFolded("bearer ")
+        else { return .refused(.invalidToken) }
+        var start = scheme
+        while start < value.count, value[start] == .space { start += 1 }
+        let token = UnsafeRawBufferPointer(rebasing: value[start...])
+        guard token.count <= HeadLimits.bearer else { return .refused(.headersTooLarge) }
+        let verification = worker.bearers.verify(token, from: plan.route.issuers, now: wallClock)
+        if case .accepted = verification { plan.countToken(cached: worker.bearers.didFindLast) }
+        return verification
+    }
+
+    var maxForwards: Int? {
+        guard let line = fields.maxForwards, !fields.hasSeveralMaxForwards else { return nil }
+        let digits = bytes[fields.lines[line].value]
+        guard !digits.isEmpty else { return nil }
+        var hops = 0
+        for digit in digits {
+            guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") else { return nil }
+            hops = min(hops * 10 + Int(digit - UInt8(ascii: "0")), Self.mostHops)
+        }
+        return hops
+    }
+
+    private static let mostHops = 1_000_000_000
+
+    /// Whether the client uses TLS, or a trusted proxy says so.
+    var isSecure: Bool {
+        if client.peer.isSecure { return true }
+        guard client.peer.isTrustedProxy else { return false }
+        return fields.forwardedValues(of: "x-forwarded-proto", in: bytes).last == "https"
+    }
+}
+
+extension Worker {
+    /// The request's own identifier, where it is valid, or a new one.
+    func requestID(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        if let line = fields.requestID {
+            let value = bytes[fields.lines[line].value]
+            if RequestID.isValid(value) { return Array(value) }
+        }
+        return [UInt8](unsafeUninitializedCapacity: 32) { room, count in
+            for half in 0..<2 {
+                let number = random.next()
+                for index in 0..<16 {
+                    let digit = UInt8(truncatingIfNeeded: number >> UInt64(index * 4)) & 15
+                    room[half * 16 + index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                }
+            }
+            count = 32
+        }
+    }
+
+    /// The peer's address, or the one that a trusted proxy tells.
+    func clientAddress(
+        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
+    ) -> ClientAddress {
+        guard peer.isTrustedProxy else { return peer.address }
+        let list = fields.forwardedValues(of: "x-forwarded-for", in: bytes).joined(separator: ",")
+        func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+        return gateway.settings.trustedProxies.client(
+            behind: peer.address,
+            forwardedFor: list.split(separator: ",").map { $0.drop(while: isBlank).prefix { !isBlank($0) } })
+    }
+}
+
+extension FieldSection {
+    /// The values of a field that proxies set.
+    fileprivate func forwardedValues(of name: StaticString, in bytes: UnsafeRawBufferPointer) -> [String] {
+        lines.filter {
+            $0.name == .forwarded && UnsafeRawBufferPointer(rebasing: bytes[$0.nameRange]).equalsFolded(name)
+        }.map { String(decoding: bytes[$0.value], as: UTF8.self) }
+    }
+}

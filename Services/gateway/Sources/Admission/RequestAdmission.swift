@@ -1,0 +1,273 @@
+import Contracts
+
+/// The decision about a request whose head was parsed.
+enum Admission {
+    case forward(Exchange)
+    case respond(LocalResponse, requestID: [UInt8])
+    /// The gateway is fetching the key of the bearer token. The head is admitted again afterwards.
+    case waitForKeys(RequestPlaces.Place)
+}
+
+extension Worker {
+    /// Admits or refuses a request.
+    ///
+    /// - Parameters:
+    ///   - bytes: exactly the head that was scanned into `requestHead`.
+    ///   - mayWait: `false` once the request has waited for keys for as long as it may.
+    func admit(
+        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWait: Bool
+    ) -> Admission {
+        var request = RequestAdmission(bytes, from: client, mayWait: mayWait)
+        return switch AdmissionRules.decide(request.match, &request) {
+        case .forward(let identity, let bearerError, let maxForwards):
+            request.forward(identity: identity, bearerError: bearerError, maxForwards: maxForwards)
+        case .respond(let response): request.respond(response)
+        case .waitForKeys: request.waitForKeys()
+        case .refuse(let refusal): request.refuse(refusal)
+        }
+    }
+}
+
+/// A request that is being admitted, until `AdmissionRules` has decided about it.
+struct RequestAdmission: AdmissionChecks {
+    let worker: Worker
+    let client: ClientConnection
+    let bytes: UnsafeRawBufferPointer
+    let fields: FieldSection
+    let method: MethodSet
+    let framing: BodyFraming
+    let requestID: [UInt8]
+    /// When the head was read; nanoseconds of the worker's clock.
+    let now: Int64
+    let address: ClientAddress
+    let match: RouteTable.Match
+    private let mayWait: Bool
+    /// The plan of the route that was found.
+    let plan: RoutePlan?
+    /// The CORS lines of every response: whole field lines.
+    let cors: String
+
+    // What the checks have found, or hold.
+    private(set) var place: RequestPlaces.Place?
+    private var ownResponse: LocalResponse?
+    /// When the request arrived: earlier than `now` if it may have waited in its socket.
+    private(set) var arrivedAt: Int64 = 0
+    /// Whether the client asks for an upgrade to WebSocket.
+    private(set) var upgrades = false
+    /// Whether the client asks for a WebSocket or an event stream.
+    private(set) var opensStream = false
+
+    init(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWait: Bool) {
+        let worker = client.worker
+        let fields = worker.requestHead.fields
+        self.worker = worker
+        self.client = client
+        self.bytes = bytes
+        self.mayWait = mayWait
+        self.fields = fields
+        method = worker.requestHead.method
+        framing = worker.requestHead.framing
+        requestID = worker.requestID(fields, bytes)
+        now = worker.now
+        address = worker.clientAddress(fields, bytes, of: client.peer)
+        let path = UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path])
+        match = worker.routes.table.match(path: path, method: method)
+        if case .route(let route, _) = match {
+            plan = worker.routes.plan(for: route)
+            cors = route.cors?.lines(for: Self.origin(fields, bytes)) ?? ""
+        } else {
+            plan = nil
+            cors = ""
+        }
+    }
+
+    private static func origin(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> String? {
+        fields.origin.map { String(decoding: bytes[fields.lines[$0].value], as: UTF8.self) }
+    }
+
+    var gateway: Gateway { worker.gateway }
+    var path: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path]) }
+
+    // MARK: Checks
+
+    var isOverConnectionLimit: Bool { client.peer.isOverLimit }
+    var isOptions: Bool { method == .options }
+    var hasMaxForwards: Bool { fields.maxForwards != nil }
+    var isOutputShort: Bool { worker.output.isShort }
+    var bodyLength: Int? { framing.length }
+    var hasUnknownExpectation: Bool { fields.hasUnknownExpectation }
+    var wallClock: Int64 { worker.wallClock }
+
+    mutating func takePlace() -> Bool {
+        place = plan?.share.flatMap { gateway.places.take($0, of: address.key) }
+        return place != nil
+    }
+
+    private mutating func leavePlace() { if let taken = place.take() { gateway.places.leave(taken) } }
+
+    func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Refusal? {
+        switch limit {
+        case .address: return gateway.addressLimiter?.take(address.key, now: now)
+        case .signIn: return gateway.signInLimiter?.take(address.key, now: now)
+        case .user:
+            guard let user, let limiter = gateway.userLimiter else { return nil }
+            return limiter.take(user, now: now).map { .init(retryAfter: $0, limit: limiter.limit) }
+        case .route:
+            guard gateway.settings.limitsRoutes else { return nil }
+            return plan?.limiter?.take(user: user, address: address.key, now: now)
+        }
+    }
+
+    mutating func makePreflightResponse() -> Bool {
+        guard let origin = Self.origin(fields, bytes),
+            let method = fields.value(of: "access-control-request-method", in: bytes).map(MethodSet.init(name:)),
+            case .route(let route, _) = worker.routes.table.match(path: path, method: method), let cors = route.cors
+        else { return false }
+        let isAllowed = cors.allows(origin)
+        ownResponse = LocalResponse(
+            status: 204,
+            fields: isAllowed ? cors.preflightLines(for: origin, methods: route.methods) : "Vary: Origin\r\n")
+        return true
+    }
+
+    mutating func makeDocument() -> Bool {
+        let known = fields.value(of: "if-none-match", in: bytes)
+        switch plan?.route.target {
+        case .document(let document): ownResponse = document.response(to: known)
+        case .consoleSettings(let basePath):
+            // A base path has no character that JSON would escape.
+            ownResponse = LocalResponse(
+                status: 200, fields: "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
+                body: .text(#"{"basePath":"\#(basePath)"}"#))
+        case .upstream, .liveness, .readiness, nil: break
+        }
+        return ownResponse != nil
+    }
+
+    mutating func takePlaceToWaitForKeys() -> Bool {
+        leavePlace()
+        guard mayWait, let plan else { return false }
+        let share = plan.route.issuers.isEmpty ? gateway.keyWaits : gateway.partnerKeyWaits
+        place = gateway.places.take(share, of: address.key)
+        return place != nil
+    }
+
+    mutating func isInTime() -> Bool {
+        arrivedAt = now - worker.wait
+        return plan.map { now < arrivedAt + $0.timeout } ?? false
+    }
+
+    mutating func hasRoomForStream() -> Bool {
+        guard method == .get else { return true }
+        upgrades =
+            plan?.route.allowsWebSocket == true && framing == .length(0) && fields.upgradesToWebSocket(in: bytes)
+        opensStream = upgrades || fields.acceptsEventStream(in: bytes)
+        return !opensStream || gateway.streams.hasRoom(for: address.key)
+    }
+
+    // MARK: Responses
+
+    mutating func waitForKeys() -> Admission {
+        guard let place else { return refuse(.unavailable) }
+        return .waitForKeys(place)
+    }
+
+    mutating func respond(_ response: AdmissionDecision.Response) -> Admission {
+        switch response {
+        case .health: return respond(with: healthResponse)
+        case .preflight: break
+        case .allowedMethods:
+            let methods = plan?.route.methods ?? []
+            ownResponse = LocalResponse(status: 204, fields: "Allow: \(methods.description)\r\n\(cors)")
+        case .document: if let ownResponse { count(ownResponse) }
+        }
+        guard let ownResponse else { return refuse(.notFound) }
+        return respond(with: ownResponse)
+    }
+
+    /// The gateway's own health.
+    private var healthResponse: LocalResponse {
+        if case .liveness = plan?.route.target { return LocalResponse(status: 200, body: .text(#"{"status":"ok"}"#)) }
+        guard gateway.isReady(now: wallClock) else {
+            return LocalResponse(
+                status: 503, fields: "Retry-After: 1\r\n", body: .text(#"{"status":"not ready"}"#))
+        }
+        return LocalResponse(status: 200, body: .text(#"{"status":"ready"}"#))
+    }
+
+    mutating func refuse(_ refusal: AdmissionRefusal) -> Admission {
+        let problem = refusal.problem
+        let response = LocalResponse.refusal(
+            problem, as: plan?.route.errorForm ?? .problem, requestID: requestID,
+            fields: refusal.fields(of: problem) + cors)
+        let reason = problem.code.rawValue
+        if let plan {
+            gateway.metrics.countRefusal(reason, route: plan.route.name)
+            count(response)
+        } else {
+            gateway.metrics.countRefusal(reason)
+        }
+        return respond(with: response, refusal: reason)
+    }
+
+    private mutating func respond(with response: LocalResponse, refusal: String? = nil) -> Admission {
+        leavePlace()
+        worker.logAccess(
+            AccessLine(
+                requestID: requestID, method: methodName, path: Array(path), client: address,
+                isHTTP2: client.peer.isHTTP2, route: plan?.route.name, status: response.status,
+                nanoseconds: worker.now - now, bytesOut: response.bodyBytes(toHead: method == .head), refusal: refusal))
+        return .respond(response, requestID: requestID)
+    }
+
+    /// As the client wrote it: the gateway knows not every method.
+    private var methodName: String {
+        String(decoding: bytes[..<(worker.requestHead.target.lowerBound - 1)], as: UTF8.self)
+    }
+
+    private func count(_ response: LocalResponse) {
+        guard let plan else { return }
+        gateway.metrics.route(plan.route.name).record(
+            method: method, status: response.status, nanoseconds: worker.now - now)
+    }
+}
+
+extension AdmissionRefusal {
+    var problem: Problem {
+        switch self {
+        case .limitExceeded(_, let excess): .tooMany(excess.retryAfter)
+        case .reauthenticationRequired(let age): .reauthenticationRequired(maximumAge: age)
+        case .unavailable, .notFound, .methodNotAllowed, .invalidMaxForwards, .bearerMissing, .bearerRefused,
+            .roleMissing, .bodyTooLarge, .unknownExpectation:
+            Problem(code)
+        }
+    }
+
+    /// Whole field lines besides those that every refusal has.
+    ///
+    /// - Parameter problem: that of this refusal.
+    func fields(of problem: Problem) -> String {
+        switch self {
+        case .methodNotAllowed(let allow): return "Allow: \(allow)\r\n"
+        case .limitExceeded(let limit, let excess):
+            return excess.limit.fields(name: limit.rawValue, retryAfter: problem.retryAfter ?? 1)
+        case .reauthenticationRequired: return "WWW-Authenticate: \(problem.bearerChallenge ?? "Bearer")\r\n"
+        case .bearerMissing: return "WWW-Authenticate: Bearer realm=\"gatehouse\"\r\n"
+        case .bearerRefused(let code):
+            guard code.status == 401 else { return "" }
+            let description = code == .tokenExpired ? "The access token has expired" : "The access token is not valid"
+            return """
+                WWW-Authenticate: Bearer realm="gatehouse", error="invalid_token", \
+                error_description="\(description)"\r
+
+                """
+        case .unavailable, .notFound, .invalidMaxForwards, .roleMissing, .bodyTooLarge, .unknownExpectation: return ""
+        }
+    }
+}
+
+extension Problem {
+    static func tooMany(_ retryAfter: Duration) -> Problem {
+        Problem(.rateLimited, retryAfter: Int((retryAfter.nanoseconds + 999_999_999) / 1_000_000_000))
+    }
+}
