@@ -80,16 +80,6 @@ struct BearerTests {
         }
     }
 
-    @Test("Roles")
-    func roles() async throws {
-        try await GatewayHarness.withGateway { gateway in
-            let customer = try await gateway.send("GET /couriers", token: try GatewayHarness.token())
-            #expect(customer.status == 403 && customer.code == "FORBIDDEN")
-            let courier = try GatewayHarness.token(GatewayHarness.claims(role: "courier"))
-            #expect(try await gateway.send("GET /couriers", token: courier).status == 200)
-        }
-    }
-
     @Test("A token is refused from the second of its expiry on, also when it was seen before")
     func expiry() async throws {
         try await GatewayHarness.withGateway { gateway in

@@ -81,35 +81,4 @@ struct OAuthErrorTests {
             #expect(gateway.own.requests.isEmpty)
         }
     }
-
-    @Test("Limits")
-    func limits() async throws {
-        let options = GatewayHarness.Options { $0.settings.addressLimit = RateLimit(capacity: 1, perSecond: 0.01) }
-        try await GatewayHarness.withGateway(options) { gateway in
-            #expect(try await gateway.send("POST /oauth/token", body: "token=a").status == 200)
-            let answer = try await gateway.send("POST /oauth/token", body: "token=a")
-            try expect(answer, 429, "temporarily_unavailable")
-            #expect((1...101).contains(Int(answer["retry-after"] ?? "") ?? 0))
-        }
-    }
-
-    @Test("A bearer that is missing or bad, where a route asks for one")
-    func bearers() async throws {
-        let options = GatewayHarness.Options {
-            $0.routes = { team in
-                [
-                    Route(
-                        name: "endpoint", pattern: PathPattern("/endpoint")!, methods: .all, authentication: .required,
-                        target: .upstream(team), bodyLimit: 1000, timeout: .seconds(30), errorForm: .oauth)
-                ]
-            }
-        }
-        try await GatewayHarness.withGateway(options) { gateway in
-            for token in [nil, "junk"] {
-                let answer = try await gateway.send("POST /endpoint", token: token)
-                try expect(answer, 401, "invalid_client")
-                #expect(answer["www-authenticate"]?.hasPrefix("Bearer ") == true)
-            }
-        }
-    }
 }

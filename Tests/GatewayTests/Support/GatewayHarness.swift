@@ -101,21 +101,18 @@ struct GatewayHarness: Sendable {
         team.healthCheck = options.teamHealthCheck
         let upstreamOfTeam = team
         func route(
-            _ path: String, _ authentication: Route.Authentication, roles: Set<VerbatimString> = [],
-            limit: Int = 1 << 40,
-            forwards: Bool = false
+            _ path: String, _ authentication: Route.Authentication, limit: Int = 1 << 40, forwards: Bool = false
         ) -> Route {
             Route(
                 name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all, authentication: authentication,
-                roles: roles, target: .upstream(upstreamOfTeam), bodyLimit: limit, timeout: options.teamTimeout,
-                stripsPrefix: true, forwardsAuthorization: forwards)
+                target: .upstream(upstreamOfTeam), bodyLimit: limit, timeout: options.teamTimeout, stripsPrefix: true,
+                forwardsAuthorization: forwards)
         }
         let routes =
             BuiltInRoutes.routes(
                 { upstream($0.rawValue, [ownPort], isGatehouse: true) }, serviceTimeout: options.patience) + [
                 route("/team", .required), route("/open", .none), route("/optional", .optional),
-                route("/couriers", .required, roles: ["courier"]), route("/small", .none, limit: 1000),
-                route("/bearer", .required, forwards: true),
+                route("/small", .none, limit: 1000), route("/bearer", .required, forwards: true),
             ] + options.routes(team)
 
         let keys = KeyStore(
