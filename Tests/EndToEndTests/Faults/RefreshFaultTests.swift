@@ -8,7 +8,7 @@ import Testing
 /// session forks, and no client is told anything but 200 and 503.
 ///
 /// The one suite that runs for a given time: half a minute with `make test`, two with `make test-faults`.
-@Suite struct RefreshFaultTests {
+@Suite(.systemPlace) struct RefreshFaultTests {
     @Test func nobodyIsSignedOut() async throws {
         let plan = try FaultPlan()
         let ports = try SystemPorts(tokensReplicas: Fault.replicas.count)

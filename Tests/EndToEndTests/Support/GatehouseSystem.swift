@@ -110,7 +110,8 @@ final class GatehouseSystem: Sendable {
 
     static let databaseServices = ["identity", "tokens", "devices"]
 
-    /// Runs `body` with a system of its own, which is gone afterwards.
+    /// Runs `body` with a system of its own, which is gone afterwards. The suite holds a place for it:
+    /// ``Testing/Trait/systemPlace``.
     ///
     /// - Parameters:
     ///   - ports: which processes there are, and where they listen.
@@ -118,22 +119,20 @@ final class GatehouseSystem: Sendable {
     static func run(
         ports: SystemPorts, settings: [String: String], _ body: @Sendable (GatehouseSystem) async throws -> Void
     ) async throws {
-        try await SystemPlaces.shared.hold {
-            try await withPostgresServer { postgres in
-                try await withRedisServer { redis in
-                    try await MailSender.run { mail, resetHook in
-                        let system = try await GatehouseSystem(
-                            postgres: postgres, redis: redis, mail: mail, resetHook: resetHook, ports: ports,
-                            settings: settings)
-                        do {
-                            try await system.start()
-                            try await body(system)
-                        } catch {
-                            await system.stop()
-                            throw error
-                        }
+        try await withPostgresServer { postgres in
+            try await withRedisServer { redis in
+                try await MailSender.run { mail, resetHook in
+                    let system = try await GatehouseSystem(
+                        postgres: postgres, redis: redis, mail: mail, resetHook: resetHook, ports: ports,
+                        settings: settings)
+                    do {
+                        try await system.start()
+                        try await body(system)
+                    } catch {
                         await system.stop()
+                        throw error
                     }
+                    await system.stop()
                 }
             }
         }

@@ -23,9 +23,21 @@ struct GatehouseTrait: SuiteTrait, TestScoping {
     ) async throws {
         guard RunningElsewhere.gateway == nil else { return try await function() }
         let ports = try SystemPorts(tokensReplicas: tokensReplicas)
-        try await GatehouseSystem.run(ports: ports, settings: settings) { system in
-            try await GatehouseSystem.$running.withValue(system, operation: function)
+        try await SystemPlaces.shared.hold { [settings] in
+            try await GatehouseSystem.run(ports: ports, settings: settings) { system in
+                try await GatehouseSystem.$running.withValue(system, operation: function)
+            }
         }
+    }
+}
+
+/// Waits for a place for the system that a suite's test starts itself. A test that waited for the place would keep one
+/// of the few that run at once from the others.
+struct SystemPlaceTrait: SuiteTrait, TestScoping {
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await SystemPlaces.shared.hold(function)
     }
 }
 
@@ -33,4 +45,8 @@ extension Trait where Self == GatehouseTrait {
     static func gatehouse(tokensReplicas: Int = 1, settings: [String: String] = [:]) -> GatehouseTrait {
         GatehouseTrait(tokensReplicas: tokensReplicas, settings: settings)
     }
+}
+
+extension Trait where Self == SystemPlaceTrait {
+    static var systemPlace: SystemPlaceTrait { SystemPlaceTrait() }
 }

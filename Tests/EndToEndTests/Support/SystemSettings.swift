@@ -9,6 +9,12 @@ enum SystemSettings {
         further.merging(["GATEHOUSE_PATIENCE_MS": "1500"]) { given, _ in given }
     }
 
+    /// For a team with a website beside its app.
+    static let web = [
+        "IDENTITY_APPLE_CLIENT_IDS": "com.example.app,com.example.web",
+        "IDENTITY_APPLE_REDIRECT_URIS": "https://shop.example/apple,https://example.org/signed-in",
+    ]
+
     static func make(
         databases: [String: String], redisURL: String, ports: SystemPorts, keys folder: URL
     ) throws -> [String: String] {
