@@ -57,7 +57,9 @@ extension FaultTests {
             var session: AuthResponse
             var apple: Journey.AppleSignInAnswer
             var revocations: Int
-            var texts: [String] { [session.user.id.uuidString.lowercased(), apple.sub, "Hopper"] }
+            var texts: [String] {
+                [session.user.id.uuidString.lowercased(), apple.sub, session.user.email ?? apple.sub, "Hopper"]
+            }
         }
 
         /// One of whom every service and Apple knows something.
@@ -75,7 +77,11 @@ extension FaultTests {
                     try await database.query("SELECT FROM outbox WHERE user_id = \(session.user.id)").isEmpty
                 }
             }
-            return Person(session: session, apple: apple, revocations: try await revocations())
+            let user = Person(session: session, apple: apple, revocations: try await revocations())
+            for database in system.databases.values {
+                #expect(try await GatehouseSystem.rows(mentioning: user.texts, in: database) > 0)
+            }
+            return user
         }
 
         private func delete(_ user: Person) async throws -> TestHTTPClient.Response {

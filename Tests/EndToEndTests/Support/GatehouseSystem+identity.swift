@@ -20,11 +20,4 @@ extension GatehouseSystem {
             }
         }
     }
-
-    /// The hash that is kept of a user's password.
-    func passwordHash(of user: UUID) async throws -> String {
-        try await withDatabase(of: "identity") { database in
-            try await database.query("SELECT hash FROM passwords WHERE user_id = \(user)")[0].decode(String.self)
-        }
-    }
 }

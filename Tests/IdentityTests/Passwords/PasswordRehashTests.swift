@@ -44,26 +44,33 @@ extension AccountServiceTests {
             }
         }
 
-        /// Of each system that users come from one, as the import keeps it.
-        @Test(arguments: [
-            ("$2b$", "a"), ("$scrypt$ln=14", "pleaseletmein"), ("$pbkdf2-sha256$6400", "password"),
-            ("pbkdf2_sha256", "tulpenzwiebel"), ("$firebase", "user1password"), ("$argon2i$v=19", "password"),
-        ])
-        func hashesOfOtherSystemsBecomeOurs(prefix: String, password: String) async throws {
-            let foreign = try #require(ForeignHashTests.published.first { $0.text.hasPrefix(prefix) }).text
+        /// A hash of each system that users come from, as the import keeps it, and one of ours without a pepper.
+        @Test func hashesOfOtherSystemsBecomeOurs() async throws {
+            let prefixes = [
+                "$2b$", "$scrypt$ln=14", "$pbkdf2-sha256$6400", "pbkdf2_sha256", "$firebase", "$argon2i$v=19",
+            ]
+            let unpeppered = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+            let foreign = try prefixes.map { prefix in
+                try #require(ForeignHashTests.published.first { $0.text.hasPrefix(prefix) })
+            }
             let files = try TemporaryFiles()
             defer { files.remove() }
             let key = try files.write(ForeignHashingTests.signerKey + "\n")
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
             try await withIdentity(["IDENTITY_FIREBASE_SIGNER_KEY_FILE": key]) { identity in
                 _ = try await identity.register("ada@example.com")
-                try await keep(foreign, in: identity)
-                #expect(try await identity.login("ada@example.com", "not this one").code == "INVALID_CREDENTIALS")
-                #expect(try await stored(identity) == foreign)
-                #expect(try await identity.login("ada@example.com", password).status == 200)
-                #expect(try await stored(identity).hasPrefix("$argon2id$v=19$m=19456,t=2,p=1,keyid="))
-                #expect(try await identity.login("ada@example.com", password).status == 200)
-                #expect(try await identity.login("ada@example.com", "not this one").status == 401)
+                for (hash, password) in foreign + [(unpeppered, "password")] {
+                    try await keep(hash, in: identity)
+                    let refused = try await identity.login("ada@example.com", "not this one")
+                    #expect(refused.code == "INVALID_CREDENTIALS", "\(hash)")
+                    #expect(try await stored(identity) == hash)
+                    #expect(try await identity.login("ada@example.com", password).status == 200, "\(hash)")
+                    let kept = try await stored(identity)
+                    #expect(kept.hasPrefix("$argon2id$v=19$m=19456,t=2,p=1,keyid="), "\(hash)")
+                    #expect(try await identity.login("ada@example.com", password).status == 200, "\(hash)")
+                    #expect(try await stored(identity) == kept)
+                    #expect(try await identity.login("ada@example.com", "not this one").status == 401, "\(hash)")
+                }
             }
         }
 
