@@ -292,8 +292,9 @@ let everyTest: [Target] =
         tests(
             "Identity",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting", "Redis", "Sealing",
-                "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle,
+                "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting",
+                "Redis", "Sealing", "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
+                .lifecycle,
                 .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
             ]),
         tests(

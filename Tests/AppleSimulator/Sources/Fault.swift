@@ -7,8 +7,12 @@ enum FaultMode: String, Codable, Sendable, CaseIterable {
     case down
     /// Answers correctly after ten seconds.
     case slow
+    /// Answers 200. The body comes when the fault ends.
+    case silent
     /// Answers 200 and the beginning of a body, which continues when the fault ends.
     case stalled
+    /// Answers 200 and a byte of a body now and then until the fault ends.
+    case dripping
     /// Answers 200 with a web page instead of JSON.
     case garbage
 }

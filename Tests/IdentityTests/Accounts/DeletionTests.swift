@@ -16,7 +16,7 @@ extension AccountServiceTests {
         @Test func nothingOfTheUserRemainsAnywhere() async throws {
             try await withIdentity { identity in
                 let auth: AuthResponse = try await identity.apple(
-                    identity.apple.token(sub: "001", email: "ada@example.com"), code: "c0de"
+                    identity.apple.token(sub: "001", email: "ada@example.com"), code: identity.apple.code(of: "001")
                 ).decode()
                 let id = auth.user.id
                 let set = try await identity.send(
@@ -35,8 +35,7 @@ extension AccountServiceTests {
                 #expect(try await identity.login("ada@example.com", "kaffeekuchen").code == "INVALID_CREDENTIALS")
                 #expect(try await identity.send(.GET, "/v1/auth/me", as: id).code == "INVALID_TOKEN")
                 // And the rest soon after.
-                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
-                #expect(identity.apple.state.withLock { $0.revoked[0]["token"] } == "r-c0de")
+                try await eventually("Apple is told") { await identity.apple.refreshTokens(of: "001").isEmpty }
                 #expect(identity.devices.state.withLock { $0.erased } == [id])
                 try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
                 #expect(try await identity.outboxCount == 0)
@@ -52,13 +51,13 @@ extension AccountServiceTests {
 
         @Test func aCodeThatWasNotExchangedYetIsRevokedToo() async throws {
             try await withIdentity { identity in
-                identity.apple.state.withLock { $0.mode = .none }
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")
-                    .decode()
+                let auth: AuthResponse = try await identity.apple(
+                    identity.apple.token(sub: "001"), code: identity.apple.code(of: "001")
+                ).decode()
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
-                // Twice, if an exchange was under way and the deletion has made another: this Apple takes a code again.
-                try await eventually("Apple is told") { identity.apple.state.withLock { !$0.revoked.isEmpty } }
+                try await eventually("Apple is told") { !identity.apple.requests(to: "/auth/revoke").isEmpty }
                 try await eventually("no row remains") { try await identity.outboxCount == 0 }
+                #expect(await identity.apple.refreshTokens(of: "001").isEmpty)
             }
         }
 
@@ -88,12 +87,15 @@ extension AccountServiceTests {
 
         @Test func devicesAndAppleCatchUp() async throws {
             try await withIdentity { identity in
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")
-                    .decode()
+                let auth: AuthResponse = try await identity.apple(
+                    identity.apple.token(sub: "001"), code: identity.apple.code(of: "001")
+                ).decode()
                 try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
                 identity.devices.state.withLock { $0.isDown = true }
                 identity.apple.state.withLock {
-                    $0.revokeFailures = [(.internalServerError, ""), (.badRequest, #"{"error":"invalid_client"}"#)]
+                    $0.answers["/auth/revoke"] = [
+                        (.internalServerError, ""), (.badRequest, #"{"error":"invalid_client"}"#),
+                    ]
                 }
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
                 try await eventually("devices is asked") {
@@ -105,7 +107,7 @@ extension AccountServiceTests {
                 }
                 // What remains until Apple agrees names nobody.
                 try await eventually("the user is forgotten") { try await identity.rows(of: auth.user.id) == 0 }
-                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
+                try await eventually("Apple is told") { await identity.apple.refreshTokens(of: "001").isEmpty }
                 try await eventually("nothing remains") { try await identity.outboxCount == 0 }
             }
         }
@@ -113,28 +115,34 @@ extension AccountServiceTests {
         /// A code serves once. When revoking fails after the exchange, the token has to be revoked later.
         @Test func theTokenOfACodeThatADeletionExchangedIsNotForgotten() async throws {
             try await withIdentity { identity in
-                identity.apple.state.withLock { $0.revokeFailures = [(.internalServerError, "")] }
-                let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
+                identity.apple.state.withLock { $0.answers["/auth/revoke"] = [(.internalServerError, "")] }
+                let code = AppleGrant(
+                    clientID: "com.example.app", kind: .authorizationCode,
+                    secret: try await identity.apple.code(of: "001"))
                 try await OutboxStore.enqueue(
                     .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: identity.database,
                     sealing: { try code.sealed(by: Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose), for: $0) }
                 )
                 try await eventually("nothing remains") { try await identity.outboxCount == 0 }
-                let (exchanged, revoked) = identity.apple.state.withLock { ($0.exchanged.count, $0.revoked) }
-                #expect(exchanged == 1)
-                #expect(revoked.map { $0["token"] } == ["r-c0de"])
+                #expect(identity.apple.requests(to: "/auth/token").count == 1)
+                #expect(identity.apple.requests(to: "/auth/revoke").count == 1)
+                #expect(await identity.apple.refreshTokens(of: "001").isEmpty)
             }
         }
 
         @Test func aTokenThatAppleNoLongerKnowsIsRevoked() async throws {
             try await withIdentity { identity in
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")
-                    .decode()
+                let auth: AuthResponse = try await identity.apple(
+                    identity.apple.token(sub: "001"), code: identity.apple.code(of: "001")
+                ).decode()
                 try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
-                identity.apple.state.withLock { $0.revokeFailures = [(.badRequest, #"{"error":"invalid_grant"}"#)] }
+                identity.apple.state.withLock {
+                    $0.answers["/auth/revoke"] = [(.badRequest, #"{"error":"invalid_grant"}"#)]
+                }
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
                 try await eventually("nothing remains") { try await identity.outboxCount == 0 }
-                #expect(identity.apple.state.withLock { $0.revokeFailures.isEmpty && $0.revoked.isEmpty })
+                #expect(identity.apple.state.withLock { $0.answers["/auth/revoke"]?.isEmpty } == true)
+                #expect(identity.apple.requests(to: "/auth/revoke").isEmpty)
             }
         }
 

@@ -14,20 +14,18 @@ extension AppleServiceTests {
     @Suite struct AppleCodeTests {
         @Test func codesBecomeSealedRefreshTokens() async throws {
             try await withIdentity { identity in
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").decode()
+                let auth: AuthResponse = try await identity.apple(
+                    identity.apple.token(sub: "1"), code: identity.apple.code(of: "1")
+                ).decode()
                 try await eventually("the code is exchanged") {
                     try await identity.database.query(
                         "SELECT user_id FROM apple_identities WHERE refresh_token IS NOT NULL"
                     ).count == 1
                 }
-                let form = try #require(identity.apple.state.withLock { $0.exchanged.first })
-                #expect(form["code"] == "c0de")
-                #expect(form["client_id"] == "com.example.app")
-                #expect(form["grant_type"] == "authorization_code")
-                #expect(form["client_secret"]?.split(separator: ".").count == 3)
+                let token = try #require(await identity.apple.refreshTokens(of: "1").first)
                 let sealed = try await identity.database.query("SELECT refresh_token FROM apple_identities")[0].decode(
                     Data.self)
-                #expect(sealed.range(of: Data("r-c0de".utf8)) == nil)
+                #expect(sealed.range(of: Data(token.utf8)) == nil)
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                 #expect(identity.tokens.live(auth.user.id) == 1)
             }
@@ -35,24 +33,28 @@ extension AppleServiceTests {
 
         @Test func aCodeThatCannotBeExchangedFailsNothing() async throws {
             try await withIdentity { identity in
-                identity.apple.state.withLock { $0.knowsCodes = false }
-                #expect(try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").status == 200)
-                try await eventually("Apple is asked") { identity.apple.state.withLock { $0.exchanged.count } == 1 }
+                #expect(try await identity.apple(identity.apple.token(sub: "1"), code: "unknown").status == 200)
+                try await eventually("Apple is asked") { identity.apple.requests(to: "/auth/token").count == 1 }
                 try await eventually("the code is forgotten") { try await identity.outboxCount == 0 }
             }
         }
 
-        /// Otherwise deleting this account would later end another user's consent.
-        @Test(arguments: ["somebody else", nil])
-        func aCodeThatIsNotTheUsersIsNotKept(subject: String?) async throws {
+        /// Otherwise deleting this account would later end another user's consent. Without an identity token Apple does
+        /// not say whose the code is.
+        @Test(arguments: [true, false])
+        func aCodeThatIsNotTheUsersIsNotKept(hasIdentityToken: Bool) async throws {
             try await withIdentity { identity in
-                identity.apple.state.withLock { state in
-                    state.subjectOfCodes = subject
-                    state.tellsWhoseCodes = subject != nil
+                if !hasIdentityToken {
+                    let answer = #"{"access_token":"a","refresh_token":"r","expires_in":3600}"#
+                    identity.apple.state.withLock { $0.answers["/auth/token"] = [(.ok, answer)] }
                 }
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").decode()
-                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
-                #expect(identity.apple.state.withLock { $0.revoked[0]["token"] } == "r-c0de")
+                let auth: AuthResponse = try await identity.apple(
+                    identity.apple.token(sub: "1"), code: identity.apple.code(of: "2")
+                ).decode()
+                try await eventually("Apple is told") { identity.apple.requests(to: "/auth/revoke").count == 1 }
+                #expect(await identity.apple.refreshTokens(of: "2").isEmpty)
+                let revoked = identity.apple.requests(to: "/auth/revoke")[0]["token"]
+                #expect(hasIdentityToken || revoked == "r")
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                 let kept = try await identity.database.query(
                     "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL")
@@ -70,16 +72,20 @@ extension AppleServiceTests {
                 #expect(try await database.query("SELECT id FROM outbox").isEmpty)
             }) { identity in
                 let client = TestHTTPClient(identity.url)
+                let asked = Once()
                 identity.apple.state.withLock { state in
                     state.whileExchanging = {
+                        asked.take()
                         // Apple answers when the service has closed its port.
                         while (try? await client.get("/v1/auth/me")) != nil {
                             try? await Task.sleep(for: .milliseconds(10))
                         }
                     }
                 }
-                #expect(try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").status == 200)
-                try await eventually("Apple is asked") { identity.apple.state.withLock { $0.exchanged.count } == 1 }
+                let signedIn = try await identity.apple(
+                    identity.apple.token(sub: "1"), code: identity.apple.code(of: "1"))
+                #expect(signedIn.status == 200)
+                try await eventually("Apple is asked") { asked.isTaken }
             }
         }
 
@@ -107,10 +113,12 @@ extension AppleServiceTests {
                         }
                     }
                 }
-                #expect(try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").status == 200)
-                try await eventually("Apple is told") { identity.apple.state.withLock { !$0.revoked.isEmpty } }
+                let signedIn = try await identity.apple(
+                    identity.apple.token(sub: "001"), code: identity.apple.code(of: "001"))
+                #expect(signedIn.status == 200)
+                try await eventually("Apple is told") { !identity.apple.requests(to: "/auth/revoke").isEmpty }
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
-                #expect(identity.apple.state.withLock { $0.revoked.allSatisfy { $0["token"] == "r-c0de" } })
+                #expect(await identity.apple.refreshTokens(of: "001").isEmpty)
                 let kept = try await identity.database.query(
                     "SELECT subject, refresh_token IS NOT NULL FROM apple_identities"
                 ).decode((String, Bool).self)

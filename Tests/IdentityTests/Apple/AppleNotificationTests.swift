@@ -24,7 +24,8 @@ extension AppleServiceTests {
                 claims["iat"] = Int(Date.now.timeIntervalSince1970) - age
             }
             let before = identity.tokens.state.withLock { Set($0.sessions.keys) }
-            let user = try await identity.apple(token, code: "code \(age)").decode(AuthResponse.self).user.id
+            let code = try await identity.apple.code(of: "001")
+            let user = try await identity.apple(token, code: code).decode(AuthResponse.self).user.id
             return try identity.tokens.state.withLock { state in
                 let session = try #require(state.sessions.keys.first { !before.contains($0) })
                 state.createdAt[session] = Date.now - Double(age)
@@ -36,7 +37,7 @@ extension AppleServiceTests {
         func whoWithdrawsTheConsentIsSignedOut(asObject: Bool) async throws {
             try await withIdentity { identity in
                 let (user, _) = try await signIn(identity, secondsAgo: 600)
-                let payload = try identity.apple.notification(
+                let payload = try await identity.apple.notification(
                     "consent-revoked", of: "001", at: .now, asObject: asObject)
                 try await tell(payload, to: identity)
                 try await eventually("the session ends") { identity.tokens.live(user) == 0 }
@@ -84,7 +85,7 @@ extension AppleServiceTests {
                 }
                 // Without other credentials it is deleted, and the same notification deletes no later account.
                 let (user, _) = try await signIn(identity, secondsAgo: 600)
-                let payload = try identity.apple.notification(type, of: "001", at: .now)
+                let payload = try await identity.apple.notification(type, of: "001", at: .now)
                 try await tell(payload, to: identity)
                 try await eventually("the account is gone") { try await identity.rows(of: user) == 0 }
                 let (anew, _) = try await signIn(identity, secondsAgo: 0)
@@ -96,9 +97,10 @@ extension AppleServiceTests {
         @Test func nothingButApplesWordCounts() async throws {
             try await withIdentity { identity in
                 let (user, _) = try await signIn(identity, secondsAgo: 600)
-                let genuine = try identity.apple.notification("consent-revoked", of: "001", at: .now)
+                let genuine = try await identity.apple.notification("consent-revoked", of: "001", at: .now)
                 let parts = genuine.split(separator: ".")
-                let other = try identity.apple.notification("account-delete", of: "001", at: .now).split(separator: ".")
+                let other = try await identity.apple.notification("account-delete", of: "001", at: .now)
+                    .split(separator: ".")
                 // An identity token is Apple's too, and no notification.
                 let token = try identity.apple.token(sub: "001")
                 for forged in ["\(parts[0]).\(other[1]).\(parts[2])", "\(parts[0]).\(parts[1]).", token, "x", ""] {

@@ -7,12 +7,15 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import AppleSimulator
 @testable import IdentityService
 
 /// Apple begins an answer and does not end it.
 @Suite struct AppleStallTests {
-    private func withApple(_ body: (FakeApple, AppleServer) async throws -> Void) async throws {
-        let apple = try FakeApple()
+    private static let modes = [FaultMode.silent, .stalled, .dripping]
+
+    private func withApple(_ body: (SimulatedApple, AppleServer) async throws -> Void) async throws {
+        let apple = try SimulatedApple()
         let httpClient = HTTPClient(configuration: .gatehouse())
         do {
             try await withHTTPServer(apple.router()) { url in
@@ -24,7 +27,7 @@ import Testing
                     migrationURL: url.appending(path: "auth/usermigrationinfo"), clientSecret: secret,
                     timeout: .milliseconds(300), exchangeTimeout: .milliseconds(300))
                 // What stalls ends, so that the server can.
-                defer { apple.set(.none) }
+                defer { apple.mode = .none }
                 try await body(apple, server)
             }
         } catch {
@@ -35,8 +38,8 @@ import Testing
     }
 
     /// The answer is `UNAVAILABLE`, known keys are used on, and the next fetch brings new ones.
-    @Test(arguments: FakeApple.Mode.stalling)
-    func keysAreFetchedAnew(_ mode: FakeApple.Mode) async throws {
+    @Test(arguments: modes)
+    func keysAreFetchedAnew(_ mode: FaultMode) async throws {
         try await withApple { apple, patient in
             var server = patient
             // Fetches that end well take as long as the machine is slow.
@@ -44,33 +47,32 @@ import Testing
             let (steady, hasty) = (server, patient)
             // Keys that came of age would be fetched in the background, also across a change of what Apple does.
             let keys = AppleKeys(rules: .init(unknownKeyCooldown: .zero, retryInterval: .zero), logger: .quiet) {
-                let isStalling = apple.state.withLock { FakeApple.Mode.stalling.contains($0.mode) }
-                return try await (isStalling ? hasty : steady).keys()
+                try await (apple.mode == .none ? steady : hasty).keys()
             }
-            apple.set(mode)
+            apple.mode = mode
             let none = await #expect(throws: Problem.self) { try await keys.key("first") }
             #expect(none?.code == .unavailable)
-            apple.set(.none)
+            apple.mode = .none
             let learned = try await keys.key("first")
             #expect(learned != nil)
-            apple.set(mode)
+            apple.mode = mode
             let unknown = await #expect(throws: Problem.self) { try await keys.key("second") }
             #expect(unknown?.code == .unavailable)
             let known = try await keys.key("first")
             #expect(known != nil)
-            apple.publish("first", "second")
-            apple.set(.none)
+            try await apple.rotateKeys(to: "second")
+            apple.mode = .none
             let second = try await keys.key("second")
             #expect(second != nil)
         }
     }
 
     /// Each call ends with an error, so that the outbox tries its task again.
-    @Test(arguments: FakeApple.Mode.stalling)
-    func codesAndRevocationsAreTriedAgain(_ mode: FakeApple.Mode) async throws {
+    @Test(arguments: modes)
+    func codesAndRevocationsAreTriedAgain(_ mode: FaultMode) async throws {
         try await withApple { apple, server in
             let secret = try #require(server.clientSecret)
-            apple.set(mode)
+            apple.mode = mode
             await #expect(throws: HTTPClientError.deadlineExceeded) {
                 let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "a")
                 return try await server.exchange(code, secret: secret)

@@ -7,6 +7,7 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import AppleSimulator
 @testable import IdentityService
 
 extension AppleServiceTests {
@@ -74,19 +75,19 @@ extension AppleServiceTests {
             }
         }
 
-        @Test(arguments: [FakeApple.Mode.down, .garbage])
-        func appleBeingAwayIsNotTheUsersFault(mode: FakeApple.Mode) async throws {
+        @Test(arguments: [FaultMode.down, .garbage])
+        func appleBeingAwayIsNotTheUsersFault(mode: FaultMode) async throws {
             try await withIdentity { identity in
-                identity.apple.set(mode)
+                identity.apple.mode = mode
                 let answer = try await identity.apple(identity.apple.token(sub: "1"))
                 #expect(answer.status == 503)
                 #expect(answer.code == "UNAVAILABLE")
                 #expect(answer.header("Retry-After") != nil)
-                identity.apple.set(.none)
+                identity.apple.mode = .none
                 try await eventually("Apple is asked again") {
                     try await identity.apple(identity.apple.token(sub: "1")).status == 200
                 }
-                identity.apple.set(mode)
+                identity.apple.mode = mode
                 // Known keys go on working.
                 #expect(try await identity.apple(identity.apple.token(sub: "1")).status == 200)
                 #expect(try await identity.apple(identity.apple.token(sub: "1", kid: "second")).code == "UNAVAILABLE")
@@ -97,8 +98,9 @@ extension AppleServiceTests {
             // However long the test takes, it is over before another unknown name would be worth a fetch.
             try await withIdentity(["IDENTITY_APPLE_KEYS_COOLDOWN": "3600"]) { identity in
                 #expect(try await identity.apple(identity.apple.token(sub: "1")).status == 200)
-                #expect(identity.apple.state.withLock { $0.keyRequests } == 1)
-                identity.apple.publish("second")
+                #expect(identity.apple.requests(to: "/auth/keys").count == 1)
+                // Twice, because Apple publishes the key before the current one, too.
+                for key in ["third", "second"] { try await identity.apple.rotateKeys(to: key) }
                 let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
                     for _ in 0..<10 {
                         group.addTask { try await identity.apple(identity.apple.token(sub: "1", kid: "second")).status }
@@ -106,12 +108,12 @@ extension AppleServiceTests {
                     return try await group.reduce(into: [Int]()) { $0.append($1) }
                 }
                 #expect(statuses == Array(repeating: 200, count: 10))
-                #expect(identity.apple.state.withLock { $0.keyRequests } == 2)
+                #expect(identity.apple.requests(to: "/auth/keys").count == 2)
                 for index in 0..<20 {
                     let forged = try identity.apple.token(sub: "1", kid: "second", header: ["kid": "forged-\(index)"])
                     #expect(try await identity.apple(forged).code == "INVALID_APPLE_TOKEN")
                 }
-                #expect(identity.apple.state.withLock { $0.keyRequests } == 2)
+                #expect(identity.apple.requests(to: "/auth/keys").count == 2)
                 // The key that was taken away no longer counts.
                 #expect(try await identity.apple(identity.apple.token(sub: "1")).code == "INVALID_APPLE_TOKEN")
             }

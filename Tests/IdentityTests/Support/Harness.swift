@@ -15,7 +15,7 @@ struct Harness: Sendable {
     let databaseURL: String
     let tokens: FakeTokens
     let devices: FakeDevices
-    let apple: FakeApple
+    let apple: SimulatedApple
     /// As in the environment of the service.
     let settings: [String: String]
 
@@ -118,7 +118,7 @@ func withIdentity(
 ) async throws {
     let tokens = FakeTokens()
     let devices = FakeDevices()
-    let apple = try FakeApple()
+    let apple = try SimulatedApple()
     let files = try TemporaryFiles()
     defer { files.remove() }
     let key = Data(repeating: 1, count: 32).base64EncodedString()

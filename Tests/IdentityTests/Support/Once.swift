@@ -2,10 +2,13 @@ import Synchronization
 
 /// True the first time.
 final class Once: Sendable {
-    private let isTaken = Mutex(false)
+    private let taken = Mutex(false)
 
+    var isTaken: Bool { taken.withLock { $0 } }
+
+    @discardableResult
     func take() -> Bool {
-        isTaken.withLock { isTaken in
+        taken.withLock { isTaken in
             defer { isTaken = true }
             return !isTaken
         }

@@ -35,7 +35,12 @@ actor AppleAccounts {
 
     /// Signs with a new key from now on.
     func rotateKeys() async throws -> [PublishedKey] {
-        keys.rotate(to: try await SigningKeys.Key.generate())
+        rotateKeys(to: try await .generate())
+    }
+
+    @discardableResult
+    func rotateKeys(to next: SigningKeys.Key) -> [PublishedKey] {
+        keys.rotate(to: next)
         return keys.published
     }
 
@@ -94,6 +99,11 @@ actor AppleAccounts {
         guard grant.audience == clientID else { throw OAuthError.invalidGrant }
         grants[refreshToken] = nil
         tokens = tokens.filter { $0.value != refreshToken }
+    }
+
+    /// The refresh tokens of a person's consents.
+    func refreshTokens(of sub: String) -> [String] {
+        grants.filter { $0.value.sub == sub }.map(\.key)
     }
 
     private func authenticate(_ form: ClientForm) async throws -> String {

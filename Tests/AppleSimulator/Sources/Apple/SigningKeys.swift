@@ -10,21 +10,27 @@ struct SigningKeys: Sendable {
         let published: PublishedKey
         fileprivate let signer: RSASigner
 
+        init(_ key: RSAPrivateKey, identifier: String) throws {
+            self.identifier = identifier
+            published = PublishedKey(
+                kid: identifier, n: Base64URL.string(key.publicKey.modulus),
+                e: Base64URL.string(key.publicKey.exponent))
+            signer = try RSASigner(key)
+        }
+
         static func generate() async throws -> Key {
-            let key = try RSAPrivateKey.generate(bits: 2048)
             let identifier = String(UUID().uuidString.prefix(10)).replacingOccurrences(of: "-", with: "")
-            return Key(
-                identifier: identifier,
-                published: PublishedKey(
-                    kid: identifier, n: Base64URL.string(key.publicKey.modulus),
-                    e: Base64URL.string(key.publicKey.exponent)),
-                signer: try RSASigner(key))
+            return try Key(RSAPrivateKey.generate(bits: 2048), identifier: identifier)
         }
 
         /// A JWS in compact form (RFC 7515 §7.1).
         func sign(_ claims: some Encodable) throws -> String {
             let header = try JSONEncoder().encode(["alg": "RS256", "kid": identifier])
-            let signingInput = "\(Base64URL.string(header)).\(Base64URL.string(try JSONEncoder().encode(claims)))"
+            return try sign(header: header, payload: JSONEncoder().encode(claims))
+        }
+
+        func sign(header: Data, payload: Data) throws -> String {
+            let signingInput = "\(Base64URL.string(header)).\(Base64URL.string(payload))"
             return "\(signingInput).\(Base64URL.string(try signer.signature(over: Array(signingInput.utf8))))"
         }
     }
@@ -32,10 +38,14 @@ struct SigningKeys: Sendable {
     private(set) var current: Key
     private var previous: Key
 
+    init(current: Key, previous: Key) {
+        (self.current, self.previous) = (current, previous)
+    }
+
     init() async throws {
         async let first = Key.generate()
         async let second = Key.generate()
-        (current, previous) = try await (first, second)
+        self.init(current: try await first, previous: try await second)
     }
 
     /// Signs with `next` from now on. Tokens that the key before the current one signed can no longer be verified.

@@ -9,7 +9,7 @@ struct AppleRoutes: Sendable {
     let fault: Fault
     let log: RequestLog
 
-    func add(to router: some RouterMethods<GatehouseRequestContext>) {
+    func add(to router: some RouterMethods) {
         router.on("/auth/keys", method: .get) { request, _ in
             try await answer(request, form: [:]) { _ in
                 try .json(KeysResponse(keys: await accounts.publishedKeys))
@@ -63,8 +63,8 @@ struct AppleRoutes: Sendable {
             return try await body()
         case .down:
             return .empty(.serviceUnavailable)
-        case .stalled:
-            return Response(status: .ok, headers: [.contentType: "application/json"], body: stalledBody)
+        case .silent, .stalled, .dripping:
+            return Response(status: .ok, headers: [.contentType: "application/json"], body: unfinishedBody)
         case .garbage:
             return Response(
                 status: .ok, headers: [.contentType: "text/html"],
@@ -74,12 +74,15 @@ struct AppleRoutes: Sendable {
 }
 
 extension AppleRoutes {
-    /// A body that begins and stalls while the fault lasts.
-    private var stalledBody: ResponseBody {
-        ResponseBody { [fault] writer in
-            try await writer.write(ByteBuffer(string: "{"))
-            while fault.mode == .stalled { try await Task.sleep(for: .milliseconds(50)) }
-            try await writer.write(ByteBuffer(string: "}"))
+    /// A body that does not end while the fault lasts.
+    private var unfinishedBody: ResponseBody {
+        ResponseBody { [fault, mode = fault.mode] writer in
+            if mode != .silent { try await writer.write(ByteBuffer(string: "{")) }
+            while fault.mode == mode {
+                if mode == .dripping { try await writer.write(ByteBuffer(string: " ")) }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            try await writer.write(ByteBuffer(string: mode == .silent ? "{}" : "}"))
             try await writer.finish(nil)
         }
     }
