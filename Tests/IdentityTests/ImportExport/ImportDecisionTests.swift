@@ -3,10 +3,10 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct ImportVerdictTests {
+@Suite struct ImportDecisionTests {
     static let (one, other) = (UUID(), UUID())
 
-    @Test func whoIsThereStays() {
+    @Test func anExistingUserStays() {
         #expect(ImportDecision.decide(isNamed: true, found: .init(hasID: true)) == .exists)
         #expect(ImportDecision.decide(isNamed: true, found: .init(hasID: true, email: Self.other)) == .exists)
         #expect(ImportDecision.decide(isNamed: false, found: .init(hasID: false, email: Self.one)) == .exists)
@@ -15,12 +15,12 @@ import Testing
                 == .exists)
     }
 
-    @Test func whoIsNewIsMade() {
+    @Test func aNewUserIsCreated() {
         #expect(ImportDecision.decide(isNamed: true, found: .init(hasID: false)) == .create)
         #expect(ImportDecision.decide(isNamed: false, found: .init(hasID: false)) == .create)
     }
 
-    @Test func whatSomebodyElseHasIsRefused() {
+    @Test func anIdentifierOfAnotherUserIsRefused() {
         func isTaken(_ isNamed: Bool, _ found: ImportDecision.Found) -> Bool {
             if case .taken = ImportDecision.decide(isNamed: isNamed, found: found) { true } else { false }
         }

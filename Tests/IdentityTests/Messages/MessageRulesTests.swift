@@ -2,12 +2,34 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct MessageTemplateTests {
+@Suite struct MessageRulesTests {
+    // MARK: - Languages
+
+    private static let available = Set(["en", "he", "ru", "ar"].map { MessageLanguage($0)! })
+
+    @Test(arguments: [
+        (nil, "en"), ("", "en"), ("he", "he"), ("iw-IL", "he"), ("HE-il", "he"), ("de", "en"), ("de, ru;q=0.3", "ru"),
+        ("en;q=0.2, ar;q=0.9", "ar"), ("ru;q=0, he;q=0.1", "he"), ("ru;q=x", "en"), ("*", "en"), ("ru, he", "ru"),
+        ("ru\u{0}", "en"), (String(repeating: "he,", count: 100), "en"),
+        (String(repeating: "x,", count: 16) + "he", "en"),
+    ])
+    func theLanguageIsTheOneThatTheClientPrefers(field: String?, language: String) {
+        #expect(MessageLanguage.choose(field, of: Self.available).code == language)
+    }
+
+    @Test func hebrewArabicAndPersianRunFromTheRight() {
+        #expect(["he", "iw", "ar", "fa"].allSatisfy { MessageLanguage($0)?.isRightToLeft == true })
+        #expect(["en", "ru"].allSatisfy { MessageLanguage($0)?.isRightToLeft == false })
+        #expect(["", "e", "EN", "engl", "e1"].allSatisfy { MessageLanguage($0) == nil })
+    }
+
+    // MARK: - Templates
+
     private static let whole =
         "Subject: {app}\nSMS: {code} {app}\n\nHello\nyou\n\n{code}\n\n\nor {link}\n\n{minutes} min\n"
     private static let values: [MessagePlaceholder: String] = [.app: "Shop", .code: "012345", .minutes: "10"]
 
-    @Test func isFilledIn() throws {
+    @Test func aTemplateIsFilledIn() throws {
         let template = try MessageTemplate(Self.whole, kind: .signIn)
         let text = template.filled(with: Self.values.merging([.link: "https://a/#b"]) { $1 })
         #expect(text.subject == "Shop")
@@ -40,7 +62,7 @@ import Testing
         ("Subject: a\u{7}b\nSMS: {code}\n\n{code}\n", "Subject"),
         ("Subject: a\nSMS: {code}\n\n{code}\n" + String(repeating: "x", count: 16_384), "longer"),
     ])
-    func whatIsWrongIsSaid(file: String, message: String) {
+    func anErrorNamesWhatIsWrong(file: String, message: String) {
         let refusal = #expect(throws: Refusal.self) { try MessageTemplate(file, kind: .signIn) }
         #expect(refusal?.message.contains(message) == true, "\(refusal?.message ?? "")")
     }

@@ -4,15 +4,15 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct OutboxScheduleTests {
-    @Test func waitsLongerEachTimeButNotForever() {
+@Suite struct OutboxRulesTests {
+    @Test func theDelayDoublesUpToABound() {
         #expect(OutboxSchedule.delay(after: 1, spread: 0.5) == 0.5)
         #expect(OutboxSchedule.delay(after: 2, spread: 0.5) == 1)
         #expect(OutboxSchedule.delay(after: 1000, spread: 1) == 375)
         #expect(OutboxSchedule.delay(after: 0, spread: 0) == 0.375)
     }
 
-    @Test func tasksSurviveTheirJourneyThroughJSON() throws {
+    @Test func tasksAreReadAsTheyWereWritten() throws {
         let tasks: [OutboxTask] = [
             .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID(), below: 2),
             .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .revokeUnused(session: UUID()),
@@ -32,5 +32,12 @@ import Testing
         #expect(OutboxTask.passwordReset(channel: .email, language: nil).destination == .mail)
         let old = try JSONDecoder().decode(OutboxTask.self, from: Data(#"{"passwordReset":{"language":"de"}}"#.utf8))
         #expect(old == .passwordReset(channel: nil, language: "de") && old.destination == .mail)
+    }
+
+    @Test func theLastStepOfADeletionNeedsNoUser() {
+        var steps: [DeletionStep] = [.revokeSessions]
+        while let next = steps.last?.next { steps.append(next) }
+        #expect(steps == [.revokeSessions, .eraseDevices, .sweepSessions, .revokeAtApple])
+        #expect(steps.map(\.needsUser) == [true, true, true, false])
     }
 }

@@ -2,7 +2,9 @@ import Bytes
 import Foundation
 import Testing
 
-@Suite struct Base64URLTests {
+@Suite struct EncodingTests {
+    // MARK: - Base64url
+
     @Test func vectorsOfTheRFC() {
         // RFC 4648 §10, without padding; RFC 7515 appendix C.
         for (text, encoded) in [
@@ -32,5 +34,24 @@ import Testing
                 #expect(Base64URL.decode(Base64URL.encode(bytes)[...]) == bytes)
             }
         }
+    }
+
+    // MARK: - Hexadecimal
+
+    @Test func everyByteHasTwoDigits() {
+        #expect(Hexadecimal.string([0x00, 0x0F, 0xA0, 0xFF]) == "000fa0ff")
+        #expect(Hexadecimal.string(UInt64(0xDEAD)) == "000000000000dead")
+        #expect(Hexadecimal.string([]) == "")
+    }
+
+    @Test func digitsOfEitherCaseHaveAValue() {
+        let values = "0123456789abcdefABCDEF".utf8.map { Hexadecimal.value($0) }
+        #expect(values == Array(0...15) + Array(10...15))
+        #expect("/:@`gG".utf8.allSatisfy { Hexadecimal.value($0) == nil })
+    }
+
+    @Test func comparisonsTellEveryDifference() {
+        #expect(constantTimeEqual([1, 2, 3], [1, 2, 3]) && constantTimeEqual([], []))
+        #expect(!constantTimeEqual([1, 2, 3], [1, 2, 4]) && !constantTimeEqual([1, 2], [1, 2, 3]))
     }
 }
