@@ -15,7 +15,7 @@ struct IntrospectionVerifierTests {
 
     private func answer(_ changes: [String: String?] = [:]) -> String {
         let members: [String: String?] = [
-            "active": "true", "token_use": #""access_token""#, "iss": "\"\(FakeTokens.issuer)\"",
+            "active": "true", "token_use": #""access_token""#, "iss": "\"\(TeamTokens.issuer)\"",
             "aud": #""gatehouse""#, "sub": "\"\(Self.user)\"", "sid": "\"\(Self.session)\"", "role": #""courier""#,
             "store_ids": #"["store-1"]"#, "auth_time": "1800000000", "amr": #"["pwd","later"]"#,
         ]
@@ -23,8 +23,8 @@ struct IntrospectionVerifierTests {
         return "{" + present.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
     }
 
-    private func run(_ body: (FakeTokens, IntrospectionVerifier) async throws -> Void) async throws {
-        try await FakeTokens.run { tokens, configuration, client in
+    private func run(_ body: (TeamTokens, IntrospectionVerifier) async throws -> Void) async throws {
+        try await TeamTokens.run { tokens, configuration, client in
             try await body(tokens, IntrospectionVerifier(configuration, httpClient: client, logger: .quiet))
         }
     }
@@ -43,7 +43,7 @@ struct IntrospectionVerifierTests {
             tokens.answer { $0.introspection = answer(["auth_time": nil, "amr": nil]) }
             let untold = try await verifier.user(of: "token", before: .after(.seconds(20)))
             #expect(untold.authenticatedAt == nil && untold.authenticationMethods == [])
-            let pair = "introspection:\(FakeTokens.credential.replacing("+", with: "%2B"))"
+            let pair = "introspection:\(TeamTokens.credential.replacing("+", with: "%2B"))"
             #expect(question.authorization == "Basic " + Data(pair.utf8).base64EncodedString())
         }
     }
@@ -70,7 +70,7 @@ struct IntrospectionVerifierTests {
     func anotherReplica() async throws {
         try await withTCPServer(onAccept: { $0.close(promise: nil) }) { port in
             let gone = try freePort()
-            try await FakeTokens.run { tokens, configuration, client in
+            try await TeamTokens.run { tokens, configuration, client in
                 tokens.answer { $0.introspection = answer() }
                 for other in [gone, port] {
                     var configuration = configuration

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Access tokens by published keys")
 struct PublishedKeyVerifierTests {
-    private func run(_ body: (FakeTokens, PublishedKeyVerifier) async throws -> Void) async throws {
-        try await FakeTokens.run { tokens, configuration, client in
+    private func run(_ body: (TeamTokens, PublishedKeyVerifier) async throws -> Void) async throws {
+        try await TeamTokens.run { tokens, configuration, client in
             let verifier = PublishedKeyVerifier(configuration, httpClient: client, logger: .quiet)
             let running = Task { try await verifier.run() }
             defer { running.cancel() }
@@ -16,9 +16,9 @@ struct PublishedKeyVerifierTests {
         }
     }
 
-    private func runReady(_ body: (FakeTokens, PublishedKeyVerifier) async throws -> Void) async throws {
+    private func runReady(_ body: (TeamTokens, PublishedKeyVerifier) async throws -> Void) async throws {
         try await run { tokens, verifier in
-            tokens.answer { $0.keys = [FakeTokens.key.publicKey] }
+            tokens.answer { $0.keys = [TeamTokens.key.publicKey] }
             try await eventually("it is ready") { verifier.isReady }
             try await body(tokens, verifier)
         }
@@ -28,7 +28,7 @@ struct PublishedKeyVerifierTests {
     func good() async throws {
         try await runReady { _, verifier in
             let (user, session) = (UUID(), UUID())
-            let token = try FakeTokens.token {
+            let token = try TeamTokens.token {
                 $0.subject = user
                 $0.sessionID = session
                 $0.authenticationTime = 1_800_000_000
@@ -44,15 +44,14 @@ struct PublishedKeyVerifierTests {
     @Test("Other tokens are refused")
     func refused() async throws {
         try await runReady { _, verifier in
-            let good = try FakeTokens.token()
+            let good = try TeamTokens.token()
             for token in ["", "junk", "a.b.c", good + "A", String(repeating: "a", count: 100_000)] {
                 #expect(await verifier.refusal(of: token) == .invalidToken, "\(token.prefix(20))")
             }
-            let issuer = try FakeTokens.token { $0.issuer = "http://other.test" }
-            #expect(await verifier.refusal(of: issuer) == .invalidToken)
-            let audience = try FakeTokens.token { $0.audience = "other" }
-            #expect(await verifier.refusal(of: audience) == .invalidToken)
-            let old = try FakeTokens.token { ($0.issuedAt, $0.expiresAt) = (1_000_000, 1_000_100) }
+            #expect(
+                try await verifier.refusal(of: TeamTokens.token { $0.issuer = "http://other.test" }) == .invalidToken)
+            #expect(try await verifier.refusal(of: TeamTokens.token { $0.audience = "other" }) == .invalidToken)
+            let old = try TeamTokens.token { ($0.issuedAt, $0.expiresAt) = (1_000_000, 1_000_100) }
             #expect(await verifier.refusal(of: old) == .tokenExpired)
         }
     }
@@ -60,15 +59,15 @@ struct PublishedKeyVerifierTests {
     @Test("Nothing is known of any token before keys and feed were read")
     func notReady() async throws {
         try await run { tokens, verifier in
-            tokens.answer { $0.revoked = nil }
-            #expect(try await verifier.refusal(of: FakeTokens.token()) == .unavailable)
-            tokens.answer { $0.keys = [FakeTokens.key.publicKey] }
+            tokens.setFeed(isDown: true)
+            #expect(try await verifier.refusal(of: TeamTokens.token()) == .unavailable)
+            tokens.answer { $0.keys = [TeamTokens.key.publicKey] }
             let junk = "a.b.c"
             try await eventually("there are keys") { await verifier.refusal(of: junk) == .invalidToken }
-            #expect(try await verifier.refusal(of: FakeTokens.token()) == .unavailable && !verifier.isReady)
-            tokens.answer { $0.revoked = [] }
+            #expect(try await verifier.refusal(of: TeamTokens.token()) == .unavailable && !verifier.isReady)
+            tokens.setFeed(isDown: false)
             try await eventually("the feed is read") { verifier.isReady }
-            #expect(try await verifier.refusal(of: FakeTokens.token()) == nil)
+            #expect(try await verifier.refusal(of: TeamTokens.token()) == nil)
         }
     }
 
@@ -76,11 +75,11 @@ struct PublishedKeyVerifierTests {
     func revoked() async throws {
         try await runReady { tokens, verifier in
             let session = UUID()
-            let token = try FakeTokens.token { $0.sessionID = session }
+            let token = try TeamTokens.token { $0.sessionID = session }
             #expect(await verifier.refusal(of: token) == nil)
-            tokens.answer { $0.revoked = [session] }
+            tokens.end(session)
             try await eventually("the feed has told of it") { await verifier.refusal(of: token) == .invalidToken }
-            #expect(try await verifier.refusal(of: FakeTokens.token()) == nil)
+            #expect(try await verifier.refusal(of: TeamTokens.token()) == nil)
         }
     }
 
@@ -88,12 +87,12 @@ struct PublishedKeyVerifierTests {
     func unknownKey() async throws {
         try await runReady { tokens, verifier in
             let next = try RSAPrivateKey.generate()
-            let token = try FakeTokens.token(key: next)
-            tokens.answer { $0.keys = [FakeTokens.key.publicKey, next.publicKey] }
+            let token = try TeamTokens.token(key: next)
+            tokens.answer { $0.keys = [TeamTokens.key.publicKey, next.publicKey] }
             // The client is asked to come again.
             #expect(await verifier.refusal(of: token) == .unavailable)
             try await eventually("the key is fetched") { await verifier.refusal(of: token) == nil }
-            #expect(try await verifier.refusal(of: FakeTokens.token(key: .generate())) == .invalidToken)
+            #expect(try await verifier.refusal(of: TeamTokens.token(key: .generate())) == .invalidToken)
         }
     }
 
@@ -101,13 +100,14 @@ struct PublishedKeyVerifierTests {
     func outage() async throws {
         try await runReady { tokens, verifier in
             let session = UUID()
-            let ended = try FakeTokens.token { $0.sessionID = session }
-            tokens.answer { $0.revoked = [session] }
+            let ended = try TeamTokens.token { $0.sessionID = session }
+            tokens.end(session)
             try await eventually("the feed has told of it") { await verifier.refusal(of: ended) == .invalidToken }
-            tokens.answer { ($0.keys, $0.revoked) = (nil, nil) }
-            #expect(try await verifier.refusal(of: FakeTokens.token()) == nil)
+            tokens.answer { $0.keys = nil }
+            tokens.setFeed(isDown: true)
+            #expect(try await verifier.refusal(of: TeamTokens.token()) == nil)
             // Whose key it is cannot be found out.
-            let unknown = try FakeTokens.token(key: .generate())
+            let unknown = try TeamTokens.token(key: .generate())
             #expect(await verifier.refusal(of: unknown) == .unavailable)
             #expect(await verifier.refusal(of: ended) == .invalidToken)
         }

@@ -7,22 +7,21 @@ import NIOCore
 import Synchronization
 import TestKit
 
-/// What a service asks of tokens, answered as a test says.
-final class FakeTokens: Sendable {
+/// tokens, as a team's own service calls it: keys and introspection beside the feed of ``FakeTokens``.
+final class TeamTokens: Sendable {
     struct Answers: Sendable {
         /// `nil`: 500.
         var keys: [RSAPublicKey]? = []
-        /// `nil`: 500.
-        var revoked: [UUID]? = []
         /// Of introspection.
         var status = HTTPResponse.Status.ok
         var introspection = #"{"active":false}"#
     }
 
-    static let credential = "dev-shop+tokens"
+    static let credential = FakeTokens.credentials[3]
     static let issuer = "http://gatehouse.localhost"
     static let key = try! RSAPrivateKey.generate()
 
+    private let tokens = FakeTokens()
     private let state = Mutex(Answers())
     private let asked = Mutex<[Question]>([])
 
@@ -38,11 +37,15 @@ final class FakeTokens: Sendable {
 
     func answer(_ change: (inout Answers) -> Void) { state.withLock { change(&$0) } }
 
+    func end(_ session: UUID) { tokens.state.withLock { $0.feed.end(session, of: UUID()) } }
+
+    func setFeed(isDown: Bool) { tokens.state.withLock { $0.feed.isDown = isDown } }
+
     /// Runs `body` with a configuration that leads here.
     static func run(
-        _ body: (FakeTokens, AccessTokenConfiguration, HTTPClient) async throws -> Void
+        _ body: (TeamTokens, AccessTokenConfiguration, HTTPClient) async throws -> Void
     ) async throws {
-        let tokens = FakeTokens()
+        let tokens = TeamTokens()
         let client = HTTPClient(configuration: .gatehouse())
         try await withHTTPServer(tokens.router) { url in
             do {
@@ -75,26 +78,12 @@ final class FakeTokens: Sendable {
     }
 
     private var router: Router<BasicRequestContext> {
-        let router = Router()
+        let router = tokens.router()
         router.get("/.well-known/jwks.json") { [self] _, _ in
             guard let keys = state.withLock({ $0.keys }) else { throw HTTPError(.internalServerError) }
             return Response(
                 status: .ok,
                 body: .init(byteBuffer: .init(bytes: try VerificationKeySet(keys: keys).jwks())))
-        }
-        router.get("/internal/revocations") { [self] request, _ in
-            guard let revoked = state.withLock({ $0.revoked }),
-                request.headers[.init("Gatehouse-Credential")!] == Self.credential
-            else { throw HTTPError(.internalServerError) }
-            // A shorter wait than tokens': what a test changes is told soon.
-            if request.uri.queryParameters["wait"] != "0" { try await Task.sleep(for: .milliseconds(20)) }
-            let page = RevocationPage(
-                entries: revoked.map {
-                    .init(
-                        sessionID: $0, userID: UUID(), revokedAt: .now, accessExpiresAt: .now.addingTimeInterval(600),
-                        reason: .logout)
-                }, cursor: "1", reset: false, more: false)
-            return Response(status: .ok, body: .init(byteBuffer: .init(bytes: try JSON.encode(page))))
         }
         router.post("/internal/oauth/introspect") { [self] request, _ in
             let body = String(buffer: try await request.body.collect(upTo: 65_536))
