@@ -19,11 +19,10 @@ import Testing
     }
 
     @Test func aCredentialThatIsNotAccepted() async throws {
-        try await expect("gateway", ["GATEWAY_IDENTITY_CREDENTIAL": "dev-something-else"]) { said in
-            said.contains { $0.contains("does not accept the credential in GATEWAY_IDENTITY_CREDENTIAL") }
-        }
-        try await expect("gateway", ["GATEWAY_DEVICES_CREDENTIAL": "dev-something-else"]) { said in
-            said.contains { $0.contains("does not accept the credential in GATEWAY_DEVICES_CREDENTIAL") }
+        let names = ["GATEWAY_IDENTITY_CREDENTIAL", "GATEWAY_DEVICES_CREDENTIAL"]
+        let settings = Dictionary(uniqueKeysWithValues: names.map { ($0, "dev-something-else") })
+        try await expect("gateway", settings) { said in
+            names.allSatisfy { name in said.contains { $0.contains("does not accept the credential in \(name)") } }
         }
         try await expect("devices", ["DEVICES_TOKENS_CREDENTIAL": "dev-something-else"]) { said in
             said.filter { $0.contains("does not accept the credential in DEVICES_TOKENS_CREDENTIAL") }.count == 2
@@ -116,20 +115,23 @@ import Testing
         }
     }
 
-    @Test(
-        arguments: [
-            ("identity", "IDENTITY_PEPPER_KEYS_FILE"), ("identity", "IDENTITY_SEALING_KEYS_FILE"),
-            ("tokens", "TOKENS_SIGNING_KEY_FILE"), ("tokens", "TOKENS_REFRESH_KEYS_FILE"),
-        ])
-    func aKeyFileThatIsOpenToEverybody(_ program: String, _ setting: String) async throws {
+    @Test(arguments: [
+        ("identity", ["IDENTITY_PEPPER_KEYS_FILE", "IDENTITY_SEALING_KEYS_FILE"]),
+        ("tokens", ["TOKENS_SIGNING_KEY_FILE", "TOKENS_REFRESH_KEYS_FILE"]),
+    ])
+    func keyFilesThatAreOpenToEverybody(_ program: String, _ names: [String]) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-doctor-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appending(path: "key").path
-        try FileManager.default.copyItem(atPath: try #require(system.settings[setting]), toPath: file)
-        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
-        try await expect(program, [setting: file]) { said in
-            said.contains { $0.hasPrefix("problem") && $0.contains("open to everybody (mode 644): \(file)") }
+        let files = Dictionary(uniqueKeysWithValues: names.map { ($0, folder.appending(path: $0).path) })
+        for (name, file) in files {
+            try FileManager.default.copyItem(atPath: try #require(system.settings[name]), toPath: file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        }
+        try await expect(program, files) { said in
+            files.values.allSatisfy { file in
+                said.contains { $0.hasPrefix("problem") && $0.contains("open to everybody (mode 644): \(file)") }
+            }
         }
     }
 
