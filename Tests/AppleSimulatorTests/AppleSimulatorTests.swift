@@ -84,7 +84,7 @@ import Testing
             }
             _ = try await simulator.post("/simulator/fault", text: #"{"mode":"none"}"#)
             #expect(try await stalled.text == "{}")
-            // How slow shows in the clients that give up; nobody waits for it here.
+            // Ten seconds would make this test slow.
             #expect(try await simulator.post("/simulator/fault", text: #"{"mode":"slow"}"#).status == 200)
             #expect(try await simulator.post("/simulator/fault", text: #"{"mode":"none"}"#).status == 200)
             #expect(try await simulator.get("/auth/keys").text.contains(#""alg":"RS256""#))

@@ -42,13 +42,13 @@ extension SystemTests {
             #expect(entry.address != nil)
         }
 
-        @Test func nobodyElseGetsIn() async throws {
+        @Test func onlyOperatorsHaveAccess() async throws {
             let user = try await journey.register()
             for path in ["/users", "/users/\(user.user.id)", "/audit", "/figures"] {
                 let refused = try await send("GET", path, as: user)
                 #expect(refused.status == 403 && refused.code == "FORBIDDEN")
                 #expect(try await journey.api.call("GET", "/v1/admin" + path).code == "INVALID_TOKEN")
-                // What other systems use is reached by nobody from outside, whatever they show.
+                // The routes of other systems are not reachable from outside, with any credential.
                 for hidden in ["/internal/admin", "/v1/internal/admin", "/v1/admin/../../internal/admin"] {
                     let outside = try await journey.api.send(
                         "GET", hidden + path,

@@ -42,7 +42,7 @@ extension SystemTests {
         }
 
         @Test(arguments: [true, false])
-        func noMailGoesWhereTheUserWantsNone(isTold: Bool) async throws {
+        func noMailIsSentToARelayThatTheUserDisabled(isTold: Bool) async throws {
             let relay = "\(UUID().uuidString.lowercased())@privaterelay.appleid.com"
             let (sub, session) = try await signIn(.init(email: relay, emailVerified: true))
             #expect(try await messages(afterForgetting: relay) == 1)

@@ -102,13 +102,13 @@ import Testing
         let cleoAgain = try await signIn(.init(sub: cleoSub, transferredTo: Self.recipient))
         #expect(cleoAgain.session.user.id == cleo.user.id)
 
-        // Nobody was signed out, and both of Dan's accounts are there.
+        // Every session goes on, and both of Dan's accounts exist.
         for session in [bob, cleo, dan, double] {
             #expect(try await journey.refresh(session.refreshToken).status == 200)
         }
     }
 
-    @Test func whatCannotBeDoneIsSaid() async throws {
+    @Test func invalidArgumentsAreNamed() async throws {
         for (words, complaint) in [
             (["--to", "TEAM"], "no team id"), (["--to", Self.former], "whose users are there"), ([], "--to"),
         ] {

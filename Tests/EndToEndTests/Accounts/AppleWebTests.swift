@@ -37,7 +37,7 @@ extension SystemTests {
             }
         }
 
-        @Test func aCodeOfTheWebIsExchangedWithItsAddress() async throws {
+        @Test func aCodeOfTheWebIsExchangedWithItsRedirectURI() async throws {
             let token = try await journey.appleToken(.init(audience: "com.example.web", redirectUri: Self.page))
             let answer = try await signIn(token, redirectUri: Self.page)
             try #require(answer.status == 200, "\(answer.text)")
@@ -65,7 +65,7 @@ extension SystemTests {
             "https://evil.example/apple", "https://shop.example/apple/", "https://shop.example/Apple",
             "https://shop.example/apple#x", "",
         ])
-        func anAddressThatIsNotTheTeamsIsRefused(redirectUri: String) async throws {
+        func anUnknownRedirectURIIsRefused(redirectUri: String) async throws {
             let token = try await journey.appleToken(.init(audience: "com.example.web", redirectUri: redirectUri))
             let answer = try await signIn(token, redirectUri: redirectUri)
             #expect(answer.status == 400 && answer.code == "INVALID_REQUEST", "\(answer.text)")

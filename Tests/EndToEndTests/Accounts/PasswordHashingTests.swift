@@ -21,7 +21,7 @@ extension SystemTests {
             ),
         ]
 
-        @Test func usersOfOtherSystemsComeWithTheirPasswords() async throws {
+        @Test func usersOfOtherSystemsKeepTheirPasswords() async throws {
             let users = Self.foreign.map { hash, password in
                 (id: UUID(), email: Journey.uniqueEmail(), hash: hash, password: password)
             }

@@ -54,8 +54,8 @@ extension SystemTests {
             try await useAndLeave(session)
         }
 
-        /// Who registers may type in anybody's address: whoever is told of it is told that it is not proved.
-        @Test(.onlyInASystemOfItsOwn) func unprovedAddressesGoNowhereWithoutTheirDoubt() async throws {
+        /// A registration may name another user's address. Tokens and claims say that it is unverified.
+        @Test(.onlyInASystemOfItsOwn) func anUnverifiedAddressIsAlwaysMarkedAsSuch() async throws {
             let boss = "boss-\(UUID().uuidString.lowercased())@example.com"
             let registered = try await journey.register(identifier: boss)
             let refreshed = try await journey.refresh(registered.refreshToken).decode(AuthResponse.self)

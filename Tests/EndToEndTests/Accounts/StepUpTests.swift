@@ -3,7 +3,7 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// A stolen access token makes nobody's account the thief's: the time of the last proof stands in it.
+    /// A thief cannot take an account over with an access token: the token has the time of the last authentication.
     @Suite struct StepUp {
         let system = GatehouseSystem.current
         var journey: Journey { system.journey }
@@ -37,7 +37,7 @@ extension SystemTests {
         }
 
         /// Each step is refused to the old token, and allowed once the user has proved themself and refreshed.
-        @Test func whoSignedInWithAPasswordProvesThemselfByIt() async throws {
+        @Test func aPasswordStepsUpASession() async throws {
             let apple = try await journey.appleToken()
             let steps = [
                 Step(

@@ -16,7 +16,7 @@ extension SystemTests {
             let answers = try await answers(of: 500, by: client)
             #expect(answers == [200: 500])
             #expect(device.refreshes == 1)
-            // Whoever asks late has the new token at once.
+            // A later request has the new token at once.
             #expect((1...501).contains(device.telemetry.count(.replay)))
         }
 

@@ -16,7 +16,7 @@ extension SystemTests {
         private static let processes = 3
         private static let rounds = 100
 
-        @Test("Processes that share a file refresh together: one session, and nobody is signed out")
+        @Test("Processes that share a file refresh together: one session, and no sign-out")
         func together() async throws {
             let (file, gateway) = (Self.newFile(), Self.gateway)
             defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
@@ -74,7 +74,7 @@ extension SystemTests {
             }
         }
 
-        @Test("Sign-ins, sign-outs and /me beside the refreshes: nobody is signed out but by the one who signs out")
+        @Test("Sign-ins, sign-outs and /me beside the refreshes: only a sign-out ends a session")
         func comingAndGoing() async throws {
             let (file, gateway, identifier) = (Self.newFile(), Self.gateway, Journey.uniqueEmail())
             defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
@@ -127,7 +127,7 @@ extension SystemTests {
                     if case .signedOut(let reason?) = await client.session.state, reason != .otherProcess {
                         throw TestKitError("\(reason)")
                     }
-                    // The app is started anew, until somebody has signed in.
+                    // The app is started anew until a user has signed in.
                     await client.session.settle()
                     client = try Self.client(gateway, file)
                 }

@@ -30,7 +30,7 @@ extension FaultTests {
             let backend = try await waiting(for: hold)
             await system.process("identity").kill()
             if !isNoted {
-                // Otherwise PostgreSQL carries out what it was sent, whether anybody waits for it or not.
+                // Otherwise PostgreSQL commits the statement that it has received, though its client is gone.
                 try await hold.query("SELECT pg_terminate_backend(\(backend), 60000)")
             }
             await hold.close()
@@ -62,7 +62,7 @@ extension FaultTests {
             }
         }
 
-        /// One of whom every service and Apple knows something.
+        /// A user who has rows in every service and a consent at Apple.
         private func makeUser() async throws -> Person {
             let apple = try await journey.appleToken(.init(email: Journey.uniqueEmail(), emailVerified: true))
             let session = try await journey.signInWithApple(
@@ -102,7 +102,7 @@ extension FaultTests {
 
         // MARK: What happens
 
-        /// Holds up whoever notes that the step is done.
+        /// Blocks the transaction that records the step.
         private func hold(_ step: Step) async throws -> PostgresConnection {
             let database = try await PostgresConnection.patient(system.databases["identity"] ?? "")
             try await database.execute(
@@ -120,7 +120,7 @@ extension FaultTests {
             return database
         }
 
-        /// Which of the server's processes waits.
+        /// The PostgreSQL process that waits.
         private func waiting(for hold: PostgresConnection) async throws -> Int32 {
             var backend: Int32?
             try await eventually("the step is done") {

@@ -4,12 +4,12 @@ import Postgres
 import TestKit
 import Testing
 
-/// Clients refresh while replicas, PostgreSQL, Redis and the connections between them fail: nobody is signed out, no
+/// Clients refresh while replicas, PostgreSQL, Redis and the connections between them fail: no user is signed out, no
 /// session forks, and no client is told anything but 200 and 503.
 ///
 /// The one suite that runs for a given time: half a minute with `make test`, two with `make test-faults`.
 @Suite(.systemPlace) struct RefreshFaultTests {
-    @Test func nobodyIsSignedOut() async throws {
+    @Test func noUserIsSignedOut() async throws {
         let plan = try FaultPlan()
         let ports = try SystemPorts(tokensReplicas: Fault.replicas.count)
         try await withTCPProxy(to: ports.port("tokens-2")) { proxy in
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// By user, each of whom has one session.
+    /// By user. Each user has one session.
     private func generations(_ system: GatehouseSystem) async throws -> [UUID: Int] {
         let url = try #require(system.databases["tokens"])
         let connection = try await PostgresConnection.patient(url)

@@ -10,7 +10,7 @@ struct RefreshingClient: Sendable {
         case told
         /// The answer was lost on its way.
         case lost
-        /// Nobody knows what became of the request, which may still be under way.
+        /// The outcome of the request is unknown. It may still be in progress.
         case gaveUp
     }
 

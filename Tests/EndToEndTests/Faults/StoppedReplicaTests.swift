@@ -11,7 +11,7 @@ struct StoppedReplicaTests {
 
     /// An app's request waits in the socket of a stopped replica, and the app goes on with another replica. When the
     /// request is read at last, two rotations have overtaken its token; its holder is no thief.
-    @Test func aRequestThatWaitedInAStoppedReplicasSocketIsNoTheft() async throws {
+    @Test func aRequestThatWaitedInAStoppedReplicasSocketIsNotTakenForTheft() async throws {
         let first = try await system.journey.register().refreshToken
         var third = ""
         try await expectUnavailable(system.process("tokens-2")) { client in
@@ -24,7 +24,7 @@ struct StoppedReplicaTests {
     }
 
     /// The same in the socket of a gateway, which tells tokens for how long it stood still.
-    @Test func aRequestThatWaitedInAStoppedGatewaysSocketIsNoTheft() async throws {
+    @Test func aRequestThatWaitedInAStoppedGatewaysSocketIsNotTakenForTheft() async throws {
         try await system.withGateway { gateway in
             try await gateway.start()
             let first = try await system.journey.register().refreshToken
@@ -41,9 +41,9 @@ struct StoppedReplicaTests {
         }
     }
 
-    /// A request whose deadline has passed is not acted on: nobody waits for its answer, and meanwhile the app may have
+    /// A request whose deadline has passed is not handled: its caller has given up, and meanwhile the app may have
     /// done something else.
-    @Test func whatWaitedLongerThanItsDeadlineIsNotDone() async throws {
+    @Test func aRequestPastItsDeadlineIsNotHandled() async throws {
         let first = try await system.journey.register().refreshToken
         try await expectUnavailable(system.process("tokens-2")) { client in
             try await client.post(
@@ -55,7 +55,7 @@ struct StoppedReplicaTests {
     }
 
     /// The sign-in began before the user signed out everywhere, although it looks new when it is read.
-    @Test func aSignInThatWaitedOutrunsNoSignOut() async throws {
+    @Test func aDelayedSignInDoesNotOutliveASignOut() async throws {
         let user = try await system.journey.register().user
         let signIn = CreateSessionRequest(
             sessionID: UUID(), snapshot: UserSnapshot(user: user, version: 2), credentialsVersion: 1, signInAge: 0)
@@ -69,7 +69,7 @@ struct StoppedReplicaTests {
     }
 
     /// The same in the socket of identity, which tells tokens how old the sign-in is.
-    @Test func aSignInThatWaitedInIdentityOutrunsNoSignOut() async throws {
+    @Test func aSignInDelayedInIdentityDoesNotOutliveASignOut() async throws {
         let email = Journey.uniqueEmail()
         let user = try await system.journey.register(identifier: email).user
         try await expectUnavailable(system.process("identity")) { client in

@@ -114,7 +114,7 @@ extension SystemTests {
             return try #require(answer)
         }
 
-        @Test func everyRouteRefusesANonsenseBody() async throws {
+        @Test func everyRouteRefusesAnInvalidBody() async throws {
             let session = try await journey.register()
             for route in PublicRoute.all where route.method == "POST" || route.method == "PATCH" {
                 for body in ["{", #"{"a":1,"a":2}"#, "\u{0}", "[[[[[[[[[[[[[[[[[[[[[[", "{}{}"] {
@@ -139,7 +139,7 @@ extension SystemTests {
         /// The gateway adds lines of its own; the services must not count them against the client. Written to a socket
         /// without TLS.
         @Test(.onlyInASystemOfItsOwn, arguments: ["/v1/auth/me", "/v1/auth/sessions", "/v1/devices"])
-        func aHeadOfTheGreatestSizeReachesTheService(_ path: String) async throws {
+        func aHeadOfTheMaximumSizeReachesTheService(_ path: String) async throws {
             let session = try await journey.register()
             let gateway = GatehouseSystem.current.process("gateway").url
             let lines = [

@@ -12,7 +12,7 @@ extension SystemTests {
         let system = GatehouseSystem.current
 
         @Test(
-            "Idle connections end no process and keep nobody from its admin port",
+            "Idle connections end no process and leave its admin port usable",
             arguments: [200, 64], ["identity", "devices"])
         func idle(openFiles: Int, program: String) async throws {
             try await system.withReplica(of: program, openFiles: openFiles) { process in

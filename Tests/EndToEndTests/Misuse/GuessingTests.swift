@@ -38,7 +38,7 @@ struct GuessingTests {
         return try #require(try answer.decode(AuthResponse.self).deviceToken)
     }
 
-    @Test func oneAddressIsHeldOffAndTheUserIsNot() async throws {
+    @Test func oneAddressIsLimitedAndTheUserIsNot() async throws {
         let token = try await register()
         var answers: [TestHTTPClient.Response] = []
         while answers.last?.status != 429, answers.count < 40 {
@@ -61,7 +61,7 @@ struct GuessingTests {
     /// Tries wrong passwords until one is refused.
     private func exhaust(from address: String) async throws {
         for _ in 0..<100 where try await login("not the password", from: address).status == 429 { return }
-        throw TestKitError("nobody is refused")
+        throw TestKitError("no attempt is refused")
     }
 
     /// Whether the right password is refused at an address once the guesses are used up, at another one. Some come back
@@ -76,7 +76,7 @@ struct GuessingTests {
         return false
     }
 
-    @Test func manyAddressesAreHeldOffAndAKnownDeviceIsNot() async throws {
+    @Test func manyAddressesAreLimitedAndAKnownDeviceIsNot() async throws {
         let token = try await register()
         let codes = try await withThrowingTaskGroup(of: [String?].self) { group in
             for bot in 0..<16 {
@@ -98,8 +98,8 @@ struct GuessingTests {
         #expect(try await login(from: home, on: SessionDevice(deviceToken: token)).status == 200)
     }
 
-    /// With the app's library, at an address where somebody has used up the guesses.
-    @Test func theClientCarriesWhatItsDeviceIsKnownBy() async throws {
+    /// With the app's library, at an address whose guesses are used up.
+    @Test func theClientSendsItsDeviceToken() async throws {
         let device = ClientDevice()
         let client = try await device.registered(user)
         try await client.signOut()
@@ -110,7 +110,7 @@ struct GuessingTests {
         try await again.signOut()
     }
 
-    @Test func aPasswordThatIsRightCostsNothing() async throws {
+    @Test func aRightPasswordCountsAsNoAttempt() async throws {
         _ = try await register()
         for _ in 0..<15 { #expect(try await login(from: stranger).status == 200) }
     }

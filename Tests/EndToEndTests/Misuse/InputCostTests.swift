@@ -106,7 +106,7 @@ extension SystemTests {
             ]
         }
 
-        @Test func growsWithTheLengthAlone() async throws {
+        @Test func costGrowsLinearlyWithTheLength() async throws {
             let journey = system.journey
             let samples = samples(identityToken: try await journey.appleToken().identityToken)
             let (marks, letters) = (CostlyText.marks(bytes: length), CostlyText.harmless(bytes: length))

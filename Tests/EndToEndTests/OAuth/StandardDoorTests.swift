@@ -27,7 +27,7 @@ extension SystemTests {
             for token in outcome.accessTokens { try await journey.expectRefusedSoon(token) }
         }
 
-        @Test(.onlyInASystemOfItsOwn) func introspectionIsAnsweredByTokensAndByNoGateway() async throws {
+        @Test(.onlyInASystemOfItsOwn) func tokensAnswersIntrospectionAndTheGatewayDoesNot() async throws {
             let system = GatehouseSystem.current
             let session = try await journey.register()
             let secret = try #require(system.settings["TOKENS_INTROSPECTION_CREDENTIALS"])

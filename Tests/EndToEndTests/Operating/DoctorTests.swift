@@ -11,7 +11,7 @@ import Testing
     private static let faultOfTests = "PostgreSQL runs with fsync=off"
 
     @Test(arguments: ["gateway", "identity", "tokens", "devices"])
-    func ofAHealthySystemOnlyTheTestsOwnFaultIsTold(_ name: String) async throws {
+    func ofAHealthySystemOnlyTheTestsOwnFaultIsReported(_ name: String) async throws {
         let said = try await doctor(of: system.process(name))
         let complaints = said.filter { $0.hasPrefix("problem") || $0.hasPrefix("warning") }
         #expect(complaints.allSatisfy { $0.contains(Self.faultOfTests) || $0.contains("files may be open") }, "\(said)")
@@ -29,16 +29,16 @@ import Testing
         }
     }
 
-    @Test func aServiceThatIsAway() async throws {
-        let nobody = "http://127.0.0.1:\(try freePort())"
-        try await expect("identity", ["IDENTITY_DEVICES_URL": nobody]) { said in
+    @Test func aServiceThatDoesNotRespond() async throws {
+        let unused = "http://127.0.0.1:\(try freePort())"
+        try await expect("identity", ["IDENTITY_DEVICES_URL": unused]) { said in
             said.contains {
-                $0.hasPrefix("problem") && $0.contains("devices at \(nobody) gives no answer: it refuses connections.")
+                $0.hasPrefix("problem") && $0.contains("devices at \(unused) gives no answer: it refuses connections.")
             }
         }
     }
 
-    @Test func databaseAndRedisThatAreAway() async throws {
+    @Test func postgresAndRedisThatDoNotRespond() async throws {
         let port = try freePort()
         let settings = [
             "TOKENS_DATABASE_URL": "postgres://tokens:secret-password@127.0.0.1:\(port)/tokens",
@@ -69,7 +69,7 @@ import Testing
         #expect(said.contains { $0.contains("Run `devices migrate up`") }, "\(said)")
     }
 
-    @Test func aDatabaseThatWasMadeOfADump() async throws {
+    @Test func aDatabaseThatWasRestoredFromADump() async throws {
         // What stands there after a dump was restored: the number of another transaction than the row's own.
         try await system.withDatabase(of: "tokens") {
             try await $0.execute(script: "UPDATE database_origin SET transaction_id = '1'")

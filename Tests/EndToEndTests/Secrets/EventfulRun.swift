@@ -76,7 +76,7 @@ struct EventfulRun {
         #expect(all.status == 204, "\(all.text)")
     }
 
-    /// One link is used, after somebody has tried it where it does not belong, and another never is.
+    /// One link is used, after an attempt with it at a wrong route. Another link is never used.
     mutating func forgottenPasswords() async throws {
         let email = Journey.uniqueEmail()
         take(try await journey.register(identifier: email))

@@ -58,7 +58,7 @@ struct KeptSecretTests {
     }
 
     /// The search finds a secret however it is written and wherever it stands.
-    @Test func whatIsPlantedIsFound() async throws {
+    @Test func theSearchFindsPlantedSecrets() async throws {
         try await KeptData.beginRecording(system)
         let secret = (0..<69).map { _ in UInt8.random(in: .min ... .max) }
         var search = SecretSearch()

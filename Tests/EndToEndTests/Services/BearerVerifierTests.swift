@@ -48,7 +48,7 @@ extension SystemTests {
             #expect(user.id == session.user.id && user.role == session.user.role)
         }
 
-        @Test func aSignedOutSessionIsRefusedByAVerifierThatFollowsTheFeed() async throws {
+        @Test func aServiceThatReadsTheFeedRefusesASignedOutSession() async throws {
             try await withClient { client in
                 let verifier = PublishedKeyVerifier(try configuration(), httpClient: client, logger: .quiet)
                 let running = Task { try await verifier.run() }
@@ -67,7 +67,7 @@ extension SystemTests {
             }
         }
 
-        @Test func aSignedOutSessionIsRefusedByIntrospectionAtOnce() async throws {
+        @Test func introspectionRefusesASignedOutSessionAtOnce() async throws {
             try await withClient { client in
                 let verifier = IntrospectionVerifier(try configuration(), httpClient: client, logger: .quiet)
                 let session = try await system.journey.register()

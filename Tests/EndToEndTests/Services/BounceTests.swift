@@ -42,7 +42,7 @@ extension SystemTests {
             """
         }
 
-        @Test func aMailThatComesBackIsNoted() async throws {
+        @Test func aBouncedMailIsLogged() async throws {
             let (gone, slow) = (Journey.uniqueEmail(), Journey.uniqueEmail())
             let user = try await system.journey.register(identifier: gone).user.id
             let other = try await system.journey.register(identifier: slow).user.id

@@ -46,9 +46,9 @@ extension SystemTests {
             await example.kill9()
         }
 
-        @Test func theExampleFollowsAUserFromTheFirstToTheLast() async throws {
+        @Test func theExampleReceivesEveryEventOfAUser() async throws {
             try await run { follower, identity, webhook in
-                // Begins with what happens from now on: somebody has to have been told first.
+                // The example reads events from now on: it has to have read a page first.
                 try await eventually("the webhook is known") {
                     try await system.withDatabase(of: "identity") {
                         // Another test's may be there, too.
@@ -110,8 +110,8 @@ extension SystemTests {
             return events
         }
 
-        /// Whoever ends a session, and why: here by signing out, by a token that was used again, and everywhere at once.
-        @Test func everyEndOfASessionIsToldWithItsReason() async throws {
+        /// Sessions end by a sign-out, by a token that was used again, and by a sign-out everywhere.
+        @Test func everyEndOfASessionIsReportedWithItsReason() async throws {
             try await system.withReplica(
                 of: "identity", settings: ["IDENTITY_EVENTS_CREDENTIALS": "dev-follower"]
             ) { identity in
@@ -153,7 +153,7 @@ extension SystemTests {
             return try answer.decode()
         }
 
-        @Test func theExampleBelievesGatehouseAlone() async throws {
+        @Test func theExampleAcceptsGatehouseAlone() async throws {
             try await run { follower, _, _ in
                 let body = Data(#"{"events":[{"id":"1","type":"user.created","userID":"eve"}]}"#.utf8)
                 for signature in [nil, "", "t=1,v1=00", "t=1700000000,v1=\(String(repeating: "0", count: 64))"] {

@@ -66,7 +66,7 @@ extension SystemTests {
         }
 
         @Test(arguments: OwnService.allCases)
-        func isToldOfTheCallerByTheGatewayAlone(example: OwnService) async throws {
+        func theGatewayAloneNamesTheUser(example: OwnService) async throws {
             let session = try await system.journey.register()
             try await run(example) { running in
                 let forged = [
@@ -89,7 +89,7 @@ extension SystemTests {
         }
 
         @Test(arguments: OwnService.allCases)
-        func believesWhoShowsTheCredentialAndNobodyElse(example: OwnService) async throws {
+        func aCallerWithoutTheCredentialIsRefused(example: OwnService) async throws {
             try await run(example) { running in
                 let user = UUID()
                 for credential in [nil, "", "dev-wrong", running.credentials[0] + "x"] {
@@ -106,16 +106,16 @@ extension SystemTests {
                     #expect(try answer.decode(Item.self).of == user.uuidString.lowercased())
                     #expect(try answer.decode(Item.self).stores == ["store-1", "store 2"])
                 }
-                // The gateway's own word that nobody is signed in.
-                var nobody = fields(of: user, credential: running.credentials[0])
-                nobody[HeaderName.userID] = nil
-                #expect(try await running.service.get("\(running.path)/7", headers: nobody).status == 401)
+                // The gateway says that no user is signed in.
+                var anonymous = fields(of: user, credential: running.credentials[0])
+                anonymous[HeaderName.userID] = nil
+                #expect(try await running.service.get("\(running.path)/7", headers: anonymous).status == 401)
             }
         }
 
         /// The gateway sends on a body that comes with a GET, over a connection that other users' requests follow on.
         @Test(arguments: OwnService.allCases)
-        func takesNoBodyForTheNextRequest(example: OwnService) async throws {
+        func aBodyIsNotReadAsTheNextRequest(example: OwnService) async throws {
             try await run(example) { running in
                 let known = fields(of: UUID(), credential: running.credentials[0]).map { "\($0): \($1)\r\n" }.joined()
                 let body = "GET \(running.path)/7 HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -134,7 +134,7 @@ extension SystemTests {
         }
 
         @Test(arguments: OwnService.allCases)
-        func doesNothingThatNobodyWaitsFor(example: OwnService) async throws {
+        func aRequestPastItsDeadlineIsNotHandled(example: OwnService) async throws {
             try await run(example) { running in
                 var late = fields(of: UUID(), credential: running.credentials[0])
                 late[HeaderName.deadline] = "0"

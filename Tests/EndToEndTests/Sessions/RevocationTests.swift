@@ -34,7 +34,7 @@ extension FaultTests {
 
         /// For how long it was cut off makes no difference but to how much has piled up: the long poll broke, and three
         /// pages and a bit wait.
-        @Test func aGatewayThatWasCutOffCatchesUpCompletely() async throws {
+        @Test func aGatewayThatWasCutOffLearnsEveryRevocation() async throws {
             try await withTokensBehindProxy { proxy, gateway in
                 try await gateway.start()
                 let journey = system.journey(through: gateway)
@@ -68,7 +68,7 @@ extension FaultTests {
             }
         }
 
-        @Test func devicesTellThatTheyLostTheFeed() async throws {
+        @Test func devicesReportsThatItLostTheFeed() async throws {
             try await withTCPProxy(to: try #require(system.process("tokens").url.port)) { proxy in
                 let settings = ["DEVICES_TOKENS_URL": "http://127.0.0.1:\(proxy.port)"]
                 try await system.withReplica(of: "devices", settings: settings) { devices in
@@ -92,7 +92,7 @@ extension FaultTests {
             }
         }
 
-        @Test func aGatewayThatStartsAnswersNobodyUntilItKnowsAll() async throws {
+        @Test func aStartingGatewayIsNotReadyBeforeItKnowsEveryRevocation() async throws {
             let kept = try await system.journey.register()
             let crowd = try await crowd()
             try await end(crowd)

@@ -126,7 +126,7 @@ import Testing
         let atIdentity = try trace.served(by: "identity", below: trace.call(of: "identity", below: trace.root()))
         let call = try trace.call(of: "apple", below: atIdentity)
         #expect(call.isError && call.attributes["error.type"] == "timeout" && call.duration >= .milliseconds(2_900))
-        // Whoever waits for it is as slow, and nothing else is.
+        // The spans that wait for it are as slow, and no others.
         #expect(try trace.root().duration >= call.duration && atIdentity.duration >= call.duration)
         let others = trace.children(of: atIdentity).filter { $0.spanID != call.spanID }
         #expect(others.allSatisfy { $0.duration < call.duration })

@@ -269,7 +269,7 @@ struct AdmissionRulesTests {
 
     @Test("Documents are limited by connection and address, and by memory")
     func documents() {
-        for target in [Route.Target.document(.openAPI), .console(basePath: "/v1")] {
+        for target in [Route.Target.document(.openAPI), .consoleSettings(basePath: "/v1")] {
             #expect(
                 Self.outcomes(.route(Self.route(target), forwardedPath: 0..<6)) == [
                     "document", "NOT_FOUND", "UNAVAILABLE",

@@ -43,7 +43,7 @@ extension AccountServiceTests {
                     "SELECT event FROM audit_entries WHERE user_id = \(id)"
                 ).decode(String.self)
                 #expect(events.contains("deleted"))
-                // Whoever comes back is somebody new.
+                // A later sign-in creates a new account.
                 let again = try await identity.signIn("001", email: "ada@example.com")
                 #expect(again.user.id != id)
             }
@@ -105,7 +105,7 @@ extension AccountServiceTests {
                 try await eventually("devices is told") {
                     identity.devices.state.withLock { $0.erased } == [auth.user.id]
                 }
-                // What remains until Apple agrees names nobody.
+                // What remains until Apple agrees has no user id.
                 try await eventually("the user is forgotten") { try await identity.rows(of: auth.user.id) == 0 }
                 try await eventually("Apple is told") { await identity.apple.refreshTokens(of: "001").isEmpty }
                 try await eventually("nothing remains") { try await identity.outboxCount == 0 }

@@ -155,7 +155,7 @@ extension AppleServiceTests {
                 let late = try await identity.post(
                     "/v1/auth/register", RegisterRequest(identifier: "ada@example.com", password: "tulpenzwiebel"))
                 #expect(late.code == "IDENTIFIER_TAKEN")
-                // Whoever comes second goes without, and is not changed by coming again.
+                // A second account does not get it, and another sign-in changes nothing.
                 let second = try await signIn("002", isProved: true)
                 #expect(!second.emailVerified)
                 #expect(try await signIn("002", isProved: true) == second)
@@ -179,7 +179,7 @@ extension AppleServiceTests {
                 let moved = try await identity.signIn("001", email: "ada@example.org")
                 #expect(moved.user.id == first.user.id && moved.user.email == "ada@example.org")
                 _ = try await identity.register("ada@example.com")
-                // Taken by somebody who proved it: the old one stays.
+                // Another account has verified it: the old one stays.
                 _ = try await identity.apple(identity.apple.token(sub: "002", email: "bell@example.com"))
                 let refused = try await identity.signIn("001", email: "bell@example.com")
                 #expect(refused.user.email == "ada@example.org")

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 extension Harness {
-    /// Asks for a code from an address of its own, so that nobody has to wait, and reads it in the message.
+    /// Asks for a code from an address of its own, so that no limit applies, and reads it in the message.
     /// - Parameter number: of the messages to the identifier, from 1.
     func code(
         for purpose: CodePurpose, to identifier: String, _ number: Int = 1, in messages: MessageFiles

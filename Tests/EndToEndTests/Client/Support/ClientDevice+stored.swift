@@ -16,7 +16,7 @@ extension ClientDevice {
         get async throws { try StoredState(data: try #require(await store.data)) }
     }
 
-    /// Of whoever is signed in.
+    /// Of the user who is signed in.
     var userID: UUID {
         get async throws { try await #require(stored.session?.user.id) }
     }

@@ -29,7 +29,7 @@ struct ClientDevice: Sendable {
                 device: SessionDevice(name: "Ada's phone")))
     }
 
-    /// A process in which somebody new has signed in.
+    /// A process in which a new user has signed in.
     func registered(_ identifier: String = Journey.uniqueEmail()) async throws -> GatehouseClient {
         let client = try launch()
         try await client.register(identifier: identifier, password: Journey.password)
