@@ -37,7 +37,7 @@ struct SystemPlaceTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await SystemPlaces.shared.hold(function)
+        try await SystemPlaces.ofTests.hold(function)
     }
 }
 

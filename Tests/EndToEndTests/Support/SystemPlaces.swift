@@ -2,6 +2,9 @@
 /// suite, all would start so slowly that services took each other for unavailable.
 actor SystemPlaces {
     static let shared = SystemPlaces(2)
+    /// For tests that start a system themselves. They run among all others. The tests of a suite that shares a system
+    /// queue when the system has started, behind all others.
+    static let ofTests = SystemPlaces(1)
 
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// Operators add, move and remove identifiers.
     @Suite struct OperatorIdentifierTests {
         private func administer(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AppleServiceTests {
     /// Making one account of two.
     @Suite struct MergeRoutesTests {
         private func merge(

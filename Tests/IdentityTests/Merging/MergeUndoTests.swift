@@ -7,7 +7,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AppleServiceTests {
     /// A thief who is signed in to a victim's account merges an account of their own with it, however old. The victim
     /// undoes that by what is sent to their address.
     @Suite struct MergeUndoTests {

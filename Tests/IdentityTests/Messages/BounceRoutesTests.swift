@@ -7,7 +7,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// Mail that was taken and has come back.
     @Suite struct BounceRoutesTests {
         private static let settings = ["IDENTITY_BOUNCES_CREDENTIALS": "dev-bounces"]

@@ -12,7 +12,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// Messages on their way through the running service's outbox.
     @Suite struct MessageRoutesTests {
         /// The team's own sender of messages.

@@ -10,7 +10,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// The program itself, as operators call it.
     @Suite struct CommandTests {
         /// What `identity` prints when it is called with these words.

@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension AccountServiceTests {
+extension ServiceTests {
     /// No session outlives its proof: if the credentials change between the proof and the answer, it is taken back.
     @Suite struct RaceTests {
         /// Runs `change` during a sign-in, after its session is made and before its answer.

@@ -1,16 +1,17 @@
 import Testing
 
-// Tests of the whole service, with real servers. Each of these suites runs one test at a time, so that at most as many
-// services as suites run: each hashes many passwords, and the service gives a statement up after two seconds. In a single
-// suite the tests would go on alone, one at a time, after all others have ended.
+// Tests of the whole service, with real servers. Each of these suites runs one test at a time. Hundreds of tests queue
+// at once, and the next test of such a suite queues behind them. So these tests run last, beside those of whole systems.
+// Suites of equal size end at the same time.
 
-/// Codes, attempts, identifiers, merging, messages and commands.
+/// Codes, attempts, identifiers and races.
 @Suite(.serialized) enum ServiceTests {}
 
 /// Accounts, sessions and passwords.
 @Suite(.serialized) enum AccountServiceTests {}
 
-/// What operators do, and what the audit log keeps.
+/// Operators, commands, messages and the audit log.
 @Suite(.serialized) enum AdministrationServiceTests {}
 
+/// Apple and merging.
 @Suite(.serialized) enum AppleServiceTests {}
