@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import HTTPTypes
 import NIOHTTP1
 import Postgres
 import ServiceKit

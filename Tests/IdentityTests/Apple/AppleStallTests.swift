@@ -3,7 +3,6 @@ import Contracts
 import Foundation
 import NIOCore
 import ServiceKit
-import Synchronization
 import TestKit
 import Testing
 

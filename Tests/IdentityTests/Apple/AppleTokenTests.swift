@@ -3,7 +3,6 @@ import Foundation
 import NIOHTTP1
 import Postgres
 import ServiceKit
-import Synchronization
 import TestKit
 import Testing
 
