@@ -197,7 +197,7 @@ for name in gateway identity tokens devices; do
     step "$name has used $used MiB at most, of $limit"
 done
 
-# ---- Signing keys, as Services/tokens/README.md replaces them.
+# ---- Signing keys, as docs/reference/tokens.md replaces them.
 
 signing_keys() { engine run signing-keys list | wc -l; }
 expect "signing-keys lists the key" test "$(signing_keys)" = 1

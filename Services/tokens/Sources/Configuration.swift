@@ -4,7 +4,7 @@ import ServiceKit
 import ServiceKitPostgres
 import Settings
 
-/// The settings of the tokens service (README, "Configuration").
+/// The settings of the tokens service (docs/reference/settings.md).
 public struct TokensConfiguration: Sendable {
     var database: DatabaseConfiguration
     var redis: RedisConfiguration

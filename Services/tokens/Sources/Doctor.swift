@@ -24,7 +24,7 @@ extension TokensApplication: ExaminedApplication {
             findings.append(
                 examination.age(
                     of: "The refresh keys", in: path,
-                    remedy: "Replace them: Services/tokens/README.md, \"Replacing the refresh key\"."))
+                    remedy: "Replace them: docs/reference/tokens.md, \"Refresh keys\"."))
         }
         return findings
     }

@@ -12,7 +12,7 @@ final class StoredSession: Sendable {
     /// How many successors were stored: the generation of the token that is held.
     var rotations: Int { state.withLock { $0.rotations } }
 
-    /// Stores what was given for `token`, if that is what is stored still: as the README of tokens asks of an app.
+    /// Stores what was given for `token`, if that is what is stored still: as docs/reference/tokens.md asks of an app.
     func replace(_ token: String, by successor: AuthResponse) {
         state.withLock { state in
             guard state.held.refreshToken == token else { return }

@@ -74,7 +74,7 @@ struct RotationExploration {
         // Across the race window, the retry window and the idle expiry; twice the last is the absolute one.
         for seconds in [6, 61, RotationModel.idleLifetime] {
             add(world, later) { $0.passTime(seconds) }
-            // A request that is under way while the clock steps so far forward is in the README's threat model.
+            // The threat model of docs/reference/tokens.md names a request under way while the clock steps so far.
             if world.requests.isEmpty { add(world, later) { $0.stepClock(seconds) } }
         }
         add(world, later) { $0.stepClock(-61) }

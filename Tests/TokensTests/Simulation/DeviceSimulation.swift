@@ -116,7 +116,7 @@ struct DeviceSimulation<Chain: SessionChain> {
         }
     }
 
-    /// Later than any retry window; a thief inside it is in the threat model of the service's README.
+    /// Later than any retry window; a thief inside it is in the threat model of docs/reference/tokens.md.
     private mutating func thiefWaits(from now: Int) {
         thiefActsAt = now + Int.random(in: 120...3_000, using: &random)
     }
