@@ -7,7 +7,7 @@ import ServiceKit
 import Settings
 import TokenValidation
 
-/// The gateway's settings; README.md lists their names.
+/// The gateway's settings; docs/reference/settings.md lists them.
 public struct GatewayConfiguration: Sendable {
     /// Gatehouse's own issuer.
     let issuer: TrustedIssuer

@@ -190,7 +190,7 @@ struct HTTP1RulesTests {
         }
     }
 
-    @Test("What is refused against the letter of the RFC: README says why")
+    @Test("What is refused against the letter of the RFC: docs/reference/gateway.md lists it")
     func refusedOnPurpose() async throws {
         try await GatewayHarness.withGateway { gateway in
             for request in [

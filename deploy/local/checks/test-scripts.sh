@@ -95,21 +95,21 @@ expect "make traces prints what it asked of each service" wait_until 30 traced
 expect "every metric is found in the sources" metrics_are_in_sources
 expect "every metric has a text and a good name" metrics_are_well_named
 
-# example NUMBER: of the gateway's README.
+# example NUMBER: of the gateway's reference.
 example() {
     awk -v wanted="$1" '/^```yaml$/ { inside = ++count == wanted; next } /^```$/ { inside = 0 } inside' \
-        "$root/Services/gateway/README.md"
+        "$root/docs/reference/gateway.md"
 }
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$state/authority.key" -out "$state/authority.pem" -days 1 \
     -subj "/CN=Authority of this run" 2>/dev/null
 example 1 | sed "s|/etc/gatehouse/ca.pem|$state/authority.pem|" >"$state/routes.yaml"
 example 2 >"$state/issuers.yaml"
-route_of_readme() {
+route_of_reference() {
     env GATEWAY_ROUTES_FILE="$state/routes.yaml" GATEWAY_ISSUERS_FILE="$state/issuers.yaml" \
         ORDERS_CREDENTIAL=dev-of-orders "$local_scripts/service.sh" gateway check-config >"$state/table" || return 1
     grep -F '  /orders/* ' "$state/table"
 }
-expect "the routes and issuers of the gateway's README are valid" route_of_readme
+expect "the routes and issuers of the gateway's reference are valid" route_of_reference
 
 before=$(value TOKENS_PID)
 kill -KILL "$before"
