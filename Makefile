@@ -69,7 +69,7 @@ test-operator: ## the operator's page and /docs in a headless Chromium
 test-console: ## the operators' console in a headless Chromium, with a keyboard
 	@deploy/local/test-console.sh
 
-test-change: ## every change of docs/operations/changes.md under load, and the requests that failed; two versions side by side
+test-change: ## the changes of docs/operations/upgrade.md and keys.md under load, and the requests that failed; two versions side by side
 	@deploy/local/test-change.sh
 
 test-restore: ## a backup and a restore among a million sessions: none that ended lives again, none forks

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts, runbooks
-# and dashboards against the metrics, docker-compose.yml and the manifests of Kubernetes against the source, computed
-# figures, the descriptions of the contract and documents against what they speak of, and mistakes in every script.
+# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts
+# and dashboards against the metrics, docker-compose.yml and the manifests of Kubernetes against the source, the
+# descriptions of the contract and documents against what they speak of, and mistakes in every script.
 # Installs what it needs: where a tool cannot be had, it fails.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
@@ -29,9 +29,6 @@ deploy/local/lint/lint-compose.sh || failed=1
 note "Kubernetes"
 deploy/local/lint/lint-kubernetes.sh || failed=1
 
-note "Computed figures"
-python3 deploy/local/lint/scaling.py || failed=1
-
 note "Documents"
 deploy/local/lint/lint-documents.sh || failed=1
 
@@ -41,7 +38,7 @@ deploy/local/lint/lint-openapi.sh || failed=1
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run deploy/examples/new-service {} + || failed=1
 
-note "Alerts, runbooks, dashboards"
+note "Alerts, dashboards"
 deploy/local/lint/lint-observability.sh || failed=1
 
 [ "$failed" = 0 ] || fail "lint found something"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes every change of docs/operations/changes.md while an installation has users, and counts the requests that failed:
-# two replicas of each service as in production, a PostgreSQL primary with a standby, Redis, TLS everywhere, and a steady
-# load. GATEHOUSE_CHANGE_STEPS="signing_key pepper" makes some of the changes alone; GATEHOUSE_CHANGE_CLIENTS (30) keep
+# Makes every change of docs/operations/upgrade.md and keys.md while an installation has users, and counts the requests
+# that failed: two replicas of each service as in production, a PostgreSQL primary with a standby, Redis, TLS everywhere,
+# and a steady load. GATEHOUSE_CHANGE_STEPS="signing_key pepper" makes some of the changes alone; GATEHOUSE_CHANGE_CLIENTS (30) keep
 # sessions; GATEHOUSE_OLD=REVISION or GATEHOUSE_OLD_BINARIES=FOLDER is the version before. Leaves nothing behind.
 GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../.." && pwd)/.local/test-change
 export GATEHOUSE_LOCAL GATEHOUSE_ENVIRONMENT=production

@@ -197,7 +197,7 @@ for name in gateway identity tokens devices; do
     step "$name has used $used MiB at most, of $limit"
 done
 
-# ---- Signing keys, as docs/reference/tokens.md replaces them.
+# ---- Signing keys, as docs/operations/keys.md replaces them.
 
 signing_keys() { engine run signing-keys list | wc -l; }
 expect "signing-keys lists the key" test "$(signing_keys)" = 1
@@ -210,7 +210,7 @@ published() {
 }
 expect "tokens publishes it" wait_until 90 published
 
-# ---- Copies of data and keys, as deploy/compose/README.md makes them, and an installation made of them.
+# ---- Copies of data and keys, as docs/operations/backup.md makes them, and an installation made of them.
 
 for name in identity tokens devices; do
     engine exec postgres pg_dump -U postgres -Fc "$name" >"$work/$name.dump" || fail "$name cannot be copied"

@@ -122,7 +122,7 @@ mkdir -p "$state/shop/orders"
 say '{"orders": []}' >"$state/shop/orders/7"
 start shop ip netns exec "$(namespace shop)" python3 -m http.server -d "$state/shop" 9000
 
-# ---- The roll-out, in the order of docs/operations/changes.md.
+# ---- The roll-out, in the order of docs/operations/upgrade.md.
 
 for name in tokens identity devices; do
     container "$name-migration"

@@ -37,7 +37,7 @@ extension IdentityApplication: ExaminedApplication {
             settings.optionalString(key).map { path in
                 examination.age(
                     of: what, in: path,
-                    remedy: "Put a new key first and keep the old ones: docs/operations/changes.md.")
+                    remedy: "Put a new key first and keep the old ones: docs/operations/keys.md.")
             }
         }
     }

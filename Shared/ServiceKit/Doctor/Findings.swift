@@ -21,7 +21,7 @@ public enum CertificateFinding {
         finding(
             "The certificate of \(server.what) at \(server.host):\(server.port)", expiresAt, now,
             expired: "no service connects any more",
-            remedy: "Renew it at the server, and have the server read it (docs/operations/changes.md).")
+            remedy: "Renew it at the server, and have the server read it (docs/operations/keys.md).")
     }
 
     private static func finding(

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The changes of docs/operations/changes.md, a function each. The load goes on meanwhile. Needs services.sh.
+# The changes of docs/operations/upgrade.md and keys.md, a function each. The load goes on meanwhile. Needs services.sh.
 
-# The order of docs/operations/changes.md.
+# The order of docs/operations/upgrade.md.
 in_order="tokens devices gateway identity"
 
 # settle: for as long as it takes the load to meet what has changed.

@@ -15,7 +15,7 @@ from settings_in_source import ELSEWHERE, KnownSettings  # noqa: E402
 SERVICES = ["gateway", "identity", "tokens", "devices"]
 # MiB that a hashing thread needs, and a service with nothing to do.
 HASHING_MEMORY, IDLE = "19456", 64
-# What deploy/kubernetes/README.md calls them, in its table of who may call whom.
+# What docs/operations/install.md calls them, in its table of allowed connections.
 NAMES = {"postgresql": "postgres"} | {f"{name}-migration": f"{name}-migrate" for name in SERVICES}
 # Rows of that table for what is in the cluster, and for the simulator; the others are about the cluster's edge.
 PLACES = ["", "development"]
@@ -28,7 +28,7 @@ class Check:
         self.root, self.findings = Path(root), []
         self.file = self.root / "docker-compose.yml"
         self.settings = {name: KnownSettings(root, name) for name in SERVICES + ["apple-simulator"]}
-        self.readme = (self.root / "deploy/compose/README.md").read_text()
+        self.page = (self.root / "docs/operations/install.md").read_text()
 
     def find(self, what):
         self.findings.append(what)
@@ -51,7 +51,7 @@ class Check:
             if environment == "production":
                 self.check_apple(variables)
         self.check_version()
-        self.check_readme()
+        self.check_variables()
         return self.findings
 
     def secrets(self, environment):
@@ -160,7 +160,7 @@ class Check:
                 if address != "127.0.0.1":
                     self.find(f"{service.name} is published on {address}, not on this host's loopback address")
                 if outer != inner:
-                    self.find(f"port {inner} of {service.name} is published as {outer}: README.md says otherwise")
+                    self.find(f"port {inner} of {service.name} is published as {outer}: install.md says otherwise")
 
     # Containers
 
@@ -214,11 +214,11 @@ class Check:
         return bool(set(one.networks) & set(other.networks))
 
     def edges(self):
-        """(caller, callee) of deploy/kubernetes/README.md, whose policies are held to DESIGN's calls."""
-        text = (self.root / "deploy/kubernetes/README.md").read_text()
+        """(caller, callee) of docs/operations/install.md, whose policies are held to DESIGN's calls."""
+        text = (self.root / "docs/operations/install.md").read_text()
         head = "| from | to | port | where | why |"
         if head not in text:
-            sys.exit("deploy/kubernetes/README.md has no table of who may call whom")
+            sys.exit("docs/operations/install.md has no table of allowed connections")
         for line in text.split(head, 1)[1].splitlines()[2:]:
             if not line.startswith("|"):
                 break
@@ -247,7 +247,7 @@ class Check:
             if not service.networks and service.content.get("network_mode") != "none":
                 self.find(f"{service.name} uses the network of this machine")
 
-    # The version and the page
+    # The version and the variables
 
     def check_version(self):
         source = (self.root / "Shared/Settings/GatehouseVersion.swift").read_text()
@@ -256,12 +256,12 @@ class Check:
             if name == "GATEHOUSE_VERSION" and (operator, word) != (":-", version):
                 self.find(f"GATEHOUSE_VERSION is {word} unless it is set; the source says {version}")
 
-    def check_readme(self):
-        """README.md has every variable of the file, but the passwords and credentials that secrets.sh makes."""
-        rows = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", self.readme))
+    def check_variables(self):
+        """install.md has every variable of the file, but the passwords and credentials that secrets.sh makes."""
+        rows = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", self.page))
         for name in sorted({name for name, _, _ in used_variables(self.file.read_text())}):
             if not name.endswith(("_PASSWORD", "_CREDENTIAL")) and name not in rows:
-                self.find(f"deploy/compose/README.md does not tell of {name}")
+                self.find(f"docs/operations/install.md does not tell of {name}")
 
 
 if __name__ == "__main__":

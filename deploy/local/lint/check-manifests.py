@@ -1,6 +1,6 @@
 """check-manifests.py KUBECTL VERSIONS ROOT [VARIANT]: builds every variant of deploy/kubernetes, or one, and holds it to
-the schemas of these versions of Kubernetes, to the services' source, to the tables of its README.md, to what `restricted`
-allows, and to the arithmetic of a drain. Prints what is wrong.
+the schemas of these versions of Kubernetes, to the services' source, to the tables of docs/operations/install.md, to
+what `restricted` allows, and to the arithmetic of a drain. Prints what is wrong.
 """
 
 import re
@@ -15,7 +15,7 @@ from kubernetes_schemas import flaws  # noqa: E402
 from manifests import Manifests, edges, selects  # noqa: E402
 from settings_in_source import KnownSettings  # noqa: E402
 
-# Overlay, components instead of (or beside) those that its file names: what README.md tells to choose from.
+# Overlay, components instead of (or beside) those that its file names: the choices that install.md offers.
 VARIANTS = {
     "development": ("development", []),
     "production": ("production", ["load-balancer"]),
@@ -37,7 +37,7 @@ class Check:
     def __init__(self, kubectl, versions, root):
         self.kubectl, self.versions, self.root = kubectl, versions.split(), Path(root)
         self.findings = []
-        self.readme = (self.root / "deploy/kubernetes/README.md").read_text()
+        self.page = (self.root / "docs/operations/install.md").read_text()
         self.settings = {name: KnownSettings(root, name) for name in SERVICES + ["apple-simulator"]}
         self.ports = {name: self.default_port(name) for name in SERVICES}
         number = (self.root / "Shared/Settings/GatehouseVersion.swift").read_text()
@@ -91,8 +91,8 @@ class Check:
             if name not in built and name.split("/")[0] != "base":
                 self.find(name, "is in no variant that is checked: see VARIANTS in check-manifests.py")
         span = f"Kubernetes {self.versions[0]} to {self.versions[-1]}"
-        if span not in " ".join(self.readme.split()):
-            self.find("README.md", f"does not say that the manifests are checked for {span}")
+        if span not in " ".join(self.page.split()):
+            self.find("install.md", f"does not say that the manifests are checked for {span}")
 
     def check_schemas(self, where, manifests):
         for flaw in flaws(manifests.objects, self.versions):
@@ -264,7 +264,7 @@ class Check:
         ]
 
     def check_references(self, variant, manifests):
-        """What is mounted is there, or comes from outside by a name that README.md has."""
+        """What is mounted is there, or comes from outside by a name that install.md has."""
         for workload in manifests.workloads():
             names = {volume["name"] for volume in workload.pod.get("volumes", [])}
             names |= {each["metadata"]["name"] for each in workload.manifest["spec"].get("volumeClaimTemplates", [])}
@@ -273,7 +273,7 @@ class Check:
                     if mount["name"] not in names:
                         self.find(variant, f"{workload.name} mounts {mount['name']}, which is no volume")
             for _, source in workload.volumes("configMap"):
-                if not manifests.named("ConfigMap", source["name"]) and source["name"] not in self.readme:
+                if not manifests.named("ConfigMap", source["name"]) and source["name"] not in self.page:
                     self.find(variant, f"{workload.name} mounts the ConfigMap {source['name']}, which nobody makes")
 
     def check_production(self, variant, manifests):
@@ -295,14 +295,14 @@ class Check:
             plain, _ = workload.plain_settings(workload.pod["containers"][0])
             if plain.get("GATEHOUSE_ENVIRONMENT") != "production":
                 self.find(variant, f"{workload.name} does not run for production")
-        # README.md, "Figures": for each replica, for one more during a rollout, and 4 for migrate, doctor and psql.
+        # For each replica, for one more during a rollout, and 4 for migrate, doctor and psql.
         limits = [
             (manifests.named("HorizontalPodAutoscaler", name)["spec"]["maxReplicas"] + 1) * self.pool + 4
             for name in ("identity", "tokens", "devices")
         ]
         text = "`CONNECTION LIMIT` of {}, {} and {}".format(*limits)
-        if text not in " ".join(self.readme.split()):
-            self.find(variant, f"roles need connections for the autoscalers' maxima: README.md should say “{text}”")
+        if text not in " ".join(self.page.split()):
+            self.find(variant, f"roles need connections for the autoscalers' maxima: install.md should say “{text}”")
         namespace = manifests.named("Namespace", "gatehouse")["metadata"]["labels"]
         if namespace.get("pod-security.kubernetes.io/enforce") != "restricted":
             self.find(variant, "the namespace does not enforce restricted pods")
@@ -318,15 +318,15 @@ class Check:
         if not maximum or int(maximum[0].partition("=")[2]) < 3 * limit + 10:
             self.find(variant, f"PostgreSQL has no room for three roles with {limit} connections, and administrators")
 
-    # Tables of README.md
+    # Tables of install.md
 
     def table(self, *columns):
         """The rows under these column names, as lists of texts."""
         head = "| " + " | ".join(columns) + " |"
-        if head not in self.readme:
-            raise SystemExit(f"deploy/kubernetes/README.md has no table with the columns {columns}")
+        if head not in self.page:
+            raise SystemExit(f"docs/operations/install.md has no table with the columns {columns}")
         rows = []
-        for line in self.readme.split(head, 1)[1].splitlines()[2:]:
+        for line in self.page.split(head, 1)[1].splitlines()[2:]:
             if not line.startswith("|"):
                 break
             rows.append([cell.strip() for cell in line.strip("|").split("|")])
@@ -355,9 +355,9 @@ class Check:
             for secret, key in used:
                 keys, users = table.get(secret, (set(), set()))
                 if workload.name not in users:
-                    self.find(variant, f"{workload.name} uses the secret {secret}: README.md does not allow that")
+                    self.find(variant, f"{workload.name} uses the secret {secret}: install.md does not allow that")
                 elif key is not None and key not in keys:
-                    self.find(variant, f"{workload.name} uses {secret}'s key {key}, which README.md does not name")
+                    self.find(variant, f"{workload.name} uses {secret}'s key {key}, which install.md does not name")
         if variant == "production":
             for workload in manifests.workloads():
                 has = any(source["secretName"] == "tokens-signing-key" for _, source in workload.volumes("secret"))
@@ -374,9 +374,9 @@ class Check:
         made = {each["metadata"]["name"]: set(each["data"]) for each in Manifests(result.stdout).all("Secret")}
         for name, (keys, _) in self.secrets_table().items():
             if name not in ("gateway-tls", "traces") and made.get(name) != keys:
-                self.find("secrets.sh", f"makes {made.get(name)} of {name}, README.md says {keys}")
+                self.find("secrets.sh", f"makes {made.get(name)} of {name}, install.md says {keys}")
         for name in set(made) - set(self.secrets_table()):
-            self.find("secrets.sh", f"makes {name}, which README.md does not name")
+            self.find("secrets.sh", f"makes {name}, which install.md does not name")
 
     def check_edges(self, variant, manifests, where):
         expected = set()
@@ -393,9 +393,9 @@ class Check:
         for finding in findings:
             self.find(variant, finding)
         for edge in sorted(allowed - expected):
-            self.find(variant, "the policies let {} call {} on port {}, README.md does not".format(*edge))
+            self.find(variant, "the policies let {} call {} on port {}, install.md does not".format(*edge))
         for edge in sorted(expected - allowed):
-            self.find(variant, "the policies do not let {} call {} on port {}, README.md does".format(*edge))
+            self.find(variant, "the policies do not let {} call {} on port {}, install.md does".format(*edge))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Holds docs/database.md to the migrations: every table, column (with its type) and index of the one is in the other.
+"""Compares docs/reference/database.md with the migrations: tables, columns with their types, indexes, functions.
 
     database_docs.py [FOLDER]          FOLDER: another copy of the tree
     database_docs.py [FOLDER] --list   prints what the migrations make
@@ -118,37 +118,35 @@ def schemas(root):
 
 
 def page(path):
-    """What the page says: below `## SERVICE` and `### TABLE` a table of columns and one of indexes, and functions."""
-    found, schema, table, kind = {}, None, None, None
-    for line in path.read_text().splitlines():
-        if match := re.match(r"## `?([\w ]+?)`?$", line):
+    """Below `## SERVICE` and `### TABLE`: a list of columns (`NAME TYPE`), a paragraph of indexes; and functions."""
+    found, schema, table = {}, None, None
+    for block in path.read_text().split("\n\n"):
+        if match := re.match(r"## `?([\w ]+?)`?$", block):
             schema = found.setdefault(match[1].lower(), Schema())
             table = None
-        elif match := re.match(r"### `(\w+)(\(\))?`$", line):
+        elif match := re.match(r"### `(\w+)(\(\))?`$", block):
             table = None if match[2] else match[1]
             if match[2]:
                 schema.functions.add(match[1])
             else:
                 schema.tables[table] = {}
-        elif match := re.match(r"\| (column|index) \|", line):
-            kind = match[1]
-        elif table and (match := re.match(r"\| `(\w+)` \| (?:`([^`]+)` \|)?", line)):
-            if kind == "column":
-                schema.tables[table][match[1]] = match[2] or ""
-            else:
-                schema.indexes[match[1]] = table
+        elif table and block.startswith("- "):
+            for line in re.findall(r"(?m)^- ([^:\n]*)", block):
+                schema.tables[table].update(re.findall(r"`(\w+) ([^`]+)`", line))
+        elif table and block.startswith("Indexes:"):
+            schema.indexes.update((name, table) for name in re.findall(rf"`({table}_\w+)`", block))
     return found
 
 
 def compare(root):
     flaws = []
-    real, told = schemas(root), page(root / "docs/database.md")
+    real, told = schemas(root), page(root / "docs/reference/database.md")
 
     def differ(what, in_schema, on_page):
         in_schema, on_page = set(in_schema), set(on_page)
-        flaws.extend(f"docs/database.md has no {what} {each}" for each in sorted(in_schema - on_page))
+        flaws.extend(f"docs/reference/database.md has no {what} {each}" for each in sorted(in_schema - on_page))
         flaws.extend(
-            f"docs/database.md names the {what} {each}, which no migration makes"
+            f"docs/reference/database.md names the {what} {each}, which no migration makes"
             for each in sorted(on_page - in_schema))
 
     for service, schema in real.items():
@@ -161,7 +159,7 @@ def compare(root):
             for name in columns.keys() & others.keys():
                 if columns[name] != others[name]:
                     flaws.append(
-                        f"docs/database.md says that {service}.{table}.{name} is {others[name]}: it is {columns[name]}")
+                        f"docs/reference/database.md says that {service}.{table}.{name} is {others[name]}: it is {columns[name]}")
         differ("index", (f"{service}.{table}: {each}" for each, table in schema.indexes.items()), [
             f"{service}.{table}: {each}" for each, table in other.indexes.items()])
         differ("function", (f"{service}.{each}" for each in schema.functions), [

@@ -170,13 +170,6 @@ def decisions(root):
             yield f"{where} is longer than a page: {MOST_LINES} lines"
 
 
-def operations(root):
-    index = (root / "deploy/README.md").read_text()
-    for path in sorted((root / "docs/operations").glob("*.md")):
-        if f"](../docs/operations/{path.name})" not in index:
-            yield f"deploy/README.md does not list {path.relative_to(root)}"
-
-
 def version(root):
     source = (root / "Shared/Settings/GatehouseVersion.swift").read_text()
     number = re.search(r'static let number = "([^"]+)"', source)[1]
@@ -201,32 +194,32 @@ def owners(root):
                 found = teams
         return found
 
-    # Team, what it owns, contracts, database, on call for, and three columns more.
-    row = r"(?m)^\| `(\w+)` \|([^|]*)\|([^|]*)\|[^|]*\|([^|]*)\|(?:[^|]*\|){3}$"
-    table = re.findall(row, (root / "docs/teams.md").read_text())
+    # Team, what it owns, contracts, on call for.
+    row = r"(?m)^\| `(\w+)` \|([^|]*)\|([^|]*)\|([^|]*)\|$"
+    table = re.findall(row, (root / "docs/services-of-your-own.md").read_text())
     listed = {team for team, *_ in table}
     for team in sorted(set().union(*(teams for _, teams in rules)) ^ listed):
-        yield f"the team {team} is in one of docs/teams.md and .github/CODEOWNERS"
+        yield f"the team {team} is in one of docs/services-of-your-own.md and .github/CODEOWNERS"
     on_call = {}
     contracts = " ".join(answers for _, _, answers, _ in table)
     for service in ("gateway", "identity", "tokens", "devices"):
         if f"`docs/openapi/{service}.json`" not in contracts:
-            yield f"docs/teams.md: no team answers for docs/openapi/{service}.json"
+            yield f"docs/services-of-your-own.md: no team answers for docs/openapi/{service}.json"
     for team, owns, answers, alerts in table:
         for path in re.findall(r"`([\w./-]+)`", owns) + re.findall(r"`(docs/[\w./-]+)`", answers):
             if not (root / path).exists():
-                yield f"docs/teams.md: {team} owns {path}, which is not there"
+                yield f"docs/services-of-your-own.md: {team} owns {path}, which is not there"
             elif owner(path) != {team}:
-                yield f"docs/teams.md: {team} owns {path}, in .github/CODEOWNERS it is {', '.join(sorted(owner(path)))}"
+                yield f"docs/services-of-your-own.md: {team} owns {path}, in .github/CODEOWNERS it is {', '.join(sorted(owner(path)))}"
         for name in re.findall(r"`([\w.-]+)`", alerts):
             if name in on_call:
-                yield f"docs/teams.md: two teams are on call for {name}"
+                yield f"docs/services-of-your-own.md: two teams are on call for {name}"
             on_call[name] = team
             if owner(f"deploy/observability/rules/{name}") != {team}:
-                yield f"docs/teams.md: {team} is on call for {name}, and .github/CODEOWNERS has another owner"
+                yield f"docs/services-of-your-own.md: {team} is on call for {name}, and .github/CODEOWNERS has another owner"
     rules_files = {path.name for path in (root / "deploy/observability/rules").glob("*.yml")}
     for name in sorted(rules_files ^ set(on_call)):
-        yield f"docs/teams.md and deploy/observability/rules: {name} is in one of them"
+        yield f"docs/services-of-your-own.md and deploy/observability/rules: {name} is in one of them"
 
 
 def licences(root):
@@ -249,7 +242,7 @@ def findings(root):
         where = path.relative_to(root)
         for flaw in [*links(root, path, prose(text)), *names(root, of_now(path, text)), *width(text)]:
             yield f"{where} {flaw}"
-    for check in (decisions, operations, version, owners, licences):
+    for check in (decisions, version, owners, licences):
         yield from check(root)
 
 

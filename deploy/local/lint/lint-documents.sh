@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# lint-documents.sh [FOLDER]   holds the papers to the code: docs/database.md to the migrations (database_docs.py); links
-# and names in every Markdown file, decisions, version, owners and licences to what they speak of (documents.py). FOLDER
-# is another copy of the tree, for trying the rules.
+# lint-documents.sh [FOLDER]   compares docs/reference/database.md with the migrations (database_docs.py), and checks links
+# and names in every Markdown file, decisions, version, owners and licences (documents.py). FOLDER is another copy of the
+# tree, for trying the rules.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lint-kubernetes.sh [FOLDER VARIANT]   holds every variant of the manifests to the schemas of three versions of
-# Kubernetes, to the services' source and to deploy/kubernetes/README.md. FOLDER is another copy of the tree, for trying
+# Kubernetes, to the services' source and to docs/operations/install.md. FOLDER is another copy of the tree, for trying
 # the rules on one variant.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rules, alerts, runbooks and dashboards: whether Prometheus can read them, and whether they speak of what the services
+# Rules, alerts, their pages and dashboards: whether Prometheus can read them, and whether they name what the services
 # have (observability.py). Whether the alerts fire is tried by `make test-alerts`.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"

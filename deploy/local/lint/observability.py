@@ -1,11 +1,10 @@
 """observability.py lint | expressions | scraped FILE…
 
-lint      holds what is made for operators to the sources: every metric, label and label value that a rule, a test of
-          rules, a dashboard or a runbook names is one that the Swift code makes; every log line and setting that a
-          runbook names is in the sources; every alert has a page, a test in which it fires and one in which it does
-          not; no page is without an alert.
+lint      compares rules, their tests, dashboards and docs/operations/alerts with the sources: every metric, label and
+          label value that they name exists; every log message that a page names exists; every alert has a section in
+          the page of its rule file, a test in which it fires and one in which it does not; every section has an alert.
 expressions
-          prints the expressions of dashboards and runbooks as a file of recording rules, for `promtool check rules`.
+          prints the expressions of dashboards and pages as a file of recording rules, for `promtool check rules`.
 scraped   holds the sources, as this script reads them, to what running services print: a metric that is in the text of
           FILE (from /metrics) and not among those found in the sources is an error.
 """
@@ -17,7 +16,7 @@ from pathlib import Path
 
 root = Path(__file__).resolve().parents[3]
 observability = root / "deploy" / "observability"
-runbooks = root / "docs" / "runbooks"
+alert_pages = root / "docs" / "operations" / "alerts"
 
 # Made by Prometheus itself.
 PROMETHEUS_OWN = {"up", "ALERTS"}
@@ -184,7 +183,7 @@ class Checker:
             for key in ("summary", "description", "runbook_url"):
                 if not notes.get(key):
                     problem(file, f"{name} has no {key}")
-            if not notes.get("runbook_url", "").endswith(f"/docs/runbooks/{name}.md"):
+            if not notes.get("runbook_url", "").endswith(f"/docs/operations/alerts/{file.stem}.md#{name.lower()}"):
                 problem(file, f"the runbook_url of {name} leads elsewhere")
             if rule.get("labels", {}).get("severity") not in ("critical", "warning"):
                 problem(file, f"{name} is neither critical nor warning")
@@ -210,18 +209,20 @@ class Checker:
             if name not in rests:
                 problem(file, f"no test shows that {name} stays silent")
 
-    def check_runbooks(self):
-        settings = self.sources + "".join(
-            file.read_text() for file in [root / "README.md", *(root / "Services").glob("*/README.md")]
-        )
-        pages = {page.stem: page for page in runbooks.glob("*.md") if page.stem != "README"}
-        for name in set(self.alerts) - set(pages):
-            problem(self.alerts[name][0], f"{name} has no page under docs/runbooks")
-        for name in set(pages) - set(self.alerts):
-            problem(pages[name], "there is no such alert")
+    def check_alert_pages(self):
+        sections = {
+            (page.stem, name)
+            for page in alert_pages.glob("*.md")
+            for name in re.findall(r"^## (Gatehouse\w+)$", page.read_text(), re.MULTILINE)
+        }
+        alerts = {(file.stem, name) for name, (file, _) in self.alerts.items()}
+        for page, name in alerts - sections:
+            problem(alert_pages / f"{page}.md", f"has no section {name}")
+        for page, name in sections - alerts:
+            problem(alert_pages / f"{page}.md", f"{page}.yml has no alert {name}")
         prefixes = {name.split("_")[0] for name in self.series} - {"http"} | {"http_server"}
         own = re.compile(r"\b(?:" + "|".join(sorted(prefixes)) + r")_[a-z0-9_]+\b")
-        for page in sorted(runbooks.glob("*.md")):
+        for page in sorted(alert_pages.glob("*.md")):
             text = page.read_text()
             for query in queries(text):
                 self.check_expression(page, query)
@@ -234,13 +235,7 @@ class Checker:
                 problem(page, f"no rule records {name}")
             for message in re.findall(r"^- Log of [^`]*`([^`]+)`", text, re.MULTILINE):
                 if f'"{message}"' not in self.sources:
-                    problem(page, f"nobody logs {message!r}")
-            for name in set(re.findall(r"\b(?:GATEWAY|IDENTITY|TOKENS|DEVICES|GATEHOUSE)_[A-Z_]+[A-Z]\b", text)):
-                if not is_setting(name, settings):
-                    problem(page, f"no README names the setting {name}")
-            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-                if not (page.parent / target).exists():
-                    problem(page, f"leads to {target}, which is not there")
+                    problem(page, f"no service logs {message!r}")
 
     def check_dashboards(self):
         for file in sorted((observability / "grafana" / "dashboards").glob("*.json")):
@@ -248,14 +243,8 @@ class Checker:
                 self.check_expression(f"{file.relative_to(root)}: {title}", expression)
 
 
-def is_setting(name, text):
-    """Whether a README has it, whole or as `_REST` after a neighbour, or for every <SERVICE>."""
-    rests = [name[place.start() :] for place in re.finditer("_", name)]
-    return name in text or any(f"`{rest}`" in text or f"<SERVICE>{rest}`" in text for rest in rests)
-
-
 def queries(page):
-    """Those of a runbook: one a paragraph."""
+    """Those of a page: one a paragraph."""
     for block in re.findall(r"```promql\n(.*?)```", page, re.DOTALL):
         yield from block.strip().split("\n\n")
 
@@ -267,7 +256,7 @@ def of_panels(dashboard):
 
 
 def expressions():
-    found = [query for page in sorted(runbooks.glob("*.md")) for query in queries(page.read_text())]
+    found = [query for page in sorted(alert_pages.glob("*.md")) for query in queries(page.read_text())]
     for file in sorted((observability / "grafana" / "dashboards").glob("*.json")):
         found += [expression for _, expression in of_panels(json.loads(file.read_text()))]
     rules = [
@@ -282,11 +271,11 @@ def lint():
     checker = Checker()
     checker.check_rules()
     checker.check_tests()
-    checker.check_runbooks()
+    checker.check_alert_pages()
     checker.check_dashboards()
     return (
         f"{len(checker.metrics)} metrics, {len(checker.recorded)} recording rules, {len(checker.alerts)} alerts, "
-        f"{len(list(runbooks.glob('*.md')))} pages"
+        f"{len(list(alert_pages.glob('*.md')))} pages"
     )
 
 
