@@ -170,7 +170,7 @@ dashboards = [
         ),
         (
             "Alerts and replicas",
-            table("Alerts that fire", 'ALERTS{alertstate="firing"}', "Each has a page under docs/runbooks."),
+            table("Alerts that fire", 'ALERTS{alertstate="firing"}', "Each has a section under docs/operations/alerts."),
             graph("Replicas that answer", (f'sum by (job) (up{{job=~"{SERVICES}"}})', "{{job}}"), unit="short"),
         ),
         (
