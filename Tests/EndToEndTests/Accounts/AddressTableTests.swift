@@ -5,26 +5,25 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// Which account gets an identifier: the table in identity's README ("Who has an identifier"), row by row, through
-    /// the gateway.
+    /// Who gets the account: the table "Which account a claimant gets" of docs/reference/identity.md, row by row, through the gateway.
     @Suite struct AddressTable {
         private let system = GatehouseSystem.current
         private var journey: Journey { system.journey }
         private var messages: MessageFiles { system.messages }
 
-        /// The account that has the address before the claim.
+        /// Who has the address before somebody claims it.
         enum Holder: CaseIterable, Sendable {
-            case free, claimant, anotherProved, anotherWithPassword, anotherWithMore
+            case nobody, claimant, anotherProved, anotherWithPassword, anotherWithMore
         }
 
-        /// The account that the claimant gets, and whether the address is verified there afterwards.
+        /// Whose account whoever claims it gets, and whether the address is proved there afterwards.
         enum Outcome: Equatable, Sendable {
             case holders(proved: Bool)
             /// Another one, which has the address.
             case new(proved: Bool)
             /// Another one, without the address.
             case without
-            /// No account: the claim is refused, or no message is sent.
+            /// Nobody's: it is refused, or nothing is sent.
             case none
         }
 
@@ -60,7 +59,7 @@ extension SystemTests {
         private func make(_ holder: Holder) async throws -> Situation {
             var situation = Situation()
             switch holder {
-            case .free: break
+            case .nobody: break
             case .claimant: situation.holder = try await apple(situation.sub, situation.email)
             case .anotherProved: situation.holder = try await apple("sub-\(UUID())", situation.email)
             case .anotherWithPassword: situation.holder = try await journey.register(identifier: situation.email)
@@ -85,7 +84,7 @@ extension SystemTests {
                 switch user {
                 case nil: .none
                 case let user? where isHolders: .holders(proved: user.emailVerified)
-                // Apple's address is shown without being an identifier, and then not as verified.
+                // Apple's address is shown where it is nobody's identifier here, but not as proved.
                 case let user? where hasIt && (user.emailVerified || !user.authProviders.contains(.apple)):
                     .new(proved: user.emailVerified)
                 default: .without
@@ -104,7 +103,7 @@ extension SystemTests {
                 [
                     Outcome.new(proved: true), .holders(proved: true), .without, .new(proved: true), .new(proved: true),
                 ]))
-        func aClaimByApple(holder: Holder, outcome: Outcome) async throws {
+        func whoProvesItByApple(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             let session = try await apple(situation.sub, situation.email)
             try await expect(outcome, session.user, in: situation, "\(holder)")
@@ -117,14 +116,14 @@ extension SystemTests {
                     Outcome.new(proved: true), .holders(proved: true), .holders(proved: true), .new(proved: true),
                     .new(proved: true),
                 ]))
-        func aClaimByCode(holder: Holder, outcome: Outcome) async throws {
+        func whoProvesItByCode(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             let session = try await code(situation.email)
             try await expect(outcome, session.user, in: situation, "\(holder)")
         }
 
         @Test(arguments: zip(Holder.allCases, [Outcome.new(proved: false), .none, .none, .none, .none]))
-        func aClaimByRegistration(holder: Holder, outcome: Outcome) async throws {
+        func whoRegistersIt(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             let answer = try await journey.api.call(
                 "POST", "/v1/auth/register",
@@ -140,7 +139,7 @@ extension SystemTests {
                 [
                     Outcome.none, .holders(proved: true), .holders(proved: true), .holders(proved: true), .none,
                 ]))
-        func aPasswordReset(holder: Holder, outcome: Outcome) async throws {
+        func whoIsSentAResetThere(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             // Another one's comes after it: then this one's would be there, too.
             let other = try await journey.register().user.email ?? ""
@@ -171,7 +170,7 @@ extension SystemTests {
                 [
                     Outcome.new(proved: true), .holders(proved: true), .none, .new(proved: true), .new(proved: true),
                 ]))
-        func aClaimByAnOperator(holder: Holder, outcome: Outcome) async throws {
+        func whomAnOperatorGivesIt(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             let claimant =
                 if holder == .claimant, let holder = situation.holder { holder } else {
@@ -195,8 +194,8 @@ extension SystemTests {
             try await journey.api.call("POST", "/v1/auth/merge", bearer: session.accessToken, json: request)
         }
 
-        /// An attacker who registers another user's address shares nothing with its owner, with any credential.
-        @Test func anUnverifiedRegistrationGetsNothingOfTheOwner() async throws {
+        /// Whoever registers another's address, with whatever way in of their own, shares nothing with its owner.
+        @Test func whoRegisteredTheAddressOfAnotherSharesNothing() async throws {
             let situation = try await make(.anotherWithMore)
             let attacker = try #require(situation.holder)
             let victim = try await code(situation.email)
@@ -222,8 +221,8 @@ extension SystemTests {
             }
         }
 
-        /// The account that loses an address is notified at its verified number.
-        @Test func aUserWhoLosesAnAddressIsNotifiedAtTheNumber() async throws {
+        /// The account that loses an address is told at its number, which it has proved.
+        @Test func whoLosesAnAddressIsToldAtTheNumber() async throws {
             let (email, phone) = (Journey.uniqueEmail(), Journey.uniquePhone())
             let session = try await journey.register(identifier: email)
             let asked = try await journey.api.call(

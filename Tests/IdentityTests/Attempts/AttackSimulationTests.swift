@@ -3,7 +3,7 @@ import Testing
 
 @testable import IdentityService
 
-/// Attackers and a user over simulated days. What they were allowed is printed; identity's README has the figures.
+/// Attackers and a user over simulated days. What they were allowed is printed; docs/benchmarks.md has the figures.
 @Suite struct AttackSimulationTests {
     private static let day = 86_400
     private static let users = (0..<100_000).map { Identifier.email(try! EmailAddress("user\($0)@example.com")) }

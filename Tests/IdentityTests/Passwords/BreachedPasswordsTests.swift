@@ -25,7 +25,7 @@ import Testing
         try await body(BreachedPasswords(path: output), outcome)
     }
 
-    /// Lists of several reads, and the figure that the README promises.
+    /// Lists of several reads, and the figure that docs/reference/identity.md promises.
     @Test(arguments: [10, 1_000, 60_000])
     func hasWhatWasPutInAndOneInAThousandOfTheRest(count: Int) async throws {
         let lines = (0..<count).map { Self.line("breached \($0)", $0 + 1) }.shuffled().joined(separator: "\r\n")
