@@ -18,6 +18,7 @@ MADE = re.compile(r"\.(git|local|swiftpm|build.*)")
 HEADINGS = ["Context", "Decision", "Consequences", "What was measured or read", "Look again when"]
 # One page.
 MOST_LINES = 60
+OWNERS = "docs/services-of-your-own.md"
 # Fetched by `make docs` alone, and in no program.
 NOT_SHIPPED = {"swift-docc-plugin"}
 
@@ -196,30 +197,30 @@ def owners(root):
 
     # Team, what it owns, contracts, on call for.
     row = r"(?m)^\| `(\w+)` \|([^|]*)\|([^|]*)\|([^|]*)\|$"
-    table = re.findall(row, (root / "docs/services-of-your-own.md").read_text())
+    table = re.findall(row, (root / OWNERS).read_text())
     listed = {team for team, *_ in table}
     for team in sorted(set().union(*(teams for _, teams in rules)) ^ listed):
-        yield f"the team {team} is in one of docs/services-of-your-own.md and .github/CODEOWNERS"
+        yield f"the team {team} is in one of {OWNERS} and .github/CODEOWNERS"
     on_call = {}
     contracts = " ".join(answers for _, _, answers, _ in table)
     for service in ("gateway", "identity", "tokens", "devices"):
         if f"`docs/openapi/{service}.json`" not in contracts:
-            yield f"docs/services-of-your-own.md: no team answers for docs/openapi/{service}.json"
+            yield f"{OWNERS}: no team answers for docs/openapi/{service}.json"
     for team, owns, answers, alerts in table:
         for path in re.findall(r"`([\w./-]+)`", owns) + re.findall(r"`(docs/[\w./-]+)`", answers):
             if not (root / path).exists():
-                yield f"docs/services-of-your-own.md: {team} owns {path}, which is not there"
+                yield f"{OWNERS}: {team} owns {path}, which is not there"
             elif owner(path) != {team}:
-                yield f"docs/services-of-your-own.md: {team} owns {path}, in .github/CODEOWNERS it is {', '.join(sorted(owner(path)))}"
+                yield f"{OWNERS}: {team} owns {path}, in .github/CODEOWNERS it is {', '.join(sorted(owner(path)))}"
         for name in re.findall(r"`([\w.-]+)`", alerts):
             if name in on_call:
-                yield f"docs/services-of-your-own.md: two teams are on call for {name}"
+                yield f"{OWNERS}: two teams are on call for {name}"
             on_call[name] = team
             if owner(f"deploy/observability/rules/{name}") != {team}:
-                yield f"docs/services-of-your-own.md: {team} is on call for {name}, and .github/CODEOWNERS has another owner"
+                yield f"{OWNERS}: {team} is on call for {name}, and .github/CODEOWNERS has another owner"
     rules_files = {path.name for path in (root / "deploy/observability/rules").glob("*.yml")}
     for name in sorted(rules_files ^ set(on_call)):
-        yield f"docs/services-of-your-own.md and deploy/observability/rules: {name} is in one of them"
+        yield f"{OWNERS} and deploy/observability/rules: {name} is in one of them"
 
 
 def licences(root):
