@@ -45,7 +45,6 @@ class Schema:
             if match := re.match(r"(PRIMARY KEY|UNIQUE) \(([^)]*)\)", item):
                 names = re.split(r",\s*", match[2])
                 if match[1] == "PRIMARY KEY":
-                    self.indexes[f"{table}_pkey"] = table
                     columns.update({name: columns[name].rstrip("?") for name in names})
                 else:
                     self.indexes[f"{table}_{'_'.join(names)}_key"] = table
@@ -58,8 +57,6 @@ class Schema:
         kind = CONSTRAINT.split(" " + rest, maxsplit=1)[0].strip()
         required = re.search(r"\b(NOT NULL|PRIMARY KEY|GENERATED ALWAYS)\b", rest)
         columns[name] = kind if required else kind + "?"
-        if "PRIMARY KEY" in rest:
-            self.indexes[f"{table}_pkey"] = table
         if re.search(r"\bUNIQUE\b", rest):
             self.indexes[f"{table}_{name}_key"] = table
 

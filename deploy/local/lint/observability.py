@@ -233,7 +233,7 @@ class Checker:
                     problem(page, f"no service makes the metric {name}")
             for name in set(re.findall(r"gatehouse:[a-z0-9_:]+", text)) - self.recorded:
                 problem(page, f"no rule records {name}")
-            for message in re.findall(r"^- Log of [^`]*`([^`]+)`", text, re.MULTILINE):
+            for message in re.findall(r"^- Log[^`]*`([^`]+)`", text, re.MULTILINE):
                 if f'"{message}"' not in self.sources:
                     problem(page, f"no service logs {message!r}")
 
