@@ -15,9 +15,8 @@ from settings_in_source import KnownSettings  # noqa: E402
 
 # What builds and tools leave in the tree.
 MADE = re.compile(r"\.(git|local|swiftpm|build.*)")
-HEADINGS = ["Context", "Decision", "Consequences", "What was measured or read", "Look again when"]
-# One page.
-MOST_LINES = 60
+HEADINGS = ["Context", "Decision", "Consequences"]
+MOST_WORDS = 200
 OWNERS = "docs/services-of-your-own.md"
 # Fetched by `make docs` alone, and in no program.
 NOT_SHIPPED = {"swift-docc-plugin"}
@@ -167,8 +166,8 @@ def decisions(root):
             yield f"{where} has another title in docs/decisions/README.md"
         if re.findall(r"(?m)^## (.*)$", text) != HEADINGS:
             yield f"{where} does not have the headings {', '.join(HEADINGS)}"
-        if text.count("\n") > MOST_LINES:
-            yield f"{where} is longer than a page: {MOST_LINES} lines"
+        if len(text.split()) > MOST_WORDS:
+            yield f"{where} is longer than {MOST_WORDS} words"
 
 
 def version(root):
