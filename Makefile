@@ -87,7 +87,7 @@ coverage: ## every test in a build that counts lines: which of Services and Shar
 lint: ## format, imports against Package.swift, the tree against the map, documents, scripts, alerts, dashboards, OpenAPI
 	@deploy/local/lint.sh
 
-docs: ## the client library's documentation, under .local/docs; a warning is an error
+docs: ## the manual as a site with search, and the client library's documentation, under .local/docs; a warning is an error
 	@deploy/local/docs.sh
 
 images: ## as root: the images of deploy/Dockerfile without Docker, and the whole system run from them
