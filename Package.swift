@@ -117,16 +117,16 @@ let libraries: [Target] = [
     shared("Bytes"),
     shared("Contracts"),
     shared("Threads", uses: ["COpenSSL"]),
-    shared("RateLimiting"),
+    shared("Limits"),
     // Libraries over one system or package each.
     shared("Instruments", uses: [.coreMetrics]),
     shared("AccessToken", uses: ["Bytes", "COpenSSL", "Threads"]),
     shared("Sealing", uses: [.crypto]),
-    shared("Postgres", uses: ["CLibpq", "Instruments", "Threads", .coreMetrics, .logging, .lifecycle]),
+    shared("Postgres", uses: ["CLibpq", "Instruments", "Limits", "Threads", .coreMetrics, .logging, .lifecycle]),
     shared(
         "Redis",
         uses: [
-            "CHiredis", "Instruments", "RateLimiting", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle,
+            "CHiredis", "Instruments", "Limits", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle,
         ]),
     // The common part of all services.
     shared("Settings", uses: [.yams]),
@@ -136,22 +136,22 @@ let libraries: [Target] = [
     shared(
         "ServiceKit",
         uses: [
-            "Bytes", "Contracts", "Instruments", "Observability", "Settings", .argumentParser, .asyncHTTPClient,
-            .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix, .nioHTTP1,
-            .nioHTTPTypes, .nioSSL, .nioTLS, .serviceContext, .unixSignals,
+            "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Settings", .argumentParser,
+            .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix,
+            .nioHTTP1, .nioHTTPTypes, .nioSSL, .nioTLS, .serviceContext, .unixSignals,
         ]),
     shared(
         "TokenValidation",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "ServiceKit", .asyncHTTPClient, .lifecycle, .logging,
-            .nioCore,
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", .asyncHTTPClient, .lifecycle,
+            .logging, .nioCore,
         ]),
     // For services that other teams write: no database, no Redis, nothing of the gateway. Teams take it from
     // Shared/Package.swift, which lists the same targets and dependencies.
     shared(
         "GatehouseService",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "ServiceKit", "Settings",
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "ServiceKit", "Settings",
             "TokenValidation", .argumentParser, .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
             .lifecycle, .logging,
         ]),
@@ -168,28 +168,26 @@ let services: [Target] = [
     service(
         "gateway",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "RateLimiting", "Redis",
-            "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes,
-            .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Redis", "ServiceKit",
+            "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle,
+            .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ],
         embeds: ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") }),
     service(
         "identity",
         uses: [
             "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
-            "COpenSSL",
-            "Contracts", "Instruments", "Observability", "Postgres", "Redis", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
-            .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            "COpenSSL", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Redis", "Sealing",
+            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes,
+            .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
         embeds: ["Console/Files", "Messages/Templates", "Migrations"].map { .embedInCode("Sources/\($0)") }),
     service(
         "tokens",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "RateLimiting", "Redis",
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Redis",
             "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle,
-            .logging,
-            .nioCore,
+            .logging, .nioCore,
         ],
         embeds: [.embedInCode("Sources/Migrations")]),
     service(
@@ -257,24 +255,25 @@ let everyTest: [Target] =
         tests(
             "Shared",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "COpenSSL", "GatehouseService", "Instruments", "Observability",
-                "RateLimiting", "Sealing", "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
+                "AccessToken", "Bytes", "Contracts", "COpenSSL", "GatehouseService", "Instruments", "Limits",
+                "Observability", "Sealing", "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
                 .crypto, .httpTypes, .hummingbird, .metricsTestKit, .nioCore, .serviceContext,
             ]),
         .testTarget(
             name: "OrdersServiceTests", dependencies: ["GatehouseService", "OrdersService"],
             path: "deploy/examples/orders/Tests/OrdersServiceTests", swiftSettings: ours),
-        tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
-        tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
+        tests("Postgres", uses: ["Limits", "Postgres", "Threads", .metrics, .metricsTestKit]),
+        tests("Redis", uses: ["Limits", "Redis", .nioCore, .nioPosix]),
         tests(
             "Observability",
             uses: ["Instruments", "Observability", .coreMetrics, .lifecycle, .logging, .serviceContext]),
         tests(
             "ServiceKit",
             uses: [
-                "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres",
-                "Settings", .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging,
-                .metricsTestKit, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .serviceContext,
+                "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "ServiceKit",
+                "ServiceKitPostgres", "Settings", .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
+                .lifecycle, .logging, .metricsTestKit, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes,
+                .serviceContext,
             ]),
         tests(
             "AppleSimulator",
@@ -292,16 +291,14 @@ let everyTest: [Target] =
         tests(
             "Identity",
             uses: [
-                "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting",
-                "Redis", "Sealing", "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
-                .lifecycle,
+                "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityService", "Limits", "Postgres", "Redis",
+                "Sealing", "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle,
                 .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
             ]),
         tests(
             "Tokens",
             uses: [
-                "AccessToken", "Contracts", "GatehouseClient", "Postgres", "RateLimiting", "Redis", "Sealing",
-                "ServiceKit",
+                "AccessToken", "Contracts", "GatehouseClient", "Limits", "Postgres", "Redis", "Sealing", "ServiceKit",
                 "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
         tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),

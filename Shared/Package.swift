@@ -62,6 +62,7 @@ let package = Package(
         library("Bytes"),
         library("Contracts"),
         library("Threads", uses: ["COpenSSL"]),
+        library("Limits"),
         library("Instruments", uses: [coreMetrics]),
         library("AccessToken", uses: ["Bytes", "COpenSSL", "Threads"]),
         library("Settings", uses: [product("Yams", of: "Yams")]),
@@ -74,8 +75,8 @@ let package = Package(
         library(
             "ServiceKit",
             uses: [
-                "Bytes", "Contracts", "Instruments", "Observability", "Settings", argumentParser, asyncHTTPClient,
-                httpTypes, hummingbird, hummingbirdCore, lifecycle, logging, nioCore,
+                "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Settings", argumentParser,
+                asyncHTTPClient, httpTypes, hummingbird, hummingbirdCore, lifecycle, logging, nioCore,
                 product("NIOPosix", of: "swift-nio"), product("NIOHTTP1", of: "swift-nio"),
                 product("NIOHTTPTypes", of: "swift-nio-extras"), product("NIOSSL", of: "swift-nio-ssl"),
                 product("NIOTLS", of: "swift-nio"), serviceContext,
@@ -84,13 +85,13 @@ let package = Package(
         library(
             "TokenValidation",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "Instruments", "ServiceKit", asyncHTTPClient, lifecycle, logging,
-                nioCore,
+                "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", asyncHTTPClient, lifecycle,
+                logging, nioCore,
             ]),
         library(
             "GatehouseService",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "ServiceKit", "Settings",
+                "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "ServiceKit", "Settings",
                 "TokenValidation", argumentParser, asyncHTTPClient, httpTypes, hummingbird, hummingbirdCore, lifecycle,
                 logging,
             ]),

@@ -30,7 +30,7 @@ public struct BearerAuthentication: RouterMiddleware {
         guard !fields.isEmpty || isRequired else { return try await next(request, context) }
         guard fields.count == 1, let token = Self.bearer(fields[0]) else { throw Problem(.invalidToken) }
         var context = context
-        context.user = try await verifier.user(of: token, before: context.deadline)
+        context.user = try await verifier.user(of: token)
         return try await next(request, context)
     }
 

@@ -16,13 +16,11 @@ import TokenValidation
 public protocol BearerVerifier: Sendable {
     /// The user whose access token it is.
     ///
-    /// - Parameters:
-    ///   - token: the text after `Bearer`, which is untrusted input.
-    ///   - deadline: when the caller stops waiting.
+    /// - Parameter token: the text after `Bearer`, which is untrusted input.
     /// - Throws: `INVALID_TOKEN` for a token that is invalid, or whose session has ended; `TOKEN_EXPIRED` from
     ///   ``PublishedKeyVerifier`` (``IntrospectionVerifier`` cannot distinguish it); `UNAVAILABLE` when the token could not
     ///   be verified: after any other error the client would sign its user out.
-    func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser
+    func user(of token: String) async throws(Problem) -> ForwardedUser
 }
 
 /// Verifies access tokens with the keys that tokens publishes (RFC 7517), and follows its revocation feed, as the
@@ -87,7 +85,7 @@ public struct PublishedKeyVerifier: BearerVerifier, Service {
         }
     }
 
-    public func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {
+    public func user(of token: String) async throws(Problem) -> ForwardedUser {
         let now = Self.now
         let source = keys.snapshot.sources[0]
         guard let verifier = source.verifier, source.isUsable(now: now) else { throw Problem(.unavailable) }
@@ -151,10 +149,10 @@ public struct IntrospectionVerifier: BearerVerifier {
         authorization = "Basic " + Data("introspection:\(secret)".utf8).base64EncodedString()
     }
 
-    public func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {
+    public func user(of token: String) async throws(Problem) -> ForwardedUser {
         // tokens refuses a request without a token as invalid.
         guard (1...Self.longestToken).contains(token.utf8.count) else { throw Problem(.invalidToken) }
-        let answer = try await introspect(token, before: deadline)
+        let answer = try await introspect(token)
         guard answer.active, answer.use == "access_token" else { throw Problem(.invalidToken) }
         guard let issuer = answer.issuer, let audience = answer.audience, let subject = answer.subject,
             let session = answer.sessionID
@@ -196,11 +194,11 @@ public struct IntrospectionVerifier: BearerVerifier {
     }
 
     /// Introspection is idempotent, so the call may be retried at another replica.
-    private func introspect(_ token: String, before deadline: Deadline) async throws(Problem) -> Answer {
+    private func introspect(_ token: String) async throws(Problem) -> Answer {
         do {
             return try await tokens.post(
                 form: [("token", token)], to: "/internal/oauth/introspect", authorization: authorization,
-                deadline: deadline, idempotent: true)
+                idempotent: true)
         } catch {
             throw unavailable("\(error)")
         }

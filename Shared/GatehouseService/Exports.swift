@@ -4,6 +4,7 @@
 @_exported public import HTTPTypes
 @_exported public import Hummingbird
 @_exported public import HummingbirdCore
+@_exported public import Limits
 @_exported public import Logging
 @_exported public import Observability
 @_exported public import ServiceKit

@@ -86,7 +86,8 @@ extension PostgresConnection {
     ///
     /// The connection must not be used for anything else meanwhile.
     ///
-    /// - Parameter deadline: For the transaction as a whole; nil means the statement time-out from now.
+    /// - Parameter deadline: For the transaction as a whole; nil means the current work's deadline or, without one, the
+    ///   statement time-out from now.
     /// - Throws: What `body` throws; ``PostgresError`` if the transaction cannot be committed, with `outcomeIsUnknown`
     ///   if it may have been; `CancellationError`.
     public func withTransaction<Value: Sendable>(

@@ -1,5 +1,5 @@
 import Instruments
-public import RateLimiting
+public import Limits
 
 /// A rate limit that processes share: a token bucket for each key, in Redis, updated by one script with Redis' clock.
 ///

@@ -1,6 +1,7 @@
 package import AccessToken
 package import AsyncHTTPClient
 package import Foundation
+import Limits
 package import Logging
 import NIOCore
 import ServiceKit

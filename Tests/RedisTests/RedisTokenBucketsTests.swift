@@ -1,5 +1,5 @@
+import Limits
 import NIOPosix
-import RateLimiting
 import TestKit
 import Testing
 

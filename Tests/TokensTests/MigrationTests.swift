@@ -35,7 +35,7 @@ import Testing
             try await insert(after)
             let store = SessionStore(pool: database.pool, lifetimes: .init())
             for session in [before, after] {
-                let grant = try #require(try await store.read(session, deadline: nil)).grant
+                let grant = try #require(try await store.read(session)).grant
                 #expect(abs(grant.now.timeIntervalSince(grant.authentication.time) - 172_800) < 60)
                 #expect(grant.authentication.methods == [])
             }

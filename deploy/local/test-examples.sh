@@ -17,7 +17,7 @@ made=$state/examples/$name
 build=$state/examples/build
 log=$logs/examples.log
 # Of our libraries all that such a service may be compiled with.
-modules="AccessToken Bytes Contracts GatehouseService Instruments Observability ServiceKit Settings Threads TokenValidation"
+modules="AccessToken Bytes Contracts GatehouseService Instruments Limits Observability ServiceKit Settings Threads TokenValidation"
 libraries="libpq|libhiredis|libargon2"
 
 ensure_packages

@@ -187,7 +187,7 @@ struct IdentityParts {
                 originRetention: configuration.auditOriginRetention, seals: seals,
                 unverifiedAccounts: configuration.unverifiedRetention.map { [database, tokens] days in
                     UnverifiedAccountRemoval(database: database, deletions: deletions, days: days) { user in
-                        try await !tokens.sessions(of: user, deadline: .after(.seconds(5))).sessions.isEmpty
+                        try await !tokens.sessions(of: user).sessions.isEmpty
                     }
                 }, logger: logger),
             logger: logger, deliver: delivery.deliver)

@@ -1,7 +1,7 @@
+import Limits
 import Logging
 import Observability
 public import Postgres
-import RateLimiting
 import Redis
 public import ServiceKit
 public import ServiceKitPostgres

@@ -1,3 +1,5 @@
+import Limits
+
 /// The connection pooler between this process and PostgreSQL, if any.
 public enum PostgresPooler: String, Sendable, CaseIterable {
     /// No pooler that shares one session of the server among several clients.
@@ -102,8 +104,9 @@ public struct PostgresConfiguration: Sendable {
         return servers.compactMap(\.networkAddress)
     }
 
-    /// The deadline of a call without one.
+    /// The deadline of a call that names none: that of the current work, or the statement time-out.
     var defaultDeadline: ContinuousClock.Instant {
+        if let current = Deadline.current { return current.forDatabase.instant }
         let timeout = statementTimeout == .zero ? Duration.seconds(3600) : statementTimeout
         return .now + timeout + .milliseconds(250)
     }

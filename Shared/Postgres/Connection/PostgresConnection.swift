@@ -90,8 +90,9 @@ public actor PostgresConnection: PostgresQuerying {
 
     /// Runs one statement, prepared at its first use, and returns its rows.
     ///
-    /// - Throws: ``PostgresError``. Statements are given up at `deadline` or, without one, a quarter of a second after
-    ///   the statement time-out.
+    /// - Parameter deadline: When to give up; nil means the current work's deadline or, without one, a quarter of a
+    ///   second after the statement time-out.
+    /// - Throws: ``PostgresError``.
     @discardableResult
     public func query(
         _ query: PostgresQuery, deadline: ContinuousClock.Instant?

@@ -1,4 +1,5 @@
 public import CoreMetrics
+import Limits
 public import Logging
 public import ServiceLifecycle
 import Synchronization
@@ -48,7 +49,8 @@ public final class PostgresPool: PostgresQuerying, Service {
 
     /// Runs one statement on a connection of the pool and returns its rows.
     ///
-    /// - Parameter deadline: For waiting and running together; nil means the statement time-out from now.
+    /// - Parameter deadline: For waiting and running together; nil means the current work's deadline or, without one,
+    ///   the statement time-out from now.
     /// - Throws: ``PostgresError``.
     @discardableResult
     public func query(
@@ -83,7 +85,7 @@ public final class PostgresPool: PostgresQuerying, Service {
     /// closed or in a transaction. Session settings, temporary tables and advisory locks are the body's to undo.
     ///
     /// - Parameters:
-    ///   - deadline: For waiting for the connection; statements have their own.
+    ///   - deadline: For waiting for the connection; statements have their own. nil means as for a statement.
     ///   - usesReserve: As in ``query(_:deadline:usesReserve:)``.
     /// - Throws: What `body` throws; ``PostgresError`` if there is no connection to be had.
     public func withConnection<Value: Sendable>(
@@ -103,8 +105,7 @@ public final class PostgresPool: PostgresQuerying, Service {
     /// Runs `body` in a transaction: COMMIT when it returns, ROLLBACK when it throws or its task was cancelled.
     ///
     /// - Parameters:
-    ///   - deadline: For waiting for the connection and the transaction as a whole; nil means the statement time-out
-    ///     from now.
+    ///   - deadline: For waiting for the connection and the transaction as a whole; nil means as for a statement.
     ///   - usesReserve: As in ``query(_:deadline:usesReserve:)``.
     /// - Throws: What `body` throws; ``PostgresError`` if there is no connection, or the transaction cannot be
     ///   committed, with `outcomeIsUnknown` if it may have been; `CancellationError`.
@@ -278,7 +279,10 @@ public final class PostgresPool: PostgresQuerying, Service {
             let openedAt = ContinuousClock.now
             let (connection, server) = try await PostgresConnection.connect(configuration, in: servers, isDrained: true)
             do throws(PostgresError) {
-                try await pool.check?(connection)
+                if let check = pool.check {
+                    // The connection outlives the work that it is opened for, whose deadline must not end the check.
+                    try await Deadline.with(nil) { () throws(PostgresError) in try await check(connection) }
+                }
             } catch {
                 await connection.close()
                 throw error

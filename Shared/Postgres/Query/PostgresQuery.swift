@@ -128,7 +128,8 @@ public protocol PostgresQuerying: Sendable {
     ///
     /// - Parameters:
     ///   - query: The statement with its parameters.
-    ///   - deadline: When to give up; nil means the configured statement time-out from now.
+    ///   - deadline: When to give up; nil means the transaction's deadline, or else the current work's
+    ///     (`Deadline.current`), or else the configured statement time-out from now.
     ///     A statement whose deadline has passed is not sent.
     /// - Throws: ``PostgresError``; after `timedOut` or `cancelled` its connection is unusable.
     @discardableResult
@@ -138,7 +139,7 @@ public protocol PostgresQuerying: Sendable {
 }
 
 extension PostgresQuerying {
-    /// Runs one statement within the configured statement time-out and returns its rows.
+    /// Runs one statement with the default deadline and returns its rows.
     @discardableResult
     public func query(_ query: PostgresQuery) async throws(PostgresError) -> PostgresResult {
         try await self.query(query, deadline: nil)

@@ -68,7 +68,7 @@ public struct ServiceAssembly: Sendable {
     ///     own.
     ///   - credentials: the credentials of callers.
     ///   - endsAtDeadline: whether a route's work is cancelled at its caller's deadline and answered `TIMEOUT`.
-    ///     Gatehouse's own services pass the deadline to each operation instead.
+    ///     In Gatehouse's own services each operation ends at the current deadline instead.
     ///   - descriptors: the most descriptors that the services have open, for example for connections to a database.
     ///     They are reserved and reduce the number of the server's connections.
     ///   - admin: the routes of the admin port besides metrics and health.

@@ -1,4 +1,5 @@
 public import AsyncHTTPClient
+public import Limits
 public import NIOCore
 public import NIOHTTP1
 

@@ -13,12 +13,10 @@ extension ServiceClient {
     public func revocations(
         after cursor: String?, waiting seconds: Int
     ) async throws(ServiceClientError) -> RevocationPage {
-        let timeout = Duration.seconds(seconds + 2)
         var query = [("wait", String(seconds))]
         if let cursor { query.append(("after", cursor)) }
         return try await send(
-            .get, "/internal/revocations", query: query, deadline: .after(timeout), timeout: timeout,
-            idempotent: false)
+            .get, "/internal/revocations", query: query, timeout: .seconds(seconds + 2), idempotent: false)
     }
 }
 

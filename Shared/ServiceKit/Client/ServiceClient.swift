@@ -2,6 +2,7 @@ public import AsyncHTTPClient
 public import Contracts
 public import Foundation
 public import HTTPTypes
+public import Limits
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -10,9 +11,9 @@ import ServiceContextModule
 
 /// Calls another of Gatehouse's services.
 ///
-/// Sends the caller's credential, the request's identifier, its trace and its remaining deadline. A call is retried
-/// once, at another replica if one exists, only if nothing was sent or the call is idempotent. A failed call is
-/// `UNAVAILABLE`, never a refusal, because a client signs its user out after a refusal.
+/// Sends the caller's credential, the request's identifier, its trace and the rest of the current deadline
+/// (`Deadline.current`). A call is retried once, at another replica if one exists, only if nothing was sent or the call
+/// is idempotent. A failed call is `UNAVAILABLE`, never a refusal, because a client signs its user out after a refusal.
 public struct ServiceClient: Sendable {
     /// The default timeout of a call: slightly longer than the callee's timeout for PostgreSQL, so that a stopped
     /// callee is detected within two seconds.
@@ -45,26 +46,23 @@ public struct ServiceClient: Sendable {
     ///
     /// - Parameters:
     ///   - query: names and values, not yet encoded.
-    ///   - timeout: caps the deadline, in place of ``timeout``.
+    ///   - timeout: the longest time for the call, in place of ``timeout``. The current deadline may be earlier.
     ///   - idempotent: whether a call with an unknown outcome may be retried; by default, if the method is idempotent.
     /// - Throws: ``ServiceClientError``: the callee's refusal, or `UNAVAILABLE`.
     public func send<Response: Decodable>(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
-        query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
-        idempotent: Bool? = nil, as type: Response.Type = Response.self
+        query: [(String, String)] = [], timeout: Duration? = nil, idempotent: Bool? = nil,
+        as type: Response.Type = Response.self
     ) async throws(ServiceClientError) -> Response {
-        let deadline = deadline.capped(at: timeout ?? self.timeout)
-        return try decode(await call(method, path, .json(body), query, deadline, idempotent))
+        try decode(await call(method, path, .json(body), query, timeout, idempotent))
     }
 
     /// As the other overload, for a call whose response is not used.
     public func send(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
-        query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
-        idempotent: Bool? = nil
+        query: [(String, String)] = [], timeout: Duration? = nil, idempotent: Bool? = nil
     ) async throws(ServiceClientError) {
-        _ = try await call(
-            method, path, .json(body), query, deadline.capped(at: timeout ?? self.timeout), idempotent)
+        _ = try await call(method, path, .json(body), query, timeout, idempotent)
     }
 
     /// Posts a form, and decodes the answer.
@@ -75,11 +73,11 @@ public struct ServiceClient: Sendable {
     ///   - idempotent: whether a call with an unknown outcome may be retried.
     /// - Throws: as the other overload. An OAuth error counts as an unavailable callee.
     public func post<Response: Decodable>(
-        form: [(String, String)], to path: String, authorization: String? = nil, deadline: Deadline,
-        idempotent: Bool = false, as type: Response.Type = Response.self
+        form: [(String, String)], to path: String, authorization: String? = nil, idempotent: Bool = false,
+        as type: Response.Type = Response.self
     ) async throws(ServiceClientError) -> Response {
         let body = CallBody.form(FormBody.encode(form), authorization: authorization)
-        return try decode(await call(.post, path, body, [], deadline.capped(at: timeout), idempotent))
+        return try decode(await call(.post, path, body, [], nil, idempotent))
     }
 
     private func decode<Response: Decodable>(
@@ -97,8 +95,10 @@ public struct ServiceClient: Sendable {
 
     private func call(
         _ method: HTTPRequest.Method, _ path: String, _ body: CallBody,
-        _ query: [(String, String)], _ deadline: Deadline, _ idempotent: Bool?
+        _ query: [(String, String)], _ timeout: Duration?, _ idempotent: Bool?
     ) async throws(ServiceClientError) -> (status: Int, body: [UInt8]) {
+        let timeout = timeout ?? self.timeout
+        let deadline = Deadline.current?.capped(at: timeout) ?? .after(timeout)
         let target = query.isEmpty ? path : path + "?" + FormBody.encode(query)
         var call = Call(method: method.rawValue, target: target)
         do {

@@ -1,6 +1,7 @@
 public import ArgumentParser
 public import AsyncHTTPClient
 public import Foundation
+import Limits
 public import Logging
 public import NIOCore
 import NIOHTTP1

@@ -3,6 +3,7 @@ public import Foundation
 import HTTPTypes
 public import Hummingbird
 import HummingbirdCore
+public import Limits
 import NIOCore
 public import Observability
 
@@ -19,7 +20,7 @@ public struct GatehouseRequestContext: RequestContext {
     let readAt: ContinuousClock.Instant
     /// When the request arrived: when its head was read, or earlier if the gateway or a stall shows that it waited.
     public private(set) var arrivedAt: ContinuousClock.Instant
-    /// When the caller stops waiting.
+    /// When the caller stops waiting. While the request is handled, `Deadline.current` is the same.
     public private(set) var deadline: Deadline
     /// The service whose credential the request has.
     public let caller: String?

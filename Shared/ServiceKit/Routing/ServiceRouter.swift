@@ -2,6 +2,7 @@ import Contracts
 public import HTTPTypes
 public import Hummingbird
 public import HummingbirdCore
+import Limits
 import Logging
 import NIOCore
 import Observability
@@ -147,7 +148,7 @@ struct RequestPipeline: Sendable {
         let spans = context.trace.isSampled ? tracing?.spans : nil
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
         return await ServiceContext.withValue(scope) { [context] in
-            var response = await answer(request, context)
+            var response = await Deadline.with(context.deadline) { await answer(request, context) }
             // Refusals too must have no body, because the client would read it as the head of the next response.
             if request.method == .head { response = response.createHeadResponse() }
             response.headers[.requestID] = context.requestID

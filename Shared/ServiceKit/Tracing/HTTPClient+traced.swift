@@ -2,6 +2,7 @@ public import AsyncHTTPClient
 import Foundation
 import Hummingbird
 import HummingbirdCore
+public import Limits
 import NIOHTTP1
 import Observability
 

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import Limits
 import NIOCore
 import NIOHTTP1
 import Observability

@@ -23,12 +23,10 @@ import Testing
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
-            let deadline = ContinuousClock.now + .seconds(60)
             let address = Identifier.email(try EmailAddress("ada@example.com"))
             let holder = try #require(
-                try await stores.passwords.register(
-                    NewAccount(identifier: address, passwordHash: "x"), deadline: deadline))
-            _ = try await stores.appleIdentities.link(.sample(), to: holder.id, deadline: deadline)
+                try await stores.passwords.register(NewAccount(identifier: address, passwordHash: "x")))
+            _ = try await stores.appleIdentities.link(.sample(), to: holder.id)
             let reset = ResetToken()
             try await pool.query(
                 """
@@ -47,66 +45,59 @@ import Testing
                 """)
             let other = try #require(
                 try await stores.passwords.register(
-                    NewAccount(identifier: .email(EmailAddress("grace@example.com")), passwordHash: "x"),
-                    deadline: deadline))
+                    NewAccount(identifier: .email(EmailAddress("grace@example.com")), passwordHash: "x")))
             let codes = CodeAccountStore(database: pool)
 
-            let waiting = try await pool.withTransaction(deadline: deadline) { transaction in
+            let waiting = try await pool.withTransaction { transaction in
                 #expect(try await AccountStore.lock(holder.id, on: transaction))
                 let waiting = Task {
                     switch change {
                     case .taking:
                         let new = NewAccount(identifier: address, isVerified: true, passwordHash: "y")
-                        _ = try await stores.passwords.register(new, deadline: deadline)
+                        _ = try await stores.passwords.register(new)
                     case .following:
-                        _ = try await stores.appleIdentities.signIn(
-                            .sample(email: "ada@example.org"), name: nil, deadline: deadline)
+                        _ = try await stores.appleIdentities.signIn(.sample(email: "ada@example.org"), name: nil)
                     case .consentEnding:
-                        _ = try await stores.appleGrants.endConsent(of: holder.id, at: .now, deadline: deadline)
+                        _ = try await stores.appleGrants.endConsent(of: holder.id, at: .now)
                     case .resetting:
-                        _ = try await stores.resets.use(reset.digest, passwordHash: "z", deadline: deadline)
+                        _ = try await stores.resets.use(reset.digest, passwordHash: "z")
                     case .linking:
-                        _ = try await stores.appleIdentities.link(.sample(), to: holder.id, deadline: deadline)
+                        _ = try await stores.appleIdentities.link(.sample(), to: holder.id)
                     case .unlinking:
-                        _ = try await stores.providers.unlink(.apple, from: holder.id, deadline: deadline)
+                        _ = try await stores.providers.unlink(.apple, from: holder.id)
                     case .deleting:
-                        _ = try await stores.deletions.delete(holder.id, actor: .user, deadline: deadline)
+                        _ = try await stores.deletions.delete(holder.id, actor: .user)
                     case .setting:
                         _ = try await stores.identifiers.set(
-                            .email(EmailAddress("ada@example.org")), of: holder.id, actor: .user, deadline: deadline)
+                            .email(EmailAddress("ada@example.org")), of: holder.id, actor: .user)
                     case .moving:
-                        _ = try await stores.identifiers.move(
-                            .email, from: holder.id, to: holder.id, actor: .operator, deadline: deadline)
+                        _ = try await stores.identifiers.move(.email, from: holder.id, to: holder.id, actor: .operator)
                     case .removing:
-                        _ = try await stores.identifiers.remove(
-                            .email, of: holder.id, actor: .user, deadline: deadline)
+                        _ = try await stores.identifiers.remove(.email, of: holder.id, actor: .user)
                     case .renaming:
-                        _ = try await stores.accounts.rename(
-                            holder.id, to: DisplayName(value: "Ada"), deadline: deadline)
+                        _ = try await stores.accounts.rename(holder.id, to: DisplayName(value: "Ada"))
                     case .disabling:
-                        _ = try await stores.accounts.setState(
-                            .disabled, of: holder.id, actor: .operator, deadline: deadline)
+                        _ = try await stores.accounts.setState(.disabled, of: holder.id, actor: .operator)
                     case .endingSessions:
-                        _ = try await stores.accounts.endSessions(of: holder.id, actor: .operator, deadline: deadline)
+                        _ = try await stores.accounts.endSessions(of: holder.id, actor: .operator)
                     case .endingSession:
-                        _ = try await stores.accounts.endSession(UUID(), of: holder.id, deadline: deadline)
+                        _ = try await stores.accounts.endSession(UUID(), of: holder.id)
                     case .settingPassword:
-                        _ = try await stores.passwords.setPassword(
-                            of: holder, to: "z", sparing: nil, deadline: deadline)
+                        _ = try await stores.passwords.setPassword(of: holder, to: "z", sparing: nil)
                     case .proving:
-                        _ = try await codes.verify(address, of: holder.id, deadline: deadline)
+                        _ = try await codes.verify(address, of: holder.id)
                     case .takingByCode:
-                        _ = try await codes.account(verifiedBy: address, deadline: deadline)
+                        _ = try await codes.account(verifiedBy: address)
                     case .merging:
-                        _ = try await stores.merges.merge(holder, other, sparing: UUID(), deadline: deadline)
+                        _ = try await stores.merges.merge(holder, other, sparing: UUID())
                     case .absorbing:
-                        _ = try await stores.merges.merge(other, holder, sparing: UUID(), deadline: deadline)
+                        _ = try await stores.merges.merge(other, holder, sparing: UUID())
                     case .undoing:
                         let changes = IdentifierChangeStore(database: pool, grants: stores.appleGrants)
-                        _ = try await changes.undo(reset.digest, deadline: deadline)
+                        _ = try await changes.undo(reset.digest)
                     case .transferring:
                         _ = try await AppleTransferStore(database: pool).arrive(
-                            holder.id, transferSubject: "on the way", as: "002", deadline: deadline)
+                            holder.id, transferSubject: "on the way", as: "002")
                     }
                 }
                 try await eventually("the change waits", within: .seconds(50)) {
@@ -133,19 +124,18 @@ import Testing
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
-            let deadline = ContinuousClock.now + .seconds(60)
             let sealer = Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose)
-            let account = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
+            let account = try await stores.appleIdentities.signIn(.sample(), name: nil)
             let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
             try await OutboxStore.enqueue(
                 .exchangeCode(subject: "001"), user: account.id, on: pool,
                 sealing: { try code.sealed(by: sealer, for: $0) })
             let token = try sealer.seal(Data("r-c0de".utf8), context: AppleGrant.context(ofUser: account.id))
 
-            let deleting = try await pool.withTransaction(deadline: deadline) { transaction in
+            let deleting = try await pool.withTransaction { transaction in
                 try await transaction.query("LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE")
                 let deleting = Task {
-                    try await stores.deletions.delete(account.id, actor: .user, deadline: deadline)
+                    try await stores.deletions.delete(account.id, actor: .user)
                 }
                 try await eventually("the deletion waits for the outbox", within: .seconds(50)) {
                     try await !Self.locksOfWaiters(on: pool).isEmpty
@@ -190,11 +180,10 @@ import Testing
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
-            let deadline = ContinuousClock.now + .seconds(60)
-            let account = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
+            let account = try await stores.appleIdentities.signIn(.sample(), name: nil)
             let next = UUID()
             try await pool.query("INSERT INTO users (id) VALUES (\(next))")
-            let keeping = try await pool.withTransaction(deadline: deadline) { transaction in
+            let keeping = try await pool.withTransaction { transaction in
                 #expect(try await stores.appleGrants.grant(of: account.id, on: transaction) == nil)
                 let keeping = Task {
                     try await stores.appleGrants.keepRefreshToken("r", clientID: "com.example.app", of: "001")
@@ -206,7 +195,7 @@ import Testing
                 return keeping
             }
             let isKept = try await keeping.value
-            let grant = try await pool.withTransaction(deadline: deadline) { transaction in
+            let grant = try await pool.withTransaction { transaction in
                 try await stores.appleGrants.grant(of: next, on: transaction)
             }
             try check(isKept, grant)
@@ -281,7 +270,7 @@ import Testing
         let arrivals = Mutex(0)
 
         func cross(_ users: [UUID], on pool: PostgresPool) async throws {
-            try await pool.withRetriedTransaction(deadline: .now + .seconds(60)) { transaction in
+            try await pool.withRetriedTransaction { transaction in
                 _ = try await AccountStore.lock(users[0], on: transaction)
                 arrivals.withLock { $0 += 1 }
                 try await eventually("both hold one") { arrivals.withLock { $0 } >= 2 }

@@ -8,8 +8,6 @@ import Testing
 
 /// Names that Unicode calls equivalent, and Swift therefore equal, are different names.
 @Suite struct AppleIdentityStoreTests {
-    private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
-
     @Test func subjectsAreComparedByTheirBytes() async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let stores = Stores(on: database.pool)
@@ -17,7 +15,7 @@ import Testing
             let account = try #require(
                 try await stores.passwords.register(NewAccount(identifier: address, passwordHash: "x")))
             func link(_ subject: String) async throws -> LinkOutcome {
-                try await stores.appleIdentities.link(.sample(subject), to: account.id, deadline: deadline)
+                try await stores.appleIdentities.link(.sample(subject), to: account.id)
             }
             for (subject, isLinked) in [("caf\u{E9}", true), ("cafe\u{301}", false), ("caf\u{E9}", true)] {
                 switch try await link(subject) {
@@ -36,10 +34,10 @@ import Testing
             let identities = Stores(on: pool).appleIdentities
             let (composed, decomposed) = ("andr\u{E9}@example.com", "andre\u{301}@example.com")
             let proof = AppleProof.sample(email: composed)
-            let first = try await identities.signIn(proof, name: nil, deadline: deadline)
+            let first = try await identities.signIn(proof, name: nil)
             try await pool.query("UPDATE apple_identities SET email = \(decomposed)")
             try await pool.query("UPDATE identifiers SET value = \(decomposed)")
-            let second = try await identities.signIn(proof, name: nil, deadline: deadline)
+            let second = try await identities.signIn(proof, name: nil)
             #expect(second.id == first.id && second.version > first.version)
             let kept = try await pool.query("SELECT a.email, i.value FROM apple_identities a CROSS JOIN identifiers i")
                 .decode((String, String).self)

@@ -8,19 +8,15 @@ import Testing
 
 /// To which addresses Apple forwards no mail.
 @Suite struct AppleMailStoreTests {
-    private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
-
     @Test func theLastDecisionCountsInWhateverOrderItIsTold() async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let mail = AppleMailStore(database: database.pool)
             let ada = try EmailAddress("Ada@privaterelay.appleid.com")
             let eve = try EmailAddress("eve@privaterelay.appleid.com")
-            let user = try await Stores(on: database.pool).appleIdentities.signIn(
-                .sample(), name: nil, deadline: deadline)
+            let user = try await Stores(on: database.pool).appleIdentities.signIn(.sample(), name: nil)
             func tell(_ isForwarded: Bool, _ address: EmailAddress, at second: Double) async throws {
                 try await mail.note(
-                    isForwarded: isForwarded, to: address, of: user.id,
-                    since: Date(timeIntervalSince1970: second), deadline: deadline)
+                    isForwarded: isForwarded, to: address, of: user.id, since: Date(timeIntervalSince1970: second))
             }
             #expect(try await mail.mayReceiveMail(ada))
             for (isForwarded, second, mayReceive) in [
@@ -43,11 +39,11 @@ import Testing
             let stores = Stores(on: database.pool)
             let mail = AppleMailStore(database: database.pool)
             let ada = try EmailAddress("ada@privaterelay.appleid.com")
-            let user = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
-            try await mail.note(isForwarded: false, to: ada, of: user.id, since: .now, deadline: deadline)
-            _ = try await stores.deletions.delete(user.id, actor: .user, deadline: deadline)
+            let user = try await stores.appleIdentities.signIn(.sample(), name: nil)
+            try await mail.note(isForwarded: false, to: ada, of: user.id, since: .now)
+            _ = try await stores.deletions.delete(user.id, actor: .user)
             #expect(try await mail.mayReceiveMail(ada))
-            try await mail.note(isForwarded: false, to: ada, of: user.id, since: .now, deadline: deadline)
+            try await mail.note(isForwarded: false, to: ada, of: user.id, since: .now)
             #expect(try await mail.mayReceiveMail(ada))
         }
     }

@@ -237,14 +237,13 @@ extension ServiceTests {
                 let account = try #require(
                     try await stores.passwords.register(NewAccount(identifier: address, passwordHash: "x")))
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
-                let deadline = ContinuousClock.now + .seconds(60)
-                let remembering = try await database.pool.withTransaction(deadline: deadline) { transaction in
+                let remembering = try await database.pool.withTransaction { transaction in
                     #expect(try await AccountStore.lock(account, on: transaction))
                     _ = try await PasswordStore.replace(
                         of: account.id, by: "y", sparing: nil, event: .passwordChanged, actor: .user, notices: nil,
                         on: transaction)
                     let remembering = Task {
-                        try await store.remember("installation number 1", of: account, deadline: deadline)
+                        try await store.remember("installation number 1", of: account)
                     }
                     try await eventually("it waits for the change") {
                         try await !database.pool.query(
@@ -257,7 +256,7 @@ extension ServiceTests {
                     return remembering
                 }
                 try await remembering.value
-                #expect(try await store.device("installation number 1", of: address, deadline: deadline) == nil)
+                #expect(try await store.device("installation number 1", of: address) == nil)
             }
         }
 
@@ -269,18 +268,17 @@ extension ServiceTests {
                     try await PasswordStore(database: database.pool).register(
                         NewAccount(identifier: address, passwordHash: "x")))
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
-                let deadline = ContinuousClock.now + .seconds(60)
                 try await database.pool.query("UPDATE passwords SET changed_at = now() - interval '1 hour'")
-                try await store.remember(network: "198.51.100.7", of: account.id, deadline: deadline)
+                try await store.remember(network: "198.51.100.7", of: account.id)
                 let token = DeviceToken(userID: account.id, issuedAt: Int64(Date.now.timeIntervalSince1970) - 600)
-                #expect(try await store.device(token, of: address, deadline: deadline) != nil)
-                try await database.pool.withTransaction(deadline: deadline) { transaction in
+                #expect(try await store.device(token, of: address) != nil)
+                try await database.pool.withTransaction { transaction in
                     #expect(try await AccountStore.lock(account, on: transaction))
                     try await PasswordStore.remove(of: account.id, on: transaction)
                     try await KnownDeviceStore.forget(devicesOf: account.id, on: transaction)
                 }
-                #expect(try await store.device(token, of: address, deadline: deadline) == nil)
-                #expect(try await store.network("198.51.100.7", of: address, deadline: deadline) == nil)
+                #expect(try await store.device(token, of: address) == nil)
+                #expect(try await store.network("198.51.100.7", of: address) == nil)
             }
         }
 
@@ -305,16 +303,15 @@ extension ServiceTests {
                 let account = try #require(
                     try await passwords.register(NewAccount(identifier: address, passwordHash: "x")))
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
-                let deadline = ContinuousClock.now + .seconds(60)
                 let names = (0...KnownDeviceStore.maximum).map { "installation number \($0)" }
-                for name in names { try await store.remember(name, of: account, deadline: deadline) }
-                #expect(try await store.device(names[0], of: address, deadline: deadline) == nil)
+                for name in names { try await store.remember(name, of: account) }
+                #expect(try await store.device(names[0], of: address) == nil)
                 for name in names.dropFirst() {
-                    let known = try await store.device(name, of: address, deadline: deadline)
+                    let known = try await store.device(name, of: address)
                     #expect(known?.parts.first == account.id.uuidString)
                 }
                 let other = Identifier.email(try EmailAddress("eve@example.com"))
-                #expect(try await store.device(names[1], of: other, deadline: deadline) == nil)
+                #expect(try await store.device(names[1], of: other) == nil)
             }
         }
     }

@@ -1,6 +1,5 @@
 import Contracts
 import Foundation
-import ServiceKit
 import Synchronization
 import Testing
 
@@ -70,7 +69,6 @@ import Testing
         private var flooded = 0
         private static let number = try! PhoneNumber("+4917112345678")
         private static let ada = Identifier.phone(number)
-        private static let deadline = Deadline.after(.seconds(86_400))
 
         init(_ purpose: Purpose) {
             self.purpose = purpose
@@ -118,9 +116,7 @@ import Testing
         ) async throws -> (Int, AttemptLimits.Admission) {
             switch purpose {
             case .code:
-                return try await limits.requesting(
-                    codeTo: Self.ada, from: address, on: device, deadline: Self.deadline
-                ) { admission in
+                return try await limits.requesting(codeTo: Self.ada, from: address, on: device) { admission in
                     let asker = admission.knownDevice?.joined() ?? address
                     let before = sent.values.filter { $0.asker == asker }
                     let age = now - (before.map(\.at).max() ?? 0)
@@ -131,8 +127,7 @@ import Testing
                     return (keep(asker, from: address, tries: tries), admission)
                 }
             case .reset:
-                let admission = try await limits.admit(
-                    resetOf: Self.ada, from: address, on: device, deadline: Self.deadline)
+                let admission = try await limits.admit(resetOf: Self.ada, from: address, on: device)
                 return (keep(address, from: address, tries: 0), admission)
             }
         }
@@ -163,7 +158,7 @@ import Testing
                     while true {
                         flooded += 1
                         let other = Identifier.phone(try PhoneNumber("+49160\(1_000_000 + flooded)"))
-                        try await limits.requesting(codeTo: other, from: address, on: nil, deadline: Self.deadline) {
+                        try await limits.requesting(codeTo: other, from: address, on: nil) {
                             _ in
                         }
                         try? await limits.sending(.signIn, to: other, isKnown: flood == .numbersOfUsers) {}
@@ -196,7 +191,7 @@ import Testing
             case .allowance:
                 do {
                     return try await limits.guess(
-                        codeOf: Self.ada, open: open.count, from: address, on: device, deadline: Self.deadline
+                        codeOf: Self.ada, open: open.count, from: address, on: device
                     ) { count in compare(right, with: open.prefix(count)) ? true : nil } ?? false
                 } catch let problem as Problem where problem.code == .rateLimited {
                     return false

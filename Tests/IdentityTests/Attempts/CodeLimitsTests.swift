@@ -2,7 +2,6 @@ import Contracts
 import Foundation
 import Postgres
 import Sealing
-import ServiceKit
 import TestKit
 import Testing
 
@@ -27,8 +26,8 @@ import Testing
                 budget: budget)
             let account = try #require(
                 try await PasswordStore(database: database).register(NewAccount(identifier: ada, passwordHash: "x")))
-            try await knownDevices.remember(iPhone.installationId, of: account, deadline: .now + .seconds(60))
-            try await knownDevices.remember(network: "198.51.100.7", of: account.id, deadline: .now + .seconds(60))
+            try await knownDevices.remember(iPhone.installationId, of: account)
+            try await knownDevices.remember(network: "198.51.100.7", of: account.id)
             try await database.query("UPDATE identifiers SET verified = \(isVerified)")
         }
 
@@ -36,9 +35,7 @@ import Testing
             -> Bool
         {
             try await isAdmitted {
-                try await limits.requesting(
-                    codeTo: identifier, from: address, on: device, deadline: .after(.seconds(60))
-                ) { _ in }
+                try await limits.requesting(codeTo: identifier, from: address, on: device) { _ in }
             }
         }
 
@@ -49,9 +46,7 @@ import Testing
         ) async throws -> Int {
             var compared = 0
             _ = try await isAdmitted {
-                _ = try await limits.guess(
-                    codeOf: ada, open: open, from: address, on: device, deadline: .after(.seconds(60))
-                ) { count in
+                _ = try await limits.guess(codeOf: ada, open: open, from: address, on: device) { count in
                     compared = count
                     return isRight ? true : nil
                 }
@@ -73,13 +68,9 @@ import Testing
         ) async throws -> Bool? {
             do {
                 guard ask == .code else {
-                    return try await limits.admit(
-                        resetOf: ada, from: address, on: device, deadline: .after(.seconds(60))
-                    ).isAskerKnown
+                    return try await limits.admit(resetOf: ada, from: address, on: device).isAskerKnown
                 }
-                return try await limits.requesting(
-                    codeTo: ada, from: address, on: device, deadline: .after(.seconds(60))
-                ) {
+                return try await limits.requesting(codeTo: ada, from: address, on: device) {
                     $0.isAskerKnown
                 }
             } catch let problem as Problem where problem.code == .rateLimited {
@@ -179,13 +170,11 @@ import Testing
         for number in 0..<100 {
             let device = SessionDevice(installationId: "device \(number)")
             let before = asked
-            _ = try? await limits.requesting(codeTo: Self.ada, from: "a", on: device, deadline: .after(.seconds(60))) {
+            _ = try? await limits.requesting(codeTo: Self.ada, from: "a", on: device) {
                 if $0.knownDevice != nil { asked += 1 }
             }
             if asked == before {
-                _ = try? await limits.guess(
-                    codeOf: Self.ada, open: 1, from: "a", on: device, deadline: .after(.seconds(60))
-                ) { count -> Bool? in
+                _ = try? await limits.guess(codeOf: Self.ada, open: 1, from: "a", on: device) { count -> Bool? in
                     compared += count
                     return nil
                 }
@@ -197,15 +186,11 @@ import Testing
     }
 
     private struct AnyDevice: DeviceRecognition {
-        func knownDevice(
-            _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-        ) async throws -> KnownOrigin? {
+        func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
             device?.installationId.map { KnownOrigin(parts: ["user", $0], isVerified: true) }
         }
 
-        func knownNetwork(
-            _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
-        ) async throws -> KnownOrigin? {
+        func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
             nil
         }
     }
@@ -334,7 +319,7 @@ import Testing
                 }
                 await #expect(throws: Failure.self) {
                     try await situation.limits.requesting(
-                        codeTo: Self.ada, from: "203.0.113.1", on: nil, deadline: .after(.seconds(60))
+                        codeTo: Self.ada, from: "203.0.113.1", on: nil
                     ) { _ in throw Failure() }
                 }
             }

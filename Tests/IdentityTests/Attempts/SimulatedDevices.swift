@@ -1,5 +1,4 @@
 import Contracts
-import ServiceKit
 import Synchronization
 
 @testable import IdentityService
@@ -13,15 +12,11 @@ final class SimulatedDevices: DeviceRecognition {
         self.networks = Mutex(networks)
     }
 
-    func knownDevice(
-        _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin? {
+    func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
         device == Self.known ? KnownOrigin(parts: [identifier.value, "device"], isVerified: true) : nil
     }
 
-    func knownNetwork(
-        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin? {
+    func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
         let isKnown = networks.withLock { $0.contains(network) }
         return isKnown ? KnownOrigin(parts: [identifier.value, network], isVerified: true) : nil
     }
@@ -33,7 +28,7 @@ extension AttemptLimits {
         _ identifier: Identifier, from address: String, on device: SessionDevice? = nil, isRight: Bool
     ) async throws -> Bool {
         do {
-            try await guess(passwordOf: identifier, from: address, on: device, deadline: .after(.seconds(60))) {
+            try await guess(passwordOf: identifier, from: address, on: device) {
                 if !isRight { throw Problem(.invalidCredentials) }
             }
             return true

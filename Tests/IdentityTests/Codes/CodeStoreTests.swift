@@ -15,15 +15,13 @@ import Testing
     private struct Situation: Sendable {
         let database: PostgresPool
         let codes: CodeStore
-        var deadline: ContinuousClock.Instant { .now + .seconds(60) }
-
         /// Asks for a code as if from another network each time, so that nobody has to wait.
         func send(
             to identifier: Identifier = ada, for purpose: CodePurpose = .signIn,
             from address: String = UUID().uuidString
         ) async throws -> CodeStore.New {
             let new = CodeStore.New(identifier: identifier, purpose: purpose)
-            let asking = try await codes.ask(new, from: address, deadline: deadline) { _ in }
+            let asking = try await codes.ask(new, from: address) { _ in }
             guard case .kept(resendAfter: 30) = asking else { throw TestKitError("it is too soon") }
             return new
         }
@@ -32,24 +30,22 @@ import Testing
             _ code: OneTimeCode, of identifier: Identifier = ada, request: UUID? = nil,
             for purposes: [CodePurpose] = [.signIn]
         ) async throws -> CodeStore.Proof? {
-            let open = try await codes.open(
-                identifier, request: request, from: "203.0.113.1", for: purposes, deadline: deadline)
-            return try await codes.verify(identifier, by: code, for: purposes, among: open, deadline: deadline)
+            let open = try await codes.open(identifier, request: request, from: "203.0.113.1", for: purposes)
+            return try await codes.verify(identifier, by: code, for: purposes, among: open)
         }
 
         func open(
             _ link: String, _ request: UUID, for purposes: [CodePurpose] = [.signIn]
         ) async throws -> CodeStore.Proof? {
-            guard let request = try await codes.request(request, deadline: deadline) else { return nil }
-            return try await codes.verify(link: link, of: request, for: purposes, deadline: deadline)
+            guard let request = try await codes.request(request) else { return nil }
+            return try await codes.verify(link: link, of: request, for: purposes)
         }
 
         /// As if no message may be sent.
         func repeatLast(
             of identifier: Identifier = ada, for purpose: CodePurpose = .signIn, byLink: Bool = true
         ) async throws -> UUID? {
-            try await codes.repeatLast(
-                CodeStore.New(identifier: identifier, purpose: purpose), byLink: byLink, deadline: deadline)?.request
+            try await codes.repeatLast(CodeStore.New(identifier: identifier, purpose: purpose), byLink: byLink)?.request
         }
 
         func wrong(_ right: CodeStore.New) -> OneTimeCode {
@@ -155,9 +151,7 @@ import Testing
             let own = try await situation.send(from: "198.51.100.7")
             let others = [try await situation.send(), try await situation.send()]
             func open(from address: String) async throws -> [UUID] {
-                try await situation.codes.open(
-                    Self.ada, request: nil, from: address, for: [.signIn], deadline: situation.deadline
-                ).map(\.id)
+                try await situation.codes.open(Self.ada, request: nil, from: address, for: [.signIn]).map(\.id)
             }
             #expect(try await open(from: "198.51.100.7") == [own.id, others[1].id, others[0].id])
             #expect(try await open(from: "198.51.100.8") == [others[1].id, others[0].id, own.id])
@@ -207,7 +201,7 @@ import Testing
             #expect(try await situation.open(second.link.text, request)?.id == second.id)
             #expect(try await situation.repeatLast() == nil)
             try await situation.database.query("UPDATE code_repeats SET expires_at = now()")
-            #expect(try await situation.codes.request(request, deadline: situation.deadline) == nil)
+            #expect(try await situation.codes.request(request) == nil)
         }
     }
 
@@ -216,7 +210,7 @@ import Testing
             let sent = try await situation.send()
             try await situation.database.query("UPDATE codes SET expires_at = now()")
             #expect(try await situation.show(sent.code, request: sent.id) == nil)
-            #expect(try await situation.codes.request(sent.id, deadline: situation.deadline) == nil)
+            #expect(try await situation.codes.request(sent.id) == nil)
         }
     }
 
@@ -234,7 +228,7 @@ import Testing
             let (one, other) = (try await situation.send(), try await situation.send())
             let verify = try await situation.send(for: .verify)
             #expect(try await situation.show(one.code, request: one.id) != nil)
-            try await situation.codes.close(Self.ada, for: .signIn, deadline: situation.deadline)
+            try await situation.codes.close(Self.ada, for: .signIn)
             #expect(try await situation.show(other.code, request: other.id) == nil)
             #expect(try await situation.show(verify.code, request: verify.id, for: [.verify]) != nil)
         }
@@ -244,7 +238,7 @@ import Testing
         try await withCodes { situation in
             func ask(from address: String, for purpose: CodePurpose = .signIn) async throws -> Int {
                 let new = CodeStore.New(identifier: Self.ada, purpose: purpose)
-                switch try await situation.codes.ask(new, from: address, deadline: situation.deadline, send: { _ in }) {
+                switch try await situation.codes.ask(new, from: address, send: { _ in }) {
                 case .kept(let resendAfter): return resendAfter
                 case .wait(let seconds, _): return -seconds
                 }
@@ -267,9 +261,7 @@ import Testing
                 for _ in 0..<8 {
                     group.addTask {
                         let new = CodeStore.New(identifier: Self.ada, purpose: .signIn)
-                        let asking = try await situation.codes.ask(
-                            new, from: "203.0.113.1", deadline: situation.deadline
-                        ) { _ in }
+                        let asking = try await situation.codes.ask(new, from: "203.0.113.1") { _ in }
                         if case .kept = asking { return true }
                         return false
                     }
@@ -288,7 +280,7 @@ import Testing
             for secret in ["ada@", "example.com", sent.code.digits, sent.link.text] {
                 #expect(!row.contains(secret), "\(secret)")
             }
-            #expect(try await situation.codes.request(sent.id, deadline: situation.deadline)?.identifier == Self.ada)
+            #expect(try await situation.codes.request(sent.id)?.identifier == Self.ada)
         }
     }
 }

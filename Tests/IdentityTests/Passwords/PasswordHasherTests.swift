@@ -1,6 +1,7 @@
 import Contracts
 import Crypto
 import Foundation
+import Limits
 import MetricsTestKit
 import Sealing
 import ServiceKit
@@ -18,38 +19,36 @@ import Testing
                 .joined(separator: "\n"))
     }
 
-    private static func deadline() -> Deadline { .after(.seconds(60)) }
-
     @Test func verifiesWhatItHashed() async throws {
         let hasher = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p1"), parameters: Self.small)
         let password = try Password("tulpenzwiebel")
-        let stored = try await hasher.hash(password, deadline: Self.deadline())
+        let stored = try await hasher.hash(password)
         #expect(stored.hasPrefix("$argon2id$v=19$m=64,t=1,p=1,keyid=cDE$"))
-        #expect(try await hasher.verify(password, against: stored, deadline: Self.deadline()))
-        #expect(try await !hasher.verify(try Password("tulpenzwiebe1"), against: stored, deadline: Self.deadline()))
-        #expect(try await !hasher.verify(password, against: nil, deadline: Self.deadline()))
-        #expect(try await !hasher.verify(password, against: "garbage", deadline: Self.deadline()))
+        #expect(try await hasher.verify(password, against: stored))
+        #expect(try await !hasher.verify(try Password("tulpenzwiebe1"), against: stored))
+        #expect(try await !hasher.verify(password, against: nil))
+        #expect(try await !hasher.verify(password, against: "garbage"))
         #expect(!hasher.isOutdated(stored))
-        #expect(try await hasher.hash(password, deadline: Self.deadline()) != stored)
+        #expect(try await hasher.hash(password) != stored)
     }
 
     @Test func oneSpellingOfAPasswordIsEnough() async throws {
         let hasher = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p1"), parameters: Self.small)
-        let stored = try await hasher.hash(try Password("cafe\u{301} ﬁn"), deadline: Self.deadline())
-        #expect(try await hasher.verify(try Password("café fin"), against: stored, deadline: Self.deadline()))
+        let stored = try await hasher.hash(try Password("cafe\u{301} ﬁn"))
+        #expect(try await hasher.verify(try Password("café fin"), against: stored))
     }
 
     @Test func peppersAreReplacedWithoutLosingAnybody() async throws {
         let password = try Password("tulpenzwiebel")
         let old = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p1"), parameters: Self.small)
-        let stored = try await old.hash(password, deadline: Self.deadline())
+        let stored = try await old.hash(password)
         let both = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p2", "p1"), parameters: Self.small)
-        #expect(try await both.verify(password, against: stored, deadline: Self.deadline()))
+        #expect(try await both.verify(password, against: stored))
         #expect(both.isOutdated(stored))
         let new = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p2"), parameters: Self.small)
         // A replica without the key must not call the right password wrong.
         let error = await #expect(throws: UnknownPepper.self) {
-            try await new.verify(password, against: stored, deadline: Self.deadline())
+            try await new.verify(password, against: stored)
         }
         #expect(error?.id == "p1" && error?.problem.code == .unavailable)
         // A hash without a pepper came from elsewhere: it is good until it can be made anew.
@@ -57,7 +56,7 @@ import Testing
         let bare = Argon2.hash(Array(password.text.utf8), salt: salt, parameters: Self.small, length: 32)
         let foreign = PasswordHash(parameters: Self.small, pepperID: nil, salt: salt, hash: try #require(bare))
             .phcString
-        #expect(try await new.verify(password, against: foreign, deadline: Self.deadline()))
+        #expect(try await new.verify(password, against: foreign))
         #expect(new.isOutdated(foreign))
     }
 
@@ -67,7 +66,7 @@ import Testing
         let password = try Password("tulpenzwiebel")
         let outcomes = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<40 {
-                group.addTask { (try? await hasher.hash(password, deadline: Self.deadline())) != nil }
+                group.addTask { (try? await hasher.hash(password)) != nil }
             }
             return await group.reduce(into: [Bool]()) { $0.append($1) }
         }
@@ -77,7 +76,7 @@ import Testing
         let waiting = try metrics.expectMeter("identity_password_hashes_waiting")
         #expect(waiting.values.max() == 3 && waiting.lastValue == 0)
         // Room again once they are through.
-        #expect(try await hasher.hash(password, deadline: Self.deadline()).hasPrefix("$argon2id$"))
+        #expect(try await hasher.hash(password).hasPrefix("$argon2id$"))
     }
 
     @Test func aFullQueueIsSeenBeforehand() async throws {
@@ -86,7 +85,7 @@ import Testing
         let password = try Password("tulpenzwiebel")
         try hasher.requireRoom()
         try await withThrowingTaskGroup(of: String.self) { group in
-            for _ in 0..<2 { group.addTask { try await hasher.hash(password, deadline: Self.deadline()) } }
+            for _ in 0..<2 { group.addTask { try await hasher.hash(password) } }
             try await eventually("the queue is full") {
                 do throws(Problem) { try hasher.requireRoom() } catch { return error.code == .unavailable }
                 return false
@@ -99,7 +98,7 @@ import Testing
     @Test func doesNotWorkForThoseWhoHaveStoppedWaiting() async throws {
         let hasher = PasswordHasher(threads: 1, queue: 3, pepper: try Self.ring("p1"))
         await #expect(throws: Problem.self) {
-            try await hasher.hash(try Password("tulpenzwiebel"), deadline: .after(.zero))
+            try await Deadline.with(.after(.zero)) { try await hasher.hash(try Password("tulpenzwiebel")) }
         }
     }
 }

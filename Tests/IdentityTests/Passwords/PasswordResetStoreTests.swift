@@ -14,16 +14,14 @@ import Testing
         address = .email(try EmailAddress("ada@example.com"))
     }
 
-    private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
-
     /// A user with an address that nobody has proved.
     private func register(on stores: Stores) async throws -> Account {
         let new = NewAccount(identifier: address, passwordHash: "old")
-        return try #require(try await stores.passwords.register(new, deadline: deadline))
+        return try #require(try await stores.passwords.register(new))
     }
 
     private func password(of account: Account, on stores: Stores) async throws -> String? {
-        try await stores.passwords.account(account.id, deadline: deadline)?.passwordHash
+        try await stores.passwords.account(account.id)?.passwordHash
     }
 
     enum Change: CaseIterable {
@@ -35,12 +33,11 @@ import Testing
         case settingAPassword
 
         func happen(to account: Account, on stores: Stores, apple: (String?) -> AppleProof) async throws {
-            let deadline = ContinuousClock.now + .seconds(60)
             switch self {
             case .linking:
-                _ = try await stores.appleIdentities.link(apple(nil), to: account.id, deadline: deadline)
+                _ = try await stores.appleIdentities.link(apple(nil), to: account.id)
             case .takingOver:
-                _ = try await stores.appleIdentities.signIn(apple("ada@example.com"), name: nil, deadline: deadline)
+                _ = try await stores.appleIdentities.signIn(apple("ada@example.com"), name: nil)
             case .disabling:
                 _ = try await stores.accounts.setState(.disabled, of: account.id, actor: .operator)
             case .settingAPassword:
@@ -56,10 +53,10 @@ import Testing
             let account = try await register(on: stores)
             let token = ResetToken()
             #expect(try await stores.resets.start(of: address, token: token, expiresAt: .now + 600) != nil)
-            #expect(try await stores.resets.knows(token.digest, deadline: deadline))
+            #expect(try await stores.resets.knows(token.digest))
             try await change.happen(to: account, on: stores) { .sample(email: $0) }
-            #expect(try await !stores.resets.knows(token.digest, deadline: deadline))
-            #expect(try await stores.resets.use(token.digest, passwordHash: "new", deadline: deadline) == nil)
+            #expect(try await !stores.resets.knows(token.digest))
+            #expect(try await stores.resets.use(token.digest, passwordHash: "new") == nil)
             #expect(try await password(of: account, on: stores) == "old")
         }
     }
@@ -77,7 +74,7 @@ import Testing
                 INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
                 VALUES (\(token.digest), \(account.id), 'email', \(address.value), now() + interval '10 minutes')
                 """)
-            #expect(try await stores.resets.use(token.digest, passwordHash: "new", deadline: deadline) == nil)
+            #expect(try await stores.resets.use(token.digest, passwordHash: "new") == nil)
             #expect(try await password(of: account, on: stores) == "old")
             let after = try #require(try await stores.accounts.account(account.id))
             #expect(!after.emailVerified)
@@ -90,9 +87,8 @@ import Testing
             let stores = Stores(on: database.pool)
             let phone = Identifier.phone(try PhoneNumber("+491711234567"))
             let new = NewAccount(identifier: phone, passwordHash: "old")
-            let eve = try #require(try await stores.passwords.register(new, deadline: deadline))
-            _ = try await stores.appleIdentities.link(
-                .sample("eve", email: "eve@example.com"), to: eve.id, deadline: deadline)
+            let eve = try #require(try await stores.passwords.register(new))
+            _ = try await stores.appleIdentities.link(.sample("eve", email: "eve@example.com"), to: eve.id)
             _ = try await stores.providers.unlink(.apple, from: eve.id)
             #expect(try await stores.resets.start(of: phone, token: ResetToken(), expiresAt: .now + 600) == nil)
             let own = Identifier.email(try EmailAddress("eve@example.com"))

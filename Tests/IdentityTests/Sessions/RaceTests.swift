@@ -78,7 +78,7 @@ extension ServiceTests {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
                 let answer = try await signIn(identity) { accounts in
-                    _ = try await accounts.rename(id, to: DisplayName.read("Ada"), deadline: .now + .seconds(60))
+                    _ = try await accounts.rename(id, to: DisplayName.read("Ada"))
                 }
                 #expect(answer.status == 200)
                 #expect(identity.tokens.live(id) == 2)
@@ -102,7 +102,7 @@ extension ServiceTests {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
                 let answer = try await signIn(identity) { accounts in
-                    _ = try await accounts.rename(id, to: nil, deadline: .now + .seconds(60))
+                    _ = try await accounts.rename(id, to: nil)
                     try await identity.database.query("UPDATE users SET credentials_version = credentials_version + 1")
                     identity.tokens.state.withLock { $0.isDown = true }
                 }

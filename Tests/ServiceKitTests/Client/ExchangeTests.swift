@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Limits
 import NIOCore
 import NIOHTTP1
 import ServiceKit

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Contracts
 import Foundation
 import HTTPTypes
+import Limits
 import NIOCore
 import Observability
 import ServiceContextModule
@@ -56,9 +57,9 @@ import Testing
                 var context = ServiceContext.topLevel
                 context.requestScope = RequestScope(requestID: "from-caller", trace: trace)
                 let seen = try await ServiceContext.withValue(context) {
-                    try await client.send(
-                        .post, "/internal/things", deadline: .after(.milliseconds(30_500)),
-                        as: EchoApplication.Seen.self)
+                    try await Deadline.with(.after(.milliseconds(30_500))) {
+                        try await client.send(.post, "/internal/things", as: EchoApplication.Seen.self)
+                    }
                 }
                 #expect(seen.caller == "identity")
                 #expect(seen.requestID == "from-caller")
@@ -66,9 +67,9 @@ import Testing
                 #expect((1...30_500).contains(seen.milliseconds))
                 let echo = try await client.send(
                     .post, "/v1/echo", body: EchoApplication.Echo(text: "é", count: 3), query: [("a", "b c&d/é")],
-                    deadline: deadline, as: EchoApplication.Echo.self)
+                    as: EchoApplication.Echo.self)
                 #expect(echo == EchoApplication.Echo(text: "é", count: 3))
-                try await client.send(.get, "/livez", deadline: deadline)
+                try await client.send(.get, "/livez")
             }
         }
     }
@@ -77,8 +78,7 @@ import Testing
         try await withService(EchoApplication.self, settings: echoSettings) { service in
             try await withClient([service.url]) { client in
                 let form = [("a", "b c&d=é+"), ("e", "")]
-                let echo = try await client.post(
-                    form: form, to: "/oauth/form", deadline: deadline, as: [String: String].self)
+                let echo = try await client.post(form: form, to: "/oauth/form", as: [String: String].self)
                 #expect(echo == ["a": "b c&d=é+", "e": ""])
             }
         }
@@ -88,7 +88,7 @@ import Testing
         try await withService(EchoApplication.self, settings: echoSettings) { service in
             try await withClient([service.url]) { client in
                 let refusal = await error { () throws(ServiceClientError) in
-                    try await client.send(.post, "/v1/echo", body: ["text": 1], deadline: deadline)
+                    try await client.send(.post, "/v1/echo", body: ["text": 1])
                 }
                 #expect(refusal?.problem.code == .invalidRequest)
                 #expect(refusal?.problem.errors.map(\.field) == ["text"])
@@ -105,11 +105,11 @@ import Testing
                 let trouble = await error { () throws(ServiceClientError) in
                     if path == "/livez" {
                         // An answer of another shape than agreed.
-                        _ = try await client.send(.get, path, deadline: deadline, as: EchoApplication.Seen.self)
+                        _ = try await client.send(.get, path, as: EchoApplication.Seen.self)
                     } else if path.hasPrefix("/v1/none") {
-                        try await client.send(.post, "/internal/things", deadline: deadline)
+                        try await client.send(.post, "/internal/things")
                     } else {
-                        try await client.send(.get, path, deadline: deadline)
+                        try await client.send(.get, path)
                     }
                 }
                 #expect(trouble?.problem.code == .unavailable)
@@ -122,7 +122,7 @@ import Testing
     @Test func isUnavailableAtOnceWhereNobodyListens() async throws {
         try await withClient([try deadAddress()]) { client in
             let trouble = await error { () throws(ServiceClientError) in
-                try await client.send(.post, "/x", deadline: deadline)
+                try await client.send(.post, "/x")
             }
             #expect(trouble?.isUnavailable == true)
             #expect(trouble?.mayHaveActed == false)
@@ -134,9 +134,9 @@ import Testing
         try await withSilentServer { url in
             try await withClient([url], patience: Deadline.defaultPatience) { client in
                 #expect(client.timeout < .seconds(2))
-                for short in [deadline, .after(.milliseconds(200))] {
-                    let trouble = await error { () throws(ServiceClientError) in
-                        try await client.send(.get, "/x", deadline: short)
+                for current in [nil, deadline, .after(.milliseconds(200))] {
+                    let trouble = await Deadline.with(current) {
+                        await error { () throws(ServiceClientError) in try await client.send(.get, "/x") }
                     }
                     #expect(trouble?.isUnavailable == true)
                     #expect(trouble?.mayHaveActed == true)
@@ -150,7 +150,7 @@ import Testing
         try await withService(EchoApplication.self, settings: echoSettings) { service in
             try await withClient([try deadAddress(), service.url]) { client in
                 for _ in 0..<10 {
-                    try await client.send(.post, "/internal/things", deadline: deadline)
+                    try await client.send(.post, "/internal/things")
                 }
             }
         }
@@ -164,14 +164,14 @@ import Testing
                 // a client of its own, until one draws the closing one first.
                 for _ in 0..<8 {
                     try await withClient([closing, service.url]) { client in
-                        try await client.send(.get, "/livez", deadline: deadline)
+                        try await client.send(.get, "/livez")
                     }
                 }
                 var failures = 0
                 for _ in 0..<64 where failures == 0 {
                     try await withClient([closing, service.url]) { client in
                         let trouble = await error { () throws(ServiceClientError) in
-                            try await client.send(.post, "/internal/things", deadline: deadline)
+                            try await client.send(.post, "/internal/things")
                         }
                         if trouble != nil { failures += 1 }
                     }
@@ -189,7 +189,7 @@ import Testing
                     for _ in 0..<8 {
                         group.addTask {
                             try await withClient([silent, service.url], patience: .seconds(20)) { client in
-                                try await client.send(.get, "/livez", deadline: deadline)
+                                try await client.send(.get, "/livez")
                             }
                         }
                     }
@@ -209,9 +209,10 @@ import Testing
         }) { port in
             let stalling = try #require(URL(string: "http://127.0.0.1:\(port)"))
             try await withClient([stalling]) { client in
-                let trouble = await error { () throws(ServiceClientError) in
-                    _ = try await client.send(
-                        .get, "/x", deadline: .after(.milliseconds(300)), as: EchoApplication.Echo.self)
+                let trouble = await Deadline.with(.after(.milliseconds(300))) {
+                    await error { () throws(ServiceClientError) in
+                        _ = try await client.send(.get, "/x", as: EchoApplication.Echo.self)
+                    }
                 }
                 #expect(trouble?.isUnavailable == true)
                 #expect(trouble?.mayHaveActed == true)
@@ -229,7 +230,7 @@ import Testing
             let url = try #require(URL(string: "http://127.0.0.1:\(port)"))
             try await withClient([url]) { client in
                 let trouble = await error { () throws(ServiceClientError) in
-                    _ = try await client.send(.get, "/x", deadline: deadline, as: EchoApplication.Echo.self)
+                    _ = try await client.send(.get, "/x", as: EchoApplication.Echo.self)
                 }
                 #expect(trouble?.isUnavailable == true)
             }

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Hummingbird
 import HummingbirdCore
+import Limits
 import ServiceKit
 import Settings
 import Synchronization

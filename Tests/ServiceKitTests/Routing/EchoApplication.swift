@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Hummingbird
 import HummingbirdCore
+import Limits
 import Observability
 import ServiceKit
 import Settings
@@ -25,7 +26,7 @@ struct EchoApplication: ServiceApplication {
         var userID: UUID?
         var stores: [String]?
         var address: String
-        /// Until the deadline.
+        /// Until the deadline; 0 where the current deadline is not the context's.
         var milliseconds: Int64
         /// Milliseconds since the request came.
         var age: Int64
@@ -70,7 +71,7 @@ struct EchoApplication: ServiceApplication {
         return Seen(
             requestID: context.requestID, traceID: context.trace.traceID, caller: context.caller,
             userID: context.user?.id, stores: context.user?.storeIDs, address: context.clientAddress,
-            milliseconds: milliseconds(context.deadline.remaining),
+            milliseconds: Deadline.current == context.deadline ? milliseconds(context.deadline.remaining) : 0,
             age: milliseconds(context.arrivedAt.duration(to: .now)))
     }
 }

@@ -10,7 +10,7 @@ struct BearerAuthenticationTests {
     private struct OneToken: BearerVerifier {
         static let user = ForwardedUser(id: UUID(), sessionID: UUID(), role: "courier")
 
-        func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {
+        func user(of token: String) async throws(Problem) -> ForwardedUser {
             guard token == "good" else { throw Problem(.tokenExpired) }
             return Self.user
         }

@@ -103,7 +103,7 @@ extension BearerVerifier {
     /// The code of its refusal; `nil` where it knows the user.
     func refusal(of token: String) async -> ErrorCode? {
         do {
-            _ = try await user(of: token, before: .after(.seconds(20)))
+            _ = try await user(of: token)
             return nil
         } catch {
             return error.code

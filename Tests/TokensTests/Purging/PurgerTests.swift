@@ -51,7 +51,7 @@ import Testing
             try await tokens.database.pool.query("UPDATE sweeps SET due_at = now() + interval '1 minute'")
             #expect(try await second.step(.sessions) == nil, "it is not time for the next batch")
             try await tokens.database.pool.query("UPDATE sweeps SET due_at = now()")
-            try await tokens.database.pool.withTransaction(deadline: nil) { transaction in
+            try await tokens.database.pool.withTransaction { transaction in
                 try await transaction.query("SELECT FROM sweeps WHERE table_name = 'sessions' FOR UPDATE")
                 #expect(try await second.step(.sessions) == nil, "another is at it")
                 #expect(try await second.step(.users) != nil, "each table has a turn of its own")
@@ -75,7 +75,7 @@ import Testing
         try await TokensFixture.with { tokens in
             let (held, free) = (try await tokens.signIn(), try await tokens.signIn())
             for token in [held, free] { try await tokens.age(token.sessionID, by: 2_592_001) }
-            try await tokens.database.pool.withTransaction(deadline: nil) { transaction in
+            try await tokens.database.pool.withTransaction { transaction in
                 try await transaction.query("UPDATE sessions SET late_replays = 1 WHERE id = \(held.sessionID)")
                 try await transaction.query("UPDATE users SET version = version")
                 #expect(try await tokens.purgeSessions() == 1)
@@ -115,7 +115,7 @@ import Testing
             }
             #expect(try await tokens.refresher().refresh(live).refresh.generation == 1)
             _ = try await tokens.signIn(user)
-            try await tokens.store.revoke(live.sessionID, reason: .logout, deadline: .now + .seconds(20))
+            try await tokens.store.revoke(live.sessionID, reason: .logout)
             #expect(try await tokens.count("sessions") == 2, "the dead one, seen from outside, and the new one")
             try await gate.query("SELECT pg_advisory_unlock(7)")
             #expect(try await purge.value == 1)
@@ -130,7 +130,7 @@ import Testing
             let (active, idle) = (User.sample(), User.sample())
             for user in [active, idle] {
                 let token = try await tokens.signIn(user)
-                try await tokens.store.revoke(token.sessionID, reason: .logout, deadline: .now + .seconds(20))
+                try await tokens.store.revoke(token.sessionID, reason: .logout)
             }
             let gate = try await tokens.database.connect()
             try await gate.query("SELECT pg_advisory_lock(7)")

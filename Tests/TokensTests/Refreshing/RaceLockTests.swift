@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Limits
 import MetricsTestKit
 import NIOCore
 import Postgres
@@ -21,8 +22,9 @@ import Testing
             let unknown = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)
             #expect(try await refresher.refusal(of: unknown) == .invalidRefreshToken)
             try await expectFree(unknown.sessionID, lock)
-            let late = Refresher.Origin(deadline: .now - .seconds(1))
-            await #expect(throws: PostgresError.self) { try await refresher.refresh(token.text, from: late) }
+            await #expect(throws: PostgresError.self) {
+                try await Deadline.with(.after(.seconds(-1))) { try await refresher.refresh(token) }
+            }
             try await expectFree(token.sessionID, lock)
         }
     }

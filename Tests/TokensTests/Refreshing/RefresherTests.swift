@@ -1,9 +1,9 @@
 import AccessToken
 import Contracts
 import Foundation
+import Limits
 import MetricsTestKit
 import Postgres
-import RateLimiting
 import Redis
 import TestKit
 import Testing
@@ -99,11 +99,12 @@ import Testing
         try await TokensFixture.with { tokens in
             let token = try await tokens.signIn()
             let unknown = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)
-            let late = Refresher.Origin(deadline: .now - .seconds(1))
             let refused = try tokens.refresher(load: ConcurrencyLimit(limit: 1))
             #expect(try await refused.refusal(of: unknown) == .invalidRefreshToken)
             let failed = try tokens.refresher(load: ConcurrencyLimit(limit: 1))
-            await #expect(throws: PostgresError.self) { try await failed.refresh(token.text, from: late) }
+            await #expect(throws: PostgresError.self) {
+                try await Deadline.with(.after(.seconds(-1))) { try await failed.refresh(token) }
+            }
             let served = try tokens.refresher(load: ConcurrencyLimit(limit: 1))
             #expect(try await served.refusal(of: token) == nil)
             for refresher in [refused, failed, served] { #expect(try await refresher.refusal(of: token) == nil) }
@@ -154,7 +155,7 @@ import Testing
             try await tokens.age(idle.sessionID, by: 2_592_001)
             #expect(try await refresher.refusal(of: idle) == .invalidRefreshToken)
             let revoked = try await tokens.signIn()
-            try await tokens.store.revoke(revoked.sessionID, reason: .logout, deadline: nil)
+            try await tokens.store.revoke(revoked.sessionID, reason: .logout)
             #expect(try await refresher.refusal(of: revoked) == .invalidRefreshToken)
             for text in ["", "ghrt_", "junk"] {
                 await #expect(throws: Problem(.invalidRefreshToken)) { try await refresher.refresh(text, from: .test) }

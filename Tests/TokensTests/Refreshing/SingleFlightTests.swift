@@ -1,3 +1,4 @@
+import Limits
 import Synchronization
 import TestKit
 import Testing
@@ -23,15 +24,21 @@ import Testing
         let start = ContinuousClock.now
         let (underWay, goOn) = AsyncStream<Never>.makeStream()
         let first = Task {
-            try await flights.run(1, until: start) {
-                _ = self.call()
-                for await _ in underWay {}
-                throw Failure()
+            try await Deadline.with(Deadline(start)) {
+                try await flights.run(1) {
+                    _ = self.call()
+                    for await _ in underWay {}
+                    throw Failure()
+                }
             }
         }
         try await eventually("the first is under way") { calls.withLock { $0 } == 1 }
         let others = (0..<10).map { _ in
-            Task { try await flights.run(1, until: start + .seconds(600)) { self.call() } }
+            Task {
+                try await Deadline.with(Deadline(start + .seconds(600), patience: .seconds(600))) {
+                    try await flights.run(1) { self.call() }
+                }
+            }
         }
         // Some may come when it is over, which makes no difference to them.
         goOn.finish()

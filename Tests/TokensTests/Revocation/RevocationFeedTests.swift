@@ -27,7 +27,7 @@ import Testing
             """
             INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
             VALUES (\(session), \(UUID()), now() + interval '1 hour', 'logout')
-            """, deadline: nil)
+            """)
     }
 
     @Test func everyEntryIsReadOnce() async throws {

@@ -33,7 +33,7 @@ struct ModelledSession {
 
     static func signIn(_ service: TokensFixture) async throws -> ModelledSession {
         let token = try await service.signIn()
-        let reading = try #require(try await service.store.read(token.sessionID, deadline: nil))
+        let reading = try #require(try await service.store.read(token.sessionID))
         let (start, lifetimes) = (reading.state.rotatedAt, service.store.lifetimes)
         let model = SessionState(
             generation: 0, currentHash: token.hash, previousHash: nil, rotatedAt: start, lateReplays: 0,
@@ -59,7 +59,7 @@ struct ModelledSession {
 
     /// The row as it is and as it should be, with times in whole microseconds, as PostgreSQL has them.
     mutating func rowAndModel() async throws -> (row: SessionState?, model: SessionState?) {
-        let reading = try await service.store.read(id, deadline: nil)
+        let reading = try await service.store.read(id)
         now = reading?.grant.now ?? now
         return (reading?.state.inMicroseconds, model?.inMicroseconds)
     }
@@ -82,7 +82,7 @@ struct ModelledSession {
         let decision = service.rules.decide(on: presented, of: model, at: now)
         let successor = RefreshToken(sessionID: id, generation: token.generation + 1, keys: service.keys)
         let grant = try await service.store.rotate(
-            token, to: successor, sealed: service.keys.seal(successor, under: token), ipAddress: nil, deadline: nil)
+            token, to: successor, sealed: service.keys.seal(successor, under: token), ipAddress: nil)
         let (isRotated, isDue) = (grant != nil, decision == .rotate)
         #expect(isRotated == isDue)
         guard let grant, let before = model else {
@@ -96,7 +96,7 @@ struct ModelledSession {
     }
 
     private mutating func countLateReplay(_ generation: Int32) async throws -> Event {
-        let isCounted = try await service.store.countLateReplay(of: id, generation: generation, deadline: nil)
+        let isCounted = try await service.store.countLateReplay(of: id, generation: generation)
         let isDue = model?.generation == generation && model?.lateReplayed == false
         #expect(isCounted == isDue)
         guard let before = model else { return .isGone }
@@ -106,8 +106,7 @@ struct ModelledSession {
     }
 
     private mutating func revokeStolen(_ generation: Int32) async throws -> Event {
-        let hasEnded = try await service.store.revokeStolen(
-            id, generation: generation, theft: .olderToken, deadline: nil)
+        let hasEnded = try await service.store.revokeStolen(id, generation: generation, theft: .olderToken)
         let isDue = model?.generation == generation
         #expect(hasEnded == isDue)
         guard hasEnded else { return model == nil ? .isGone : .isAnotherGeneration }
@@ -116,7 +115,7 @@ struct ModelledSession {
     }
 
     private mutating func logOut(_ token: RefreshToken) async throws -> Event {
-        try await service.store.revoke(id, holding: token.hash, reason: .logout, deadline: nil)
+        try await service.store.revoke(id, holding: token.hash, reason: .logout)
         guard let before = model else { return .isGone }
         guard before.currentHash == token.hash || before.previousHash == token.hash else { return .isNotCurrent }
         model = nil

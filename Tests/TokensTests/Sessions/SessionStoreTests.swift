@@ -14,12 +14,12 @@ import Testing
             let tablet = try await tokens.signIn(user)
             _ = try await tokens.signIn()
             try await tokens.age(phone.sessionID, by: 10)
-            let listed = try await tokens.store.list(of: user.id, current: phone.sessionID, deadline: nil)
+            let listed = try await tokens.store.list(of: user.id, current: phone.sessionID)
             #expect(listed.map(\.id) == [tablet.sessionID, phone.sessionID])
             #expect(listed.map(\.current) == [false, true])
             #expect(listed[1].device == SessionDevice(name: "Phone", model: "iPhone18,1"))
             try await tokens.age(phone.sessionID, by: 2_592_000)
-            #expect(try await tokens.store.list(of: user.id, current: nil, deadline: nil).count == 1)
+            #expect(try await tokens.store.list(of: user.id, current: nil).count == 1)
         }
     }
 
@@ -28,14 +28,14 @@ import Testing
             var user = User.sample()
             let session = try await tokens.signIn(user, version: 3)
             user.role = "admin"
-            try await tokens.store.update(UserSnapshot(user: user, version: 5), deadline: nil)
+            try await tokens.store.update(UserSnapshot(user: user, version: 5))
             user.role = "stale"
-            try await tokens.store.update(UserSnapshot(user: user, version: 4), deadline: nil)
+            try await tokens.store.update(UserSnapshot(user: user, version: 4))
             _ = try await tokens.signIn(user, version: 4)
-            let reading = try #require(try await tokens.store.read(session.sessionID, deadline: nil))
+            let reading = try #require(try await tokens.store.read(session.sessionID))
             #expect(reading.grant.user.role == "admin")
             // The snapshot of a user without sessions is not stored.
-            try await tokens.store.update(UserSnapshot(user: .sample(), version: 1), deadline: nil)
+            try await tokens.store.update(UserSnapshot(user: .sample(), version: 1))
             #expect(try await tokens.count("users") == 1)
         }
     }
@@ -47,7 +47,7 @@ import Testing
             for _ in 0..<3 { sessions.append(try await tokens.signIn(user, limit: 3)) }
             try await tokens.age(sessions[1].sessionID, by: 100)
             let fourth = try await tokens.signIn(user, limit: 3)
-            let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil).map(\.id)
+            let left = try await tokens.store.list(of: user.id, current: nil).map(\.id)
             #expect(Set(left) == Set([sessions[0], sessions[2], fourth].map(\.sessionID)))
             #expect(try await tokens.count("revocations WHERE reason = 'sessionLimit'") == 1)
         }
@@ -58,12 +58,12 @@ import Testing
             let user = User.sample()
             let mine = try await tokens.signIn(user)
             let other = try await tokens.signIn()
-            #expect(try await !tokens.store.revoke(other.sessionID, of: user.id, reason: .logout, deadline: nil))
-            #expect(try await tokens.store.revoke(mine.sessionID, of: user.id, reason: .logout, deadline: nil))
-            #expect(try await !tokens.store.revoke(mine.sessionID, of: user.id, reason: .logout, deadline: nil))
-            try await tokens.store.revoke(other.sessionID, holding: [1, 2, 3], reason: .logout, deadline: nil)
+            #expect(try await !tokens.store.revoke(other.sessionID, of: user.id, reason: .logout))
+            #expect(try await tokens.store.revoke(mine.sessionID, of: user.id, reason: .logout))
+            #expect(try await !tokens.store.revoke(mine.sessionID, of: user.id, reason: .logout))
+            try await tokens.store.revoke(other.sessionID, holding: [1, 2, 3], reason: .logout)
             #expect(try await tokens.count("sessions") == 1)
-            try await tokens.store.revoke(other.sessionID, holding: other.hash, reason: .logout, deadline: nil)
+            try await tokens.store.revoke(other.sessionID, holding: other.hash, reason: .logout)
             #expect(try await tokens.count("sessions") == 0)
             #expect(try await tokens.count("revocations") == 2)
         }
@@ -75,8 +75,7 @@ import Testing
             let kept = try await tokens.signIn(user)
             for _ in 0..<3 { _ = try await tokens.signIn(user) }
             let stranger = try await tokens.signIn()
-            try await tokens.store.revokeAll(
-                of: user.id, except: kept.sessionID, reason: .passwordChanged, deadline: nil)
+            try await tokens.store.revokeAll(of: user.id, except: kept.sessionID, reason: .passwordChanged)
             #expect(try await tokens.generation(of: kept.sessionID) == 0)
             #expect(try await tokens.generation(of: stranger.sessionID) == 0)
             #expect(try await tokens.count("sessions") == 2)
@@ -93,8 +92,8 @@ import Testing
                 try await tokens.signIn(user, credentialsVersion: 2),
                 try await tokens.signIn(user, credentialsVersion: 3),
             ]
-            try await tokens.store.revokeAll(of: user.id, below: 2, reason: .passwordChanged, deadline: nil)
-            let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil).map(\.id)
+            try await tokens.store.revokeAll(of: user.id, below: 2, reason: .passwordChanged)
+            let left = try await tokens.store.list(of: user.id, current: nil).map(\.id)
             #expect(Set(left) == Set(newer.map(\.sessionID)))
             #expect(try await tokens.count("revocations") == 1)
         }
@@ -104,7 +103,7 @@ import Testing
         try await TokensFixture.with { tokens in
             let first = try await tokens.signIn(limit: 1)
             await #expect(throws: SessionRefusal.idTaken) { try await tokens.signIn(sessionID: first.sessionID) }
-            let reading = try #require(try await tokens.store.read(first.sessionID, deadline: nil))
+            let reading = try #require(try await tokens.store.read(first.sessionID))
             #expect(reading.state.currentHash == first.hash)
             #expect(try await tokens.count("users") == 1)
         }
@@ -115,7 +114,7 @@ import Testing
             let user = User.sample()
             let start = ContinuousClock.now
             _ = try await tokens.signIn(user)
-            try await tokens.store.signOut(user.id, except: nil, deadline: nil)
+            try await tokens.store.signOut(user.id, except: nil)
             let purger = Purger(store: tokens.store, revocationRetention: 604_800, logger: .quiet)
             try await purger.step(.users)
             await #expect(throws: SessionRefusal.signedOut) { try await tokens.signIn(user, since: start) }
@@ -139,14 +138,13 @@ import Testing
                     group.addTask {
                         // Others may hold the user's lock for too long; the caller then asks again.
                         try await eventually("the user is signed out") {
-                            let signOut: Void? = try? await tokens.store.signOut(
-                                user.id, except: spared.sessionID, deadline: .now + .seconds(20))
+                            let signOut: Void? = try? await tokens.store.signOut(user.id, except: spared.sessionID)
                             return signOut != nil
                         }
                     }
                     try await group.waitForAll()
                 }
-                let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil).map(\.id)
+                let left = try await tokens.store.list(of: user.id, current: nil).map(\.id)
                 #expect(left == [spared.sessionID])
                 // On a busy machine it takes a moment until a later sign-in counts as later.
                 try await eventually("sign-ins that begin now succeed") {
@@ -160,7 +158,7 @@ import Testing
         try await TokensFixture.with { tokens in
             let user = User.sample()
             _ = try await tokens.signIn(user)
-            try await tokens.store.revokeAll(of: user.id, reason: .accountDeleted, deadline: nil)
+            try await tokens.store.revokeAll(of: user.id, reason: .accountDeleted)
             await #expect(throws: SessionRefusal.userErased) { try await tokens.signIn(user, version: 9) }
             #expect(try await tokens.count("sessions") == 0)
             #expect(try await tokens.count("users") == 0)
@@ -177,14 +175,13 @@ import Testing
                     group.addTask {
                         // Others may hold the user's lock for too long; the caller then asks again.
                         try await eventually("the user is erased") {
-                            let erasure: Void? = try? await tokens.store.revokeAll(
-                                of: user.id, reason: .accountDeleted, deadline: .now + .seconds(20))
+                            let erasure: Void? = try? await tokens.store.revokeAll(of: user.id, reason: .accountDeleted)
                             return erasure != nil
                         }
                     }
                     try await group.waitForAll()
                 }
-                let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil)
+                let left = try await tokens.store.list(of: user.id, current: nil)
                 #expect(left.isEmpty)
             }
             #expect(try await tokens.count("users") == 0)

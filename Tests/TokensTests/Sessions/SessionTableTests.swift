@@ -16,7 +16,7 @@ import Testing
                 let next = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: tokens.keys)
                 let sealed = try tokens.keys.seal(next, under: token)
                 #expect(
-                    try await tokens.store.rotate(token, to: next, sealed: sealed, ipAddress: nil, deadline: nil) != nil
+                    try await tokens.store.rotate(token, to: next, sealed: sealed, ipAddress: nil) != nil
                 )
                 token = next
             }

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Limits
 import Postgres
 import Synchronization
 import TestKit
@@ -126,13 +127,16 @@ final class FailoverLoad: Sendable {
         try result.get()
     }
 
+    private static var deadline: Deadline { Deadline(.now + .seconds(10), patience: .seconds(10)) }
+
     private func refresh(_ client: Int) async {
         var token = first[client]
         while !Task.isCancelled {
             let (refresher, isSwitched) = state.withLock { ($0.refresher, $0.isSwitched) }
             do {
-                let origin = Refresher.Origin(deadline: .now + .seconds(10))
-                let successor = try await refresher.refresh(token.text, from: origin).refresh
+                let successor = try await Deadline.with(Self.deadline) { [token] in
+                    try await refresher.refresh(token).refresh
+                }
                 token = successor
                 state.withLock { state in
                     state.given["\(successor.sessionID) \(successor.generation)", default: []].insert(successor.text)
@@ -153,7 +157,7 @@ final class FailoverLoad: Sendable {
             let store = state.withLock { $0.side.store }
             do {
                 let session = try await tokens.signIn(in: store).sessionID
-                try await store.revoke(session, reason: .logout, deadline: .now + .seconds(10))
+                try await Deadline.with(Self.deadline) { try await store.revoke(session, reason: .logout) }
                 state.withLock { _ = $0.revoked.insert(session) }
             } catch {
                 try? await Task.sleep(for: .milliseconds(20))

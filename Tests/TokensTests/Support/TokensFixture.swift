@@ -1,9 +1,9 @@
 import AccessToken
 import Contracts
 import Foundation
+import Limits
 import Metrics
 import Postgres
-import RateLimiting
 import Redis
 import TestKit
 
@@ -62,8 +62,7 @@ struct TokensFixture: Sendable {
         let request = CreateSessionRequest(
             sessionID: sessionID, snapshot: UserSnapshot(user: user, version: version),
             credentialsVersion: credentialsVersion, signInAge: 0, device: device)
-        _ = try await (store ?? self.store).create(
-            token, for: request, arrivedAt: start, limit: limit, deadline: .now + .seconds(20))
+        _ = try await (store ?? self.store).create(token, for: request, arrivedAt: start, limit: limit)
         return token
     }
 
@@ -99,7 +98,7 @@ extension User {
 }
 
 extension Refresher.Origin {
-    static var test: Self { Self(ipAddress: "192.0.2.1", deadline: .now + .seconds(20)) }
+    static var test: Self { Self(ipAddress: "192.0.2.1") }
 }
 
 extension Refresher {

@@ -7,7 +7,7 @@
 
 cd "$root"
 # Rules and state machines need values, text, time and hashes. They do no I/O.
-rules="Swift Foundation Synchronization Bytes Contracts AccessToken RateLimiting Sealing Crypto"
+rules="Swift Foundation Synchronization Bytes Contracts AccessToken Sealing Crypto"
 
 # PATH-PATTERN, MODULES, a line each: files whose path matches may import these modules only.
 allowed=$(

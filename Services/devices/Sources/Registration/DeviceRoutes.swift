@@ -18,8 +18,7 @@ struct DeviceRoutes: Sendable {
         let user = try context.requireUser()
         let registration = try ValidRegistration(
             await request.decode(Registration.self), timeZones: timeZones)
-        let device = try await store.register(
-            registration, user: user.id, session: user.sessionID, deadline: context.deadline.forDatabase)
+        let device = try await store.register(registration, user: user.id, session: user.sessionID)
         // The session was revoked after the gateway had verified its access token.
         guard let device else { throw Problem(.invalidToken) }
         return try .json(device)
@@ -27,14 +26,13 @@ struct DeviceRoutes: Sendable {
 
     private func list(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
-        let devices = try await store.devices(of: user.id, deadline: context.deadline.forDatabase)
+        let devices = try await store.devices(of: user.id)
         return try .json(DeviceList(devices: devices.map(Device.init)))
     }
 
     private func remove(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
-        let wasThere = try await store.remove(
-            context.uuid("id"), of: user.id, deadline: context.deadline.forDatabase)
+        let wasThere = try await store.remove(context.uuid("id"), of: user.id)
         guard wasThere else { throw Problem(.notFound) }
         return .empty()
     }
@@ -62,13 +60,13 @@ struct UserRoutes: Sendable {
     }
 
     private func export(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let devices = try await store.devices(of: context.uuid("id"), deadline: context.deadline.forDatabase)
+        let devices = try await store.devices(of: context.uuid("id"))
         return try .json(DeviceExport(devices: devices))
     }
 
     /// Answers 204 even if the user has no devices: identity retries until it receives 204.
     private func erase(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        try await store.erase(user: context.uuid("id"), deadline: context.deadline.forDatabase)
+        try await store.erase(user: context.uuid("id"))
         return .empty()
     }
 }

@@ -13,16 +13,14 @@ struct DeviceStore: Sendable {
     let database: PostgresPool
 
     /// The user's devices without their tokens, the last registered first.
-    func devices(
-        of user: UUID, deadline: ContinuousClock.Instant? = nil
-    ) async throws(PostgresError) -> [DeviceExport.Entry] {
+    func devices(of user: UUID) async throws(PostgresError) -> [DeviceExport.Entry] {
         let rows = try await database.query(
             """
             SELECT id, installation_id, environment, bundle_id, kind, status, locale, time_zone, app_version,
                    os_version, model, session_id, created_at, updated_at
             FROM devices WHERE user_id = \(user)
             ORDER BY updated_at DESC, id
-            """, deadline: deadline)
+            """)
         var devices: [DeviceExport.Entry] = []
         devices.reserveCapacity(rows.count)
         for row in rows {
@@ -40,17 +38,14 @@ struct DeviceStore: Sendable {
     }
 
     /// Removes one of the user's devices. Returns whether it existed.
-    func remove(
-        _ device: UUID, of user: UUID, deadline: ContinuousClock.Instant? = nil
-    ) async throws(PostgresError) -> Bool {
-        let result = try await database.query(
-            "DELETE FROM devices WHERE id = \(device) AND user_id = \(user)", deadline: deadline)
+    func remove(_ device: UUID, of user: UUID) async throws(PostgresError) -> Bool {
+        let result = try await database.query("DELETE FROM devices WHERE id = \(device) AND user_id = \(user)")
         return result.affectedRows > 0
     }
 
     /// Removes all of the user's devices. Idempotent.
-    func erase(user: UUID, deadline: ContinuousClock.Instant? = nil) async throws(PostgresError) {
-        _ = try await database.query("DELETE FROM devices WHERE user_id = \(user)", deadline: deadline)
+    func erase(user: UUID) async throws(PostgresError) {
+        _ = try await database.query("DELETE FROM devices WHERE user_id = \(user)")
     }
 }
 
@@ -71,12 +66,10 @@ extension DeviceStore {
     /// - Beyond `maximumDevices` of a kind, the user's device of that kind that registered longest ago is removed.
     ///
     /// - Returns: the device as its user sees it. If the session was revoked, `nil`, and nothing has changed.
-    func register(
-        _ registration: ValidRegistration, user: UUID, session: UUID, deadline: ContinuousClock.Instant? = nil
-    ) async throws(PostgresError) -> Device? {
+    func register(_ registration: ValidRegistration, user: UUID, session: UUID) async throws(PostgresError) -> Device? {
         let statement = Self.statement(registration, user: user, session: session)
         let rows = try await retryingConflicts { () throws(PostgresError) in
-            try await database.query(statement, deadline: deadline)
+            try await database.query(statement)
         }
         guard let row = rows.first else { return nil }
         let (id, createdAt, updatedAt) = try row.decode((UUID, Date, Date).self)

@@ -1,4 +1,4 @@
-import RateLimiting
+import Limits
 
 /// A limit of requests: a burst of `capacity`, refilled at `perSecond`.
 struct RateLimit: Sendable, Equatable {

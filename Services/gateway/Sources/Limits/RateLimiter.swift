@@ -1,4 +1,4 @@
-import RateLimiting
+import Limits
 import Synchronization
 
 /// One rate limit, counted for each address or user in this process.

@@ -2,6 +2,7 @@ import Bytes
 import Contracts
 import Foundation
 import HTTPTypes
+import Limits
 import Observability
 import ServiceKit
 import Settings
@@ -119,7 +120,10 @@ actor KeyWatch {
     }
 
     init(of tokens: ServiceClient) {
-        self.init { try await tokens.send(.get, "/internal/keys", deadline: .after(Self.timeout)) }
+        self.init {
+            // All open pages share the answer, so no request's deadline applies.
+            try await Deadline.with(.after(Self.timeout)) { try await tokens.send(.get, "/internal/keys") }
+        }
     }
 
     /// The keys as tokens reported them at most ten seconds ago. Empty if tokens could not be reached, or is too old to

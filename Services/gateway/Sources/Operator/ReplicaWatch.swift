@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Contracts
 import Foundation
+import Limits
 import NIOCore
 import ServiceKit
 

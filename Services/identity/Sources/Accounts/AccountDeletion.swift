@@ -21,8 +21,8 @@ struct AccountDeletion: Sendable {
     /// - Returns: whether the account existed, or its deletion was still in progress.
     /// - Throws: `UNAVAILABLE` when the account is deleted but its sessions could not be revoked yet.
     @discardableResult
-    func callAsFunction(_ userID: UUID, actor: AuditActor = .user, deadline: Deadline) async throws -> Bool {
-        let entry = try await deletions.delete(userID, actor: actor, deadline: deadline.forDatabase)
+    func callAsFunction(_ userID: UUID, actor: AuditActor = .user) async throws -> Bool {
+        let entry = try await deletions.delete(userID, actor: actor)
         guard let entry else { return false }
         do {
             try await delivery.begin(deletion: entry)
@@ -45,10 +45,10 @@ struct AccountDeletionStore: Sendable {
     /// - Parameter condition: evaluated after the user's row is locked.
     /// - Returns: the task, also when the deletion was begun before; `nil` when nothing is left to do.
     func delete(
-        _ userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant,
+        _ userID: UUID, actor: AuditActor,
         where condition: (PostgresTransaction) async throws -> Bool = { _ in true }
     ) async throws -> OutboxEntry? {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(userID, on: transaction) else {
                 return try await OutboxStore.deletion(of: userID, on: transaction)
             }
@@ -137,7 +137,7 @@ final class UnverifiedAccountRemoval: Sendable {
 
     /// The outbox notifies the other services.
     private func remove(_ userID: UUID) async throws {
-        let deletion = try await deletions.delete(userID, actor: .system, deadline: .now + .seconds(5)) { transaction in
+        let deletion = try await deletions.delete(userID, actor: .system) { transaction in
             try await transaction.query(
                 "SELECT \(unescaped: Self.isAbandoned(after: self.days)) FROM users u WHERE u.id = \(userID)"
             )[0].decode(Bool.self)

@@ -85,7 +85,7 @@ struct LossNotice: Sendable {
     ///     unknown.
     func deliver(_ entry: OutboxEntry, to channel: Identifier.Kind, language: String?) async throws {
         guard let userID = entry.userID,
-            let identifier = try await identifiers.verified(channel, of: userID, deadline: .now + .seconds(5))
+            let identifier = try await identifiers.verified(channel, of: userID)
         else { return }
         let envelope = MessageEnvelope(
             .identifierLost, to: identifier, language: templates.language(of: language), values: [:],

@@ -27,23 +27,21 @@ struct AccountRoutes: Sendable {
         router.get("/v1/auth/export") { _, context in
             let user = try context.requireUser()
             try age.require(user)
-            return try await Response.json(export(user, context: context), holdsToken: true)
+            return try await Response.json(export(user), holdsToken: true)
         }
         // One route for each provider. A route with a path parameter in that place would be shadowed, for every method,
         // by the literal route POST /v1/auth/identities/apple.
         for provider in AuthProvider.known {
             router.delete("/v1/auth/identities/\(provider.rawValue)") { _, context in
                 let user = try context.requireUser()
-                return try await Response.json(unlinking(provider, from: user, context: context))
+                return try await Response.json(unlinking(provider, from: user))
             }
         }
     }
 
     private func me(_ context: GatehouseRequestContext) async throws -> User {
         let id = try context.requireUser().id
-        guard let account = try await accounts.account(id, deadline: context.deadline.forDatabase) else {
-            throw Problem(.invalidToken)
-        }
+        guard let account = try await accounts.account(id) else { throw Problem(.invalidToken) }
         return account.user
     }
 
@@ -54,10 +52,10 @@ struct AccountRoutes: Sendable {
         do {
             try age.require(user)
         } catch {
-            let standing = try await accounts.standing(of: user.id, deadline: context.deadline.forDatabase)
+            let standing = try await accounts.standing(of: user.id)
             guard standing == nil else { throw error }
         }
-        try await deletion(user.id, deadline: context.deadline)
+        try await deletion(user.id)
     }
 
     /// A field that is absent or null stays as it is; an empty name removes the name.
@@ -67,9 +65,7 @@ struct AccountRoutes: Sendable {
             return try await me(context)
         }
         let name = try Problem.checking("displayName") { () throws(Refusal) in try DisplayName.read(text) }
-        guard let account = try await accounts.rename(id, to: name, deadline: context.deadline.forDatabase) else {
-            throw Problem(.invalidToken)
-        }
+        guard let account = try await accounts.rename(id, to: name) else { throw Problem(.invalidToken) }
         worker.wake()
         return account.user
     }
@@ -86,26 +82,23 @@ struct Export: Sendable {
     let tokens: TokensClient
     let devices: DevicesClient
 
-    func callAsFunction(_ user: ForwardedUser, context: GatehouseRequestContext) async throws -> AccountExport {
-        let deadline = context.deadline
-        guard let account = try await accounts.account(user.id, deadline: deadline.forDatabase) else {
-            throw Problem(.invalidToken)
-        }
-        let sessions = try await tokens.sessions(of: user.id, deadline: deadline).sessions.map { session in
+    func callAsFunction(_ user: ForwardedUser) async throws -> AccountExport {
+        guard let account = try await accounts.account(user.id) else { throw Problem(.invalidToken) }
+        let sessions = try await tokens.sessions(of: user.id).sessions.map { session in
             var session = session
             session.current = session.id == user.sessionID
             return session
         }
         return AccountExport(
             user: account.user, state: account.state.rawValue,
-            phoneVerified: try await identifiers.isPhoneVerified(of: user.id, deadline: deadline.forDatabase),
-            apple: try await appleIdentities.identity(of: user.id, deadline: deadline.forDatabase),
-            passwordChangedAt: try await passwords.changedAt(user.id, deadline: deadline.forDatabase),
+            phoneVerified: try await identifiers.isPhoneVerified(of: user.id),
+            apple: try await appleIdentities.identity(of: user.id),
+            passwordChangedAt: try await passwords.changedAt(user.id),
             sessions: sessions,
-            knownDevices: try await knownDevices.devices(of: user.id, deadline: deadline.forDatabase),
-            knownNetworks: try await knownDevices.networks(of: user.id, deadline: deadline.forDatabase),
-            devices: try await devices.devices(of: user.id, deadline: deadline).devices,
-            events: try await audit.events(of: user.id, deadline: deadline.forDatabase))
+            knownDevices: try await knownDevices.devices(of: user.id),
+            knownNetworks: try await knownDevices.networks(of: user.id),
+            devices: try await devices.devices(of: user.id).devices,
+            events: try await audit.events(of: user.id))
     }
 }
 
@@ -116,11 +109,9 @@ struct Unlinking: Sendable {
     let worker: OutboxWorker
 
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` when it is the account's last credential.
-    func callAsFunction(
-        _ provider: AuthProvider, from user: ForwardedUser, context: GatehouseRequestContext
-    ) async throws -> User {
+    func callAsFunction(_ provider: AuthProvider, from user: ForwardedUser) async throws -> User {
         try age.require(user)
-        switch try await providers.unlink(provider, from: user.id, deadline: context.deadline.forDatabase) {
+        switch try await providers.unlink(provider, from: user.id) {
         case .unlinked(let account):
             worker.wake()
             return account.user
@@ -139,15 +130,12 @@ struct DevicesClient: Sendable {
     let client: ServiceClient
 
     func erase(_ userID: UUID) async throws {
-        try await client.send(
-            .delete, "/internal/users/\(userID.path)", deadline: .after(client.timeout),
-            idempotent: true)
+        try await client.send(.delete, "/internal/users/\(userID.path)", idempotent: true)
     }
 
-    func devices(of userID: UUID, deadline: Deadline) async throws(Problem) -> DeviceExport {
+    func devices(of userID: UUID) async throws(Problem) -> DeviceExport {
         do {
-            return try await client.send(
-                .get, "/internal/users/\(userID.path)/devices", deadline: deadline, idempotent: true)
+            return try await client.send(.get, "/internal/users/\(userID.path)/devices", idempotent: true)
         } catch {
             throw Problem(.unavailable)
         }

@@ -11,14 +11,14 @@ import Postgres
 struct AccountStore: Sendable {
     let database: PostgresPool
 
-    func account(_ id: UUID, deadline: ContinuousClock.Instant? = nil) async throws -> Account? {
-        try await Self.account(id, on: database, deadline: deadline)
+    func account(_ id: UUID) async throws -> Account? {
+        try await Self.account(id, on: database)
     }
 
     /// - Returns: `nil` when the account is gone.
-    func standing(of id: UUID, deadline: ContinuousClock.Instant) async throws -> AccountStanding? {
+    func standing(of id: UUID) async throws -> AccountStanding? {
         try await database.query(
-            "SELECT state, version, credentials_version FROM users WHERE id = \(id)", deadline: deadline
+            "SELECT state, version, credentials_version FROM users WHERE id = \(id)"
         ).first.map(AccountStanding.init(row:))
     }
 
@@ -34,17 +34,15 @@ struct AccountStore: Sendable {
     }
 
     /// The user's current role; `nil` where the account is gone or disabled.
-    func roleOfActive(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> String? {
-        try await database.query("SELECT role FROM users WHERE id = \(id) AND state = 'active'", deadline: deadline)
+    func roleOfActive(_ id: UUID) async throws -> String? {
+        try await database.query("SELECT role FROM users WHERE id = \(id) AND state = 'active'")
             .first?.decode(String.self)
     }
 
     /// Changes the fields of the user that other users and services see.
     /// - Returns: `nil` when there is no such user.
-    func change(
-        _ userID: UUID, to change: AccountChange, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
-    ) async throws -> Account? {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func change(_ userID: UUID, to change: AccountChange, actor: AuditActor) async throws -> Account? {
+        try await database.withRetriedTransaction { transaction in
             guard try await Self.lock(userID, on: transaction) else { return nil }
             var events: [AuditEvent] = []
             if let name = change.displayName {
@@ -77,16 +75,14 @@ struct AccountStore: Sendable {
 
     /// - Parameter name: `nil` removes the name.
     /// - Returns: `nil` when there is no such user.
-    func rename(_ userID: UUID, to name: DisplayName?, deadline: ContinuousClock.Instant) async throws -> Account? {
-        try await change(userID, to: AccountChange(displayName: .some(name)), actor: .user, deadline: deadline)
+    func rename(_ userID: UUID, to name: DisplayName?) async throws -> Account? {
+        try await change(userID, to: AccountChange(displayName: .some(name)), actor: .user)
     }
 
     /// Enables or disables the account. Disabling ends its sessions.
     /// - Returns: `nil` when there is no such user.
-    func setState(
-        _ state: AccountState, of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
-    ) async throws -> Account? {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func setState(_ state: AccountState, of userID: UUID, actor: AuditActor) async throws -> Account? {
+        try await database.withRetriedTransaction { transaction in
             guard try await Self.lock(userID, on: transaction) else { return nil }
             try await Self.setState(state, of: userID, actor: actor, on: transaction)
             return try await Self.account(userID, on: transaction)
@@ -125,8 +121,8 @@ struct AccountStore: Sendable {
 
     /// Ends the user's sessions. Sign-ins in progress have to verify the user again.
     /// - Returns: whether there is such a user.
-    func endSessions(of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func endSessions(of userID: UUID, actor: AuditActor) async throws -> Bool {
+        try await database.withRetriedTransaction { transaction in
             guard try await Self.lock(userID, on: transaction),
                 let version = try await Self.touch(userID, credentials: true, on: transaction)
             else { return false }
@@ -140,8 +136,8 @@ struct AccountStore: Sendable {
 
     /// Ends one session on behalf of an operator. The audit entry and the task are committed together.
     /// - Returns: `false` when there is no such user.
-    func endSession(_ session: UUID, of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func endSession(_ session: UUID, of userID: UUID) async throws -> Bool {
+        try await database.withRetriedTransaction { transaction in
             guard try await Self.lock(userID, on: transaction) else { return false }
             try await AuditLog.record(.sessionEnded, userID, by: .operator, session: session, on: transaction)
             try await OutboxStore.enqueue(
@@ -153,12 +149,9 @@ struct AccountStore: Sendable {
 
 /// Operations on a user within the transactions of other stores.
 extension AccountStore {
-    static func account(
-        _ id: UUID, on database: some PostgresQuerying, deadline: ContinuousClock.Instant? = nil
-    ) async throws -> Account? {
+    static func account(_ id: UUID, on database: some PostgresQuerying) async throws -> Account? {
         try await database.query(
-            "SELECT \(unescaped: Account.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)",
-            deadline: deadline
+            "SELECT \(unescaped: Account.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)"
         ).first.map(Account.init(row:))
     }
 
@@ -303,11 +296,8 @@ struct AuthProviderStore: Sendable {
     var codeKinds: Set<Identifier.Kind> = []
 
     /// Removes a credential, unless it is the last one. The outbox revokes what Apple has granted.
-    func unlink(
-        _ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user,
-        deadline: ContinuousClock.Instant? = nil
-    ) async throws -> UnlinkOutcome {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func unlink(_ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user) async throws -> UnlinkOutcome {
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(userID, on: transaction),
                 let account = try await AccountStore.account(userID, on: transaction)
             else { return .noSuchUser }

@@ -1,5 +1,6 @@
 public import Contracts
 import Foundation
+import Limits
 import Postgres
 import ServiceKit
 
@@ -50,7 +51,7 @@ public struct UserAdministration: Sendable {
         let request = AdminCreateUserRequest(
             identifier: identifier, password: password, displayName: displayName, role: role, storeIds: storeIDs)
         do {
-            return entry(try await create(request, deadline: .after(.seconds(10))))
+            return entry(try await create(request))
         } catch let problem as Problem where problem.code == .identifierTaken {
             throw Failure(description: "\(identifier) belongs to another user.")
         } catch let problem as Problem {
@@ -59,7 +60,7 @@ public struct UserAdministration: Sendable {
     }
 
     /// - Throws: `INVALID_REQUEST`, `WEAK_PASSWORD`, `IDENTIFIER_TAKEN`.
-    func create(_ request: AdminCreateUserRequest, deadline: Deadline) async throws -> Account {
+    func create(_ request: AdminCreateUserRequest) async throws -> Account {
         if request.password != nil { try hasher.requireRoom() }
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(request.identifier, home: home)
@@ -71,14 +72,12 @@ public struct UserAdministration: Sendable {
         if let text = request.password {
             let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
             try await screening.check(password, for: [identifier.value], field: "password")
-            hash = try await hasher.hash(password, deadline: deadline)
+            hash = try await hasher.hash(password)
         }
         let new = NewAccount(
             identifier: identifier, isVerified: true, passwordHash: hash, displayName: change.displayName ?? nil,
             role: change.role ?? .user, stores: change.stores ?? .none, actor: .operator)
-        guard let account = try await passwords.register(new, deadline: deadline.forDatabase) else {
-            throw Problem(.identifierTaken)
-        }
+        guard let account = try await passwords.register(new) else { throw Problem(.identifierTaken) }
         return account
     }
 
@@ -118,18 +117,21 @@ public struct UserAdministration: Sendable {
         return try await entry(account, pending: deliver(about: id))
     }
 
-    /// Delivers the user's tasks to tokens at once. If that fails, the running service delivers them. The service may
-    /// have claimed the tasks already, so the command waits a moment until they are done.
+    /// Delivers the user's tasks to tokens at once. Where that fails, the running service delivers them. The service
+    /// may have claimed the tasks before this command, so the command waits a moment until they are done. The change is
+    /// committed, so no request's deadline applies.
     /// - Returns: the kinds of the tasks that remain.
     func deliver(about userID: UUID) async throws -> [String] {
-        for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {
-            do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
-        }
-        let end = ContinuousClock.now + .seconds(1)
-        while true {
-            let kinds = try await outbox.kinds(for: .tokens, about: userID)
-            if kinds.isEmpty || .now >= end { return kinds }
-            try await Task.sleep(for: .milliseconds(50))
+        try await Deadline.with(nil) {
+            for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {
+                do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
+            }
+            let end = ContinuousClock.now + .seconds(1)
+            while true {
+                let kinds = try await outbox.kinds(for: .tokens, about: userID)
+                if kinds.isEmpty || .now >= end { return kinds }
+                try await Task.sleep(for: .milliseconds(50))
+            }
         }
     }
 
@@ -137,7 +139,7 @@ public struct UserAdministration: Sendable {
     func find(_ user: String) async throws -> UUID {
         if let id = UUID(uuidString: user) { return id }
         let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
-        let found = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))
+        let found = try await passwords.account(identifiedBy: identifier)
         guard let found else { throw Failure(description: "There is no user with \(identifier.value).") }
         return found.account.id
     }

@@ -79,10 +79,8 @@ extension AuditLog {
     /// - Parameters:
     ///   - userID: the user whose data was read; `nil` where it is that of several users.
     ///   - detail: what was read, as a fixed word.
-    func noteViewing(of userID: UUID?, _ detail: String, _ context: GatehouseRequestContext) async throws {
-        try await Self.record(
-            .viewed, userID ?? Self.noUser, by: .operator, detail: detail, on: database,
-            deadline: context.deadline.forDatabase)
+    func noteViewing(of userID: UUID?, _ detail: String) async throws {
+        try await Self.record(.viewed, userID ?? Self.noUser, by: .operator, detail: detail, on: database)
     }
 }
 
@@ -100,8 +98,7 @@ struct OperatorGate: RouterMiddleware {
     ) async throws -> Response {
         let user = try context.requireUser()
         guard user.role.isVerbatim(role.name),
-            try await accounts.roleOfActive(user.id, deadline: context.deadline.forDatabase)?.isVerbatim(role.name)
-                == true
+            try await accounts.roleOfActive(user.id)?.isVerbatim(role.name) == true
         else { throw Problem(.forbidden) }
         return try await next(request, context)
     }
@@ -158,9 +155,8 @@ struct AdminLogRoutes: Sendable {
             since: try request.queriedTime("since"), until: try request.queriedTime("until"))
         let cursor = try request.queried("after") { text throws(Refusal) in try AuditCursor(text) }
         let limit = try request.queriedLimit()
-        let found = try await audit.search(
-            search, after: cursor, limit: limit + 1, deadline: context.deadline.forDatabase)
-        try await audit.noteViewing(of: search.userID, "audit", context)
+        let found = try await audit.search(search, after: cursor, limit: limit + 1)
+        try await audit.noteViewing(of: search.userID, "audit")
         let shown = found.prefix(limit)
         let next = found.count > limit ? shown.last.map { AuditCursor(at: $0.at, id: $0.id).text } : nil
         return try .json(AdminAuditList(entries: shown.map(AdminAuditEntry.init), next: next))
@@ -168,7 +164,7 @@ struct AdminLogRoutes: Sendable {
 
     /// Contains no personal data.
     @Sendable private func count(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
-        try await .json(figures.figures(deadline: context.deadline.forDatabase))
+        try await .json(figures.figures())
     }
 }
 

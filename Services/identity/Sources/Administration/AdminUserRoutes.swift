@@ -39,22 +39,20 @@ struct AdminUserRoutes: Sendable {
             try UserCursor(text, order: search.order)
         }
         let limit = try request.queriedLimit()
-        try await audit.noteViewing(of: nil, "users", context)
-        let page = try await users.list(
-            search, after: cursor, limit: limit, deadline: context.deadline.forDatabase)
+        try await audit.noteViewing(of: nil, "users")
+        let page = try await users.list(search, after: cursor, limit: limit)
         return try .json(AdminUserList(users: page.users, next: page.next?.text))
     }
 
     @Sendable private func create(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
-        let account = try await administration.create(
-            request.decode(AdminCreateUserRequest.self), deadline: context.deadline)
-        return try await .json(user(account.id, context), status: .created)
+        let account = try await administration.create(request.decode(AdminCreateUserRequest.self))
+        return try await .json(user(account.id), status: .created)
     }
 
     @Sendable private func read(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
-        let user = try await user(context.uuid("id"), context)
-        try await audit.noteViewing(of: user.id, "user", context)
+        let user = try await user(context.uuid("id"))
+        try await audit.noteViewing(of: user.id, "user")
         return try .json(user)
     }
 
@@ -63,10 +61,8 @@ struct AdminUserRoutes: Sendable {
         let id = try context.uuid("id")
         let change = try await AccountChange(request.decode(AdminUpdateUserRequest.self))
         if let role = change.role, role.name != context.user?.role { try requireOtherUser(id, context) }
-        guard
-            try await accounts.change(id, to: change, actor: .operator, deadline: context.deadline.forDatabase) != nil
-        else { throw Problem(.notFound) }
-        return try await deliverAndRead(id, context)
+        guard try await accounts.change(id, to: change, actor: .operator) != nil else { throw Problem(.notFound) }
+        return try await deliverAndRead(id)
     }
 
     @Sendable private func disable(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
@@ -81,17 +77,16 @@ struct AdminUserRoutes: Sendable {
         try context.requireRecentOperator(age)
         let id = try context.uuid("id")
         if state == .disabled { try requireOtherUser(id, context) }
-        let account = try await accounts.setState(
-            state, of: id, actor: .operator, deadline: context.deadline.forDatabase)
+        let account = try await accounts.setState(state, of: id, actor: .operator)
         guard account != nil else { throw Problem(.notFound) }
-        return try await deliverAndRead(id, context)
+        return try await deliverAndRead(id)
     }
 
     @Sendable private func delete(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
         let id = try context.uuid("id")
         try requireOtherUser(id, context)
-        guard try await deletion(id, actor: .operator, deadline: context.deadline) else { throw Problem(.notFound) }
+        guard try await deletion(id, actor: .operator) else { throw Problem(.notFound) }
         return .empty(.accepted)
     }
 
@@ -103,16 +98,14 @@ struct AdminUserRoutes: Sendable {
     }
 
     /// Delivers the user's tasks to tokens at once, and answers with the user and the tasks that remain.
-    private func deliverAndRead(_ id: UUID, _ context: GatehouseRequestContext) async throws -> Response {
+    private func deliverAndRead(_ id: UUID) async throws -> Response {
         _ = try await administration.deliver(about: id)
         worker.wake()
-        return try await .json(user(id, context))
+        return try await .json(user(id))
     }
 
-    private func user(_ id: UUID, _ context: GatehouseRequestContext) async throws -> AdminUser {
-        guard let user = try await users.user(id, deadline: context.deadline.forDatabase) else {
-            throw Problem(.notFound)
-        }
+    private func user(_ id: UUID) async throws -> AdminUser {
+        guard let user = try await users.user(id) else { throw Problem(.notFound) }
         return user
     }
 }
@@ -138,25 +131,22 @@ struct AdminIdentifierRoutes: Sendable {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(text, of: kind, home: home)
         }
-        let outcome = try await identifiers.set(
-            identifier, of: id, actor: .operator, deadline: context.deadline.forDatabase)
-        return try await answer(outcome, context)
+        let outcome = try await identifiers.set(identifier, of: id, actor: .operator)
+        return try await answer(outcome)
     }
 
     @Sendable private func remove(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         let (id, kind) = try place(context)
-        let outcome = try await identifiers.remove(
-            kind, of: id, actor: .operator, deadline: context.deadline.forDatabase)
-        return try await answer(outcome, context)
+        let outcome = try await identifiers.remove(kind, of: id, actor: .operator)
+        return try await answer(outcome)
     }
 
     @Sendable private func move(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         let (id, kind) = try place(context)
         let receiver = try await request.decode(AdminMoveIdentifierRequest.self).to
-        let outcome = try await identifiers.move(
-            kind, from: id, to: receiver, actor: .operator, deadline: context.deadline.forDatabase)
+        let outcome = try await identifiers.move(kind, from: id, to: receiver, actor: .operator)
         if case .changed = outcome { _ = try await administration.deliver(about: id) }
-        return try await answer(outcome, context)
+        return try await answer(outcome)
     }
 
     /// The user and the kind in the path, for an operator who may make changes.
@@ -168,16 +158,14 @@ struct AdminIdentifierRoutes: Sendable {
         return (try context.uuid("id"), kind)
     }
 
-    private func answer(_ outcome: IdentifierOutcome, _ context: GatehouseRequestContext) async throws -> Response {
+    private func answer(_ outcome: IdentifierOutcome) async throws -> Response {
         let account = try outcome.account(
             taken: Problem(
                 .identifierTaken, "Another user has verified it. It can be moved from that user."),
             noSuchUser: Problem(.notFound))
         _ = try await administration.deliver(about: account.id)
         worker.wake()
-        guard let user = try await users.user(account.id, deadline: context.deadline.forDatabase) else {
-            throw Problem(.notFound)
-        }
+        guard let user = try await users.user(account.id) else { throw Problem(.notFound) }
         return try .json(user)
     }
 }
@@ -201,8 +189,8 @@ struct AdminSessionRoutes: Sendable {
 
     @Sendable private func list(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         let id = try await existing(context)
-        let sessions = try await tokens.sessions(of: id, deadline: context.deadline)
-        try await audit.noteViewing(of: id, "sessions", context)
+        let sessions = try await tokens.sessions(of: id)
+        try await audit.noteViewing(of: id, "sessions")
         return try .json(sessions)
     }
 
@@ -210,26 +198,24 @@ struct AdminSessionRoutes: Sendable {
         _ request: Request, _ context: GatehouseRequestContext
     ) async throws -> Response {
         let id = try await existing(context)
-        let devices = try await devices.devices(of: id, deadline: context.deadline).devices
-        try await audit.noteViewing(of: id, "devices", context)
+        let devices = try await devices.devices(of: id).devices
+        try await audit.noteViewing(of: id, "devices")
         return try .json(DeviceList(devices: devices.map(Device.init)))
     }
 
     @Sendable private func endAll(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
         let id = try context.uuid("id")
-        guard try await accounts.endSessions(of: id, actor: .operator, deadline: context.deadline.forDatabase) else {
-            throw Problem(.notFound)
-        }
+        guard try await accounts.endSessions(of: id, actor: .operator) else { throw Problem(.notFound) }
         return try await ended(of: id, "revoke_sessions", "The sessions have not ended yet. They will, within moments.")
     }
 
     @Sendable private func end(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
         let (id, session) = (try context.uuid("id"), try context.uuid("session"))
-        let sessions = try await tokens.sessions(of: id, deadline: context.deadline).sessions
+        let sessions = try await tokens.sessions(of: id).sessions
         guard sessions.contains(where: { $0.id == session }),
-            try await accounts.endSession(session, of: id, deadline: context.deadline.forDatabase)
+            try await accounts.endSession(session, of: id)
         else { throw Problem(.notFound) }
         return try await ended(of: id, "end_session", "The session has not ended yet. It will, within moments.")
     }
@@ -245,9 +231,7 @@ struct AdminSessionRoutes: Sendable {
     /// The user in the path, who must exist.
     private func existing(_ context: GatehouseRequestContext) async throws -> UUID {
         let id = try context.uuid("id")
-        guard try await accounts.standing(of: id, deadline: context.deadline.forDatabase) != nil else {
-            throw Problem(.notFound)
-        }
+        guard try await accounts.standing(of: id) != nil else { throw Problem(.notFound) }
         return id
     }
 }

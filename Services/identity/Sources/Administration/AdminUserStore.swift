@@ -14,10 +14,9 @@ struct AdminUserStore: Sendable {
         ARRAY(SELECT DISTINCT o.kind FROM outbox o WHERE o.user_id = u.id AND o.destination = 'tokens' ORDER BY o.kind)
         """
 
-    func user(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> AdminUser? {
+    func user(_ id: UUID) async throws -> AdminUser? {
         try await database.query(
-            "SELECT \(unescaped: Self.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)",
-            deadline: deadline
+            "SELECT \(unescaped: Self.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)"
         ).first.map(Self.read)
     }
 
@@ -25,7 +24,7 @@ struct AdminUserStore: Sendable {
     ///
     /// The page is selected first, in the order of an index. Only then are the users' columns read.
     func list(
-        _ search: UserSearch, after cursor: UserCursor?, limit: Int, deadline: ContinuousClock.Instant
+        _ search: UserSearch, after cursor: UserCursor?, limit: Int
     ) async throws -> (users: [AdminUser], next: UserCursor?) {
         let rows = try await database.query(
             """
@@ -33,7 +32,7 @@ struct AdminUserStore: Sendable {
             FROM (\(pageOf: search, after: cursor, limit: limit + 1)) page
                 JOIN users u ON u.id = page.id \(unescaped: Account.joins)
             ORDER BY \(unescaped: search.order.ofUsers)
-            """, deadline: deadline)
+            """)
         let shown = rows.prefix(limit)
         guard rows.count > limit, let last = shown.last else { return (try shown.map(Self.read), nil) }
         let key = Account.columnCount + 3

@@ -111,8 +111,8 @@ struct AppleGrantStore: Sendable {
     /// the user can sign in again.
     /// - Parameter time: when the user withdrew the consent.
     /// - Returns: `false` when the user has given consent again since. Nothing has been done then.
-    func endConsent(of userID: UUID, at time: Date, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func endConsent(of userID: UUID, at time: Date) async throws -> Bool {
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(userID, on: transaction) else { return true }
             let ended = try await transaction.query(
                 """

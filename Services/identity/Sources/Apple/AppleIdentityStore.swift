@@ -17,21 +17,19 @@ struct AppleIdentityStore: Sendable {
     let database: PostgresPool
 
     /// - Returns: the account of the Apple subject, and the address that Apple gave last.
-    func account(
-        subject: String, deadline: ContinuousClock.Instant
-    ) async throws -> (account: Account, email: String?)? {
+    func account(subject: String) async throws -> (account: Account, email: String?)? {
         let result = try await database.query(
             """
             SELECT \(unescaped: Account.columns), a.email
             FROM apple_identities i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
             WHERE i.subject = \(subject)
-            """, deadline: deadline)
+            """)
         guard let row = result.first else { return nil }
         return (try Account(row: row), try row.decode(column: Account.columnCount))
     }
 
     /// The Apple account's part of the user's export.
-    func identity(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> AccountExport.Apple? {
+    func identity(of userID: UUID) async throws -> AccountExport.Apple? {
         try await database.query(
             """
             SELECT i.subject, i.client_id, i.email, i.created_at, m.enabled, t.transfer_subject
@@ -39,7 +37,7 @@ struct AppleIdentityStore: Sendable {
             LEFT JOIN apple_mail_forwarding m ON m.user_id = i.user_id
             LEFT JOIN apple_transfers t ON t.user_id = i.user_id
             WHERE i.user_id = \(userID)
-            """, deadline: deadline
+            """
         ).decode((String, String, String?, Date, Bool?, String?).self).first.map {
             AccountExport.Apple(
                 subject: $0, clientId: $1, email: $2, linkedAt: $3, mailForwarding: $4, transferSubject: $5)
@@ -47,24 +45,21 @@ struct AppleIdentityStore: Sendable {
     }
 
     /// Whether the user has given consent at Apple after that time.
-    func hasConsented(
-        _ userID: UUID, since time: Date, deadline: ContinuousClock.Instant
-    ) async throws -> Bool {
+    func hasConsented(_ userID: UUID, since time: Date) async throws -> Bool {
         try await !database.query(
             """
             SELECT subject FROM apple_identities
             WHERE user_id = \(userID) AND coalesce(consented_at, created_at) > \(time)
-            """, deadline: deadline
+            """
         ).isEmpty
     }
 
     /// Links the Apple account to the user, and uses the nonce up. Linking the same Apple account again changes
     /// nothing.
     func link(
-        _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, notices: AccountNotices? = nil,
-        deadline: ContinuousClock.Instant
+        _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, notices: AccountNotices? = nil
     ) async throws -> LinkOutcome {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
             if let nonce {
                 guard try await NonceStore.use(nonce, on: transaction) else { return .nonceSpent }
@@ -125,24 +120,22 @@ struct AppleIdentityStore: Sendable {
 extension AppleIdentityStore {
     /// The account of the Apple subject, updated from the token; created if there is none.
     /// - Parameter name: from Apple's dialog, as the app sent it; stored where the account has no name.
-    func signIn(
-        _ proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
-    ) async throws -> Account {
+    func signIn(_ proof: AppleProof, name: DisplayName?) async throws -> Account {
         // Two devices may create the same account at the same time. The second one fails, retries, and finds the first
         // one's.
         for _ in 0..<3 {
-            if let (account, email) = try await account(subject: proof.subject, deadline: deadline) {
+            if let (account, email) = try await account(subject: proof.subject) {
                 // Written after the credentials were read and before the session is created. A notification that the
                 // consent has ended then either finds this newer consent, or changes the credentials that were read. In
                 // the second case the session is revoked.
-                try await note(consent: proof, of: account.id, deadline: deadline)
+                try await note(consent: proof, of: account.id)
                 guard account.state == .active, hasNews(proof, name: name, account: account, email: email) else {
                     return account
                 }
-                if let updated = try await update(account, from: proof, name: name, deadline: deadline) {
+                if let updated = try await update(account, from: proof, name: name) {
                     return updated
                 }
-            } else if let account = try await makeAccount(for: proof, name: name, deadline: deadline) {
+            } else if let account = try await makeAccount(for: proof, name: name) {
                 return account
             }
         }
@@ -161,25 +154,21 @@ extension AppleIdentityStore {
 
     /// Stores when the user last gave consent, so that a notification of an earlier withdrawal does not apply to this
     /// consent.
-    private func note(
-        consent proof: AppleProof, of userID: UUID, deadline: ContinuousClock.Instant
-    ) async throws {
+    private func note(consent proof: AppleProof, of userID: UUID) async throws {
         try await database.query(
             """
             UPDATE apple_identities SET consented_at = \(proof.issuedAt)
             WHERE subject = \(proof.subject) AND user_id = \(userID)
                 AND coalesce(consented_at, '-infinity') < \(proof.issuedAt)
-            """, deadline: deadline)
+            """)
     }
 
     /// - Returns: `nil` when another request has created an account for this Apple subject in between.
-    private func makeAccount(
-        for proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
-    ) async throws -> Account? {
+    private func makeAccount(for proof: AppleProof, name: DisplayName?) async throws -> Account? {
         let id = UUID()
         struct Exists: Error {}
         do {
-            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            return try await database.withRetriedTransaction { transaction in
                 try await transaction.query("INSERT INTO users (id, display_name) VALUES (\(id), \(name?.value))")
                 guard try await Self.insert(proof, for: id, on: transaction) else { throw Exists() }
                 if let email = proof.verifiedEmail {
@@ -195,10 +184,8 @@ extension AppleIdentityStore {
     }
 
     /// - Returns: `nil` when the account or its link to Apple is gone.
-    private func update(
-        _ account: Account, from proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
-    ) async throws -> Account? {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    private func update(_ account: Account, from proof: AppleProof, name: DisplayName?) async throws -> Account? {
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(account.id, on: transaction) else { return nil }
             let former = try await transaction.query(
                 "SELECT email FROM apple_identities WHERE subject = \(proof.subject) AND user_id = \(account.id)"

@@ -69,25 +69,23 @@ struct NonceStore: Sendable {
     static let retryWindow = 60.0
 
     /// Whether the nonce can no longer be used.
-    func isSpent(_ use: NonceUse, deadline: ContinuousClock.Instant) async throws -> Bool {
+    func isSpent(_ use: NonceUse) async throws -> Bool {
         try await !database.query(
             """
             SELECT digest FROM used_nonces
             WHERE digest = \(use.nonce) AND NOT (token_digest = \(use.token)
                 AND used_at > now() - make_interval(secs => \(Self.retryWindow)))
-            """, deadline: deadline
+            """
         ).isEmpty
     }
 
     /// - Returns: whether this was the first use, or a repetition of it.
-    func use(_ use: NonceUse, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await Self.use(use, on: database, deadline: deadline)
+    func use(_ use: NonceUse) async throws -> Bool {
+        try await Self.use(use, on: database)
     }
 
     /// The same within the transaction that the nonce is used for.
-    static func use(
-        _ use: NonceUse, on database: some PostgresQuerying, deadline: ContinuousClock.Instant? = nil
-    ) async throws -> Bool {
+    static func use(_ use: NonceUse, on database: some PostgresQuerying) async throws -> Bool {
         try await database.query(
             """
             INSERT INTO used_nonces (digest, token_digest, expires_at)
@@ -95,7 +93,7 @@ struct NonceStore: Sendable {
             ON CONFLICT (digest) DO UPDATE SET token_digest = EXCLUDED.token_digest
                 WHERE used_nonces.token_digest = EXCLUDED.token_digest
                     AND used_nonces.used_at > now() - make_interval(secs => \(Self.retryWindow))
-            """, deadline: deadline
+            """
         ).affectedRows == 1
     }
 }

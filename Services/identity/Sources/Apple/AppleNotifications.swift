@@ -19,57 +19,50 @@ struct AppleNotifications: Sendable {
     let worker: OutboxWorker
     let logger: Logger
 
-    func callAsFunction(_ request: AppleNotificationRequest, context: GatehouseRequestContext) async throws {
+    func callAsFunction(_ request: AppleNotificationRequest) async throws {
         let now = Int64(Date.now.timeIntervalSince1970)
         guard let notification = try await verifier.claims(AppleNotification.self, of: request.payload),
             notification.isGenuine(for: policy, now: now)
         else { throw Problem(.invalidAppleToken) }
-        let deadline = context.deadline.forDatabase
-        guard try await !notifications.knows(notification.id, deadline: deadline) else { return }
-        if let (account, email) = try await identities.account(
-            subject: notification.event.subject, deadline: deadline)
-        {
-            try await act(on: notification, of: account, email: email, deadline: context.deadline)
+        guard try await !notifications.knows(notification.id) else { return }
+        if let (account, email) = try await identities.account(subject: notification.event.subject) {
+            try await act(on: notification, of: account, email: email)
         }
         logger.info("Apple sent a notification", metadata: ["type": "\(notification.event.type.prefix(64))"])
-        try await notifications.add(notification.id, deadline: deadline)
+        try await notifications.add(notification.id)
     }
 
-    private func act(
-        on notification: AppleNotification, of account: Account, email: String?, deadline: Deadline
-    ) async throws {
+    private func act(on notification: AppleNotification, of account: Account, email: String?) async throws {
         let time = notification.happenedAt
         switch notification.consequence {
         case .endSessions:
-            if try await grants.endConsent(of: account.id, at: time, deadline: deadline.forDatabase) {
+            if try await grants.endConsent(of: account.id, at: time) {
                 worker.wake()
             } else {
-                try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
+                try await endSessions(of: account.id, madeBefore: time)
             }
         case .unlink:
             // A user who has signed in with the Apple account since then still has it.
-            if try await identities.hasConsented(account.id, since: time, deadline: deadline.forDatabase) {
-                return try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
+            if try await identities.hasConsented(account.id, since: time) {
+                return try await endSessions(of: account.id, madeBefore: time)
             }
-            let outcome = try await providers.unlink(
-                .apple, from: account.id, actor: .apple, deadline: deadline.forDatabase)
+            let outcome = try await providers.unlink(.apple, from: account.id, actor: .apple)
             if case .lastOne = outcome {
-                try await deletion(account.id, actor: .apple, deadline: deadline)
+                try await deletion(account.id, actor: .apple)
             }
             worker.wake()
         case .setMailForwarding(let isForwarded):
             // An address that Gatehouse does not accept is no user's identifier, and no mail is sent there.
             guard let address = (notification.event.email ?? email).flatMap({ try? EmailAddress($0) }) else { return }
-            try await mail.note(
-                isForwarded: isForwarded, to: address, of: account.id, since: time, deadline: deadline.forDatabase)
+            try await mail.note(isForwarded: isForwarded, to: address, of: account.id, since: time)
         case .nothing:
             break
         }
     }
 
     /// The user has given consent again since. Only the sessions of the earlier consent end.
-    private func endSessions(of userID: UUID, madeBefore time: Date, deadline: Deadline) async throws {
-        let sessions = try await tokens.sessions(of: userID, deadline: deadline).sessions
+    private func endSessions(of userID: UUID, madeBefore time: Date) async throws {
+        let sessions = try await tokens.sessions(of: userID).sessions
         for session in sessions where session.createdAt < time {
             try await tokens.revokeUnused(session: session.id)
         }
@@ -124,13 +117,12 @@ extension AppleNotification.Event: Decodable {
 struct AppleNotificationStore: Sendable {
     let database: PostgresPool
 
-    func knows(_ id: String, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await !database.query("SELECT id FROM apple_notifications WHERE id = \(id)", deadline: deadline).isEmpty
+    func knows(_ id: String) async throws -> Bool {
+        try await !database.query("SELECT id FROM apple_notifications WHERE id = \(id)").isEmpty
     }
 
-    func add(_ id: String, deadline: ContinuousClock.Instant) async throws {
-        try await database.query(
-            "INSERT INTO apple_notifications (id) VALUES (\(id)) ON CONFLICT (id) DO NOTHING", deadline: deadline)
+    func add(_ id: String) async throws {
+        try await database.query("INSERT INTO apple_notifications (id) VALUES (\(id)) ON CONFLICT (id) DO NOTHING")
     }
 }
 
@@ -140,18 +132,14 @@ struct AppleMailStore: Sendable {
 
     /// Whether a message may be sent to the address. Every sender of mail checks this first: Apple would reject the
     /// mail, and counts rejected mail against the team.
-    func mayReceiveMail(_ address: EmailAddress, deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
+    func mayReceiveMail(_ address: EmailAddress) async throws -> Bool {
         try await database.query(
-            "SELECT user_id FROM apple_mail_forwarding WHERE email = \(address.value) AND NOT enabled",
-            deadline: deadline
+            "SELECT user_id FROM apple_mail_forwarding WHERE email = \(address.value) AND NOT enabled"
         ).isEmpty
     }
 
     /// Stores the user's decision. An earlier decision that arrives late changes nothing.
-    func note(
-        isForwarded: Bool, to address: EmailAddress, of userID: UUID, since time: Date,
-        deadline: ContinuousClock.Instant
-    ) async throws {
+    func note(isForwarded: Bool, to address: EmailAddress, of userID: UUID, since time: Date) async throws {
         // The user's row is locked, so that the account is not deleted in between.
         try await database.query(
             """
@@ -160,6 +148,6 @@ struct AppleMailStore: Sendable {
             ON CONFLICT (user_id) DO UPDATE
                 SET email = EXCLUDED.email, enabled = EXCLUDED.enabled, changed_at = EXCLUDED.changed_at
                 WHERE apple_mail_forwarding.changed_at <= EXCLUDED.changed_at
-            """, deadline: deadline)
+            """)
     }
 }

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Bytes
 import Crypto
 import Foundation
+import Limits
 import NIOCore
 import NIOHTTP1
 import ServiceKit

@@ -2,6 +2,7 @@ import Bytes
 import Contracts
 import Foundation
 import Hummingbird
+import Limits
 import Logging
 import ServiceKit
 
@@ -26,7 +27,7 @@ struct AppleRoutes: Sendable {
                 AppleNonceResponse(nonce: nonce, expiresIn: Int(AppleNonceIssuer.lifetime)), holdsToken: true)
         }
         router.post("/v1/auth/apple/notifications") { request, context in
-            try await notifications(request.decode(AppleNotificationRequest.self), context: context)
+            try await notifications(request.decode(AppleNotificationRequest.self))
             return Response.empty(.ok)
         }
         router.post("/v1/auth/identities/apple") { request, context in
@@ -61,28 +62,26 @@ struct AppleSignIn: Sendable {
             throw Problem.invalid("redirectUri", "This address is not one of the team's.")
         }
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce, context: context)
+        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         let issued = try await sessions.issue(
             on: device, by: [.apple], context: context, refusal: Problem(.invalidAppleToken)
         ) {
-            try await identities.signIn(proof, name: name, deadline: context.deadline.forDatabase)
+            try await identities.signIn(proof, name: name)
         }
-        try await use(nonce, for: issued, context: context)
+        try await use(nonce, for: issued)
         await keep(request.authorizationCode, for: request.redirectUri, of: issued.account, from: proof)
         return issued.auth
     }
 
-    /// Uses the nonce up as the last step, so that an attempt that failed earlier can be repeated. If a second identity
-    /// token reaches this step with the same nonce, its session is revoked.
-    private func use(_ nonce: NonceUse?, for issued: SessionIssuer.Issued, context: GatehouseRequestContext)
-        async throws
-    {
+    /// Uses the nonce up as the last step, so that an attempt that failed earlier can be repeated. If two identity
+    /// tokens reach this step with one nonce, the session of the second is revoked.
+    private func use(_ nonce: NonceUse?, for issued: SessionIssuer.Issued) async throws {
         guard let nonce else { return }
         let isFirst: Bool
         do {
-            isFirst = try await nonces.use(nonce, deadline: context.deadline.forDatabase)
+            isFirst = try await nonces.use(nonce)
         } catch {
             await sessions.revokeUnused(issued.sessionID)
             throw error
@@ -102,7 +101,10 @@ struct AppleSignIn: Sendable {
         let grant = AppleGrant(
             clientID: proof.clientID, kind: .authorizationCode, secret: code, redirectURI: redirectURI)
         do {
-            try await grants.enqueueExchange(of: grant, subject: proof.subject, userID: account.id)
+            // The session exists, so the exchange is enqueued even if the request's deadline has passed.
+            try await Deadline.with(nil) {
+                try await grants.enqueueExchange(of: grant, subject: proof.subject, userID: account.id)
+            }
             worker.wake()
         } catch {
             logger.warning("An authorization code was not stored", metadata: ["error": "\(error)"])
@@ -126,9 +128,8 @@ struct AppleLinking: Sendable {
     ) async throws -> User {
         try age.require(user)
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce, context: context)
-        let outcome = try await identities.link(
-            proof, to: user.id, using: nonce, notices: notices, deadline: context.deadline.forDatabase)
+        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce)
+        let outcome = try await identities.link(proof, to: user.id, using: nonce, notices: notices)
         switch outcome {
         case .linked(let account):
             worker.wake()
@@ -159,8 +160,7 @@ struct AppleReauthentication: Sendable {
     ) async throws {
         let refusal = Problem(.invalidAppleToken, "This is not the Apple account of this user.")
         let account = try await account(verifiedBy: identityToken, nonce: nonce, of: user.id, context: context)
-        try await reauthentication(
-            of: user, verified: account, by: [.apple], refusal: refusal, context: context)
+        try await reauthentication(of: user, verified: account, by: [.apple], refusal: refusal)
     }
 
     /// The account that the Apple account is linked to.
@@ -170,19 +170,16 @@ struct AppleReauthentication: Sendable {
         verifiedBy identityToken: String, nonce: String?, of userID: UUID? = nil, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce, context: context)
+        let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce)
         // A sign-in accepts a token for an hour. Here an hour-old token would count as recent authentication.
         guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
-        let deadline = context.deadline.forDatabase
-        let found = try await identities.account(subject: proof.subject, deadline: deadline)
+        let found = try await identities.account(subject: proof.subject)
         guard let account = found?.account, userID == nil || account.id == userID else {
             throw Problem(.invalidAppleToken, "This is not the Apple account of this user.")
         }
-        // The nonce is used before anything is changed. A repetition within a minute is accepted, because the response
-        // may have been lost.
-        if let nonce {
-            guard try await nonces.use(nonce, deadline: deadline) else { throw Problem(.invalidAppleToken) }
-        }
+        // Before anything is changed. A repetition within a minute is accepted, because the response may have been
+        // lost.
+        if let nonce, try await !nonces.use(nonce) { throw Problem(.invalidAppleToken) }
         return account
     }
 }

@@ -17,9 +17,7 @@ struct AppleProofs: Sendable {
     /// - Parameter nonce: the nonce of the request, raw.
     /// - Returns: the verified claims, and the nonce to use up with them.
     /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
-    func verify(
-        _ identityToken: String, nonce: String?, context: GatehouseRequestContext
-    ) async throws -> (AppleProof, NonceUse?) {
+    func verify(_ identityToken: String, nonce: String?) async throws -> (AppleProof, NonceUse?) {
         try AppleNonceIssuer.checkLength(of: nonce)
         guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)
@@ -36,13 +34,9 @@ struct AppleProofs: Sendable {
                 NonceUse(of: nonce, with: identityToken, expiresAt: $0)
             }
         }
-        if let use {
-            guard try await !nonces.isSpent(use, deadline: context.deadline.forDatabase) else {
-                throw Problem(.invalidAppleToken)
-            }
-        }
+        if let use, try await nonces.isSpent(use) { throw Problem(.invalidAppleToken) }
         let proof = AppleProof(claims)
-        try await transfers.adopt(proof, deadline: context.deadline.forDatabase)
+        try await transfers.adopt(proof)
         return (proof, use)
     }
 

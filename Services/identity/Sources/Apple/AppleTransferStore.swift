@@ -53,23 +53,22 @@ struct AppleTransferStore: Sendable {
 
     /// Finds the user by the transfer identifier in an identity token, and stores the subject of the new team. From
     /// then on that subject identifies the user.
-    func adopt(_ proof: AppleProof, deadline: ContinuousClock.Instant) async throws {
+    func adopt(_ proof: AppleProof) async throws {
         guard let transferSubject = proof.transferSubject else { return }
         let userID = try await database.query(
-            "SELECT user_id FROM apple_transfers WHERE transfer_subject = \(transferSubject)", deadline: deadline
+            "SELECT user_id FROM apple_transfers WHERE transfer_subject = \(transferSubject)"
         ).first?.decode(UUID.self)
         guard let userID else { return }
-        _ = try await arrive(userID, transferSubject: transferSubject, as: proof.subject, deadline: deadline)
+        _ = try await arrive(userID, transferSubject: transferSubject, as: proof.subject)
     }
 
     /// Gives the user the subject of the new team.
     /// - Parameter email: the private relay address there; `nil` leaves the address as it is.
     /// - Returns: whether another user has that subject. Nothing has been done then.
     func arrive(
-        _ userID: UUID, transferSubject: String, as subject: String, email: EmailAddress? = nil,
-        deadline: ContinuousClock.Instant? = nil
+        _ userID: UUID, transferSubject: String, as subject: String, email: EmailAddress? = nil
     ) async throws -> AppleTransferSummary.Outcome {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(userID, on: transaction) else { return .done }
             let former = try await transaction.query(
                 """

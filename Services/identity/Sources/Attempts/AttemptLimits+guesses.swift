@@ -1,13 +1,12 @@
 import Contracts
 import Foundation
-import ServiceKit
 
 /// Limits for passwords and codes that are tried.
 extension AttemptLimits {
     /// Runs `body`, which compares a password with that of the identifier's account.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; an `INVALID_CREDENTIALS` counts as a wrong guess.
     func guess<Value>(
-        passwordOf identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
+        passwordOf identifier: Identifier, from address: String, on device: SessionDevice?,
         _ body: () async throws -> Value
     ) async throws -> Value {
         let charges = [
@@ -19,7 +18,7 @@ extension AttemptLimits {
         do {
             taken = try await take(charges)
         } catch let refusal {
-            let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
+            let known = try await knownDevices.knownDevice(device, of: identifier)
             guard let known else { throw refusal }
             taken = try await take([Charge(allowance: .loginOnKnownDevice, subject: known.parts)])
         }
@@ -59,10 +58,10 @@ extension AttemptLimits {
     ///   - body: compares with the given number of codes, and returns `nil` where none is right.
     /// - Throws: `RATE_LIMITED`, or what `body` throws.
     func guess<Value>(
-        codeOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?, deadline: Deadline,
+        codeOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?,
         _ body: (_ count: Int) async throws -> Value?
     ) async throws -> Value? {
-        let taken = try await take(guessesOf: identifier, open: open, from: address, on: device, deadline: deadline)
+        let taken = try await take(guessesOf: identifier, open: open, from: address, on: device)
         do {
             let value = try await body(taken.cost)
             if value != nil { await refund(taken) }
@@ -74,7 +73,7 @@ extension AttemptLimits {
     }
 
     private func take(
-        guessesOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?, deadline: Deadline
+        guessesOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?
     ) async throws -> Taken {
         let strangers = [
             Self.work(.code, from: address),
@@ -84,7 +83,7 @@ extension AttemptLimits {
         do {
             return try await take(asManyOf: strangers, upTo: open)
         } catch let refusal {
-            let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
+            let known = try await knownDevices.knownDevice(device, of: identifier)
             guard let known, known.isVerified else { throw refusal }
             return try await take(
                 asManyOf: [

@@ -1,7 +1,6 @@
 import Contracts
 import Foundation
 import Instruments
-import ServiceKit
 
 /// Limits for messages that are requested, and for messages that are sent.
 extension AttemptLimits {
@@ -19,14 +18,14 @@ extension AttemptLimits {
     /// exists.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
     func requesting<Value>(
-        codeTo identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
+        codeTo identifier: Identifier, from address: String, on device: SessionDevice?,
         _ body: (Admission) async throws -> Value
     ) async throws -> Value {
         let network = Charge(
             allowance: identifier.kind == .email ? .codeMailsFromNetwork : .codeTextsFromNetwork,
             subject: [ClientNetwork.site(of: address)])
         let (taken, admission) = try await admit(
-            .codes, to: identifier, from: address, on: device, network: network, work: .code, deadline: deadline)
+            .codes, to: identifier, from: address, on: device, network: network, work: .code)
         do {
             return try await body(admission)
         } catch {
@@ -38,13 +37,11 @@ extension AttemptLimits {
     /// Admits a request for a new password.
     /// - Throws: `RATE_LIMITED`.
     func admit(
-        resetOf identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline
+        resetOf identifier: Identifier, from address: String, on device: SessionDevice?
     ) async throws -> Admission {
         // Counted by the site, not by the /64: a site has 65,536 of these, and few messages are allowed.
         let network = Charge(allowance: .address(.forgot), subject: [ClientNetwork.site(of: address)])
-        return try await admit(
-            .resets, to: identifier, from: address, on: device, network: network, work: .reset, deadline: deadline
-        ).1
+        return try await admit(.resets, to: identifier, from: address, on: device, network: network, work: .reset).1
     }
 
     /// Charges a message to the first allowance that has room (``MessageAllowances``).
@@ -54,11 +51,11 @@ extension AttemptLimits {
     ///   - work: limits the database look-ups where the first row's allowances have no room.
     private func admit(
         _ allowances: MessageAllowances, to identifier: Identifier, from address: String, on device: SessionDevice?,
-        network: Charge, work: AttemptPurpose, deadline: Deadline
+        network: Charge, work: AttemptPurpose
     ) async throws -> (Taken, Admission) {
         let site = ClientNetwork.site(of: address)
         let (all, here) = (identifier.parts, identifier.parts + [site])
-        let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
+        let known = try await knownDevices.knownDevice(device, of: identifier)
         if let known, known.isVerified || !allowances.needsVerified {
             let charges = [
                 Charge(allowance: allowances.onKnownDevice, subject: known.parts),
@@ -69,7 +66,7 @@ extension AttemptLimits {
             }
         }
         func lookUpNetwork() async throws -> KnownOrigin? {
-            try await knownDevices.knownNetwork(site, of: identifier, deadline: deadline.forDatabase)
+            try await knownDevices.knownNetwork(site, of: identifier)
         }
         let fromHere = Charge(allowance: allowances.fromNetwork, subject: here)
         let one = [network, fromHere, Charge(allowance: allowances.forOne, subject: all)]

@@ -32,7 +32,7 @@ struct KnownDeviceStore: Sendable {
 
     /// Records that the user has signed in from the network, at most once a day.
     /// - Parameter network: ``ClientNetwork/site(of:)``.
-    func remember(network: String, of userID: UUID, deadline: ContinuousClock.Instant) async throws {
+    func remember(network: String, of userID: UUID) async throws {
         let digest = Self.digest(network, of: userID, networkKeys.current.secret)
         let written = try await database.query(
             """
@@ -41,26 +41,24 @@ struct KnownDeviceStore: Sendable {
                 SELECT FROM known_networks
                 WHERE user_id = \(userID) AND digest = \(digest) AND last_used_at > now() - interval '1 day')
             ON CONFLICT (user_id, digest) DO UPDATE SET last_used_at = now()
-            """, deadline: deadline)
+            """)
         guard written.affectedRows == 1 else { return }
         try await database.query(
             """
             DELETE FROM known_networks WHERE id IN (
                 SELECT id FROM known_networks WHERE user_id = \(userID)
                 ORDER BY last_used_at DESC, id DESC OFFSET \(Self.maximum))
-            """, deadline: deadline)
+            """)
     }
 
     /// The network, if the user who has the identifier has signed in from there.
-    func network(
-        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin? {
+    func network(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
         let rows = try await database.query(
             """
             SELECT n.user_id, n.digest, i.verified FROM identifiers i JOIN known_networks n ON n.user_id = i.user_id
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
                 AND n.last_used_at > now() - make_interval(secs => \(Double(Self.networkLifetime * 86_400)))
-            """, deadline: deadline
+            """
         ).decode((UUID, String, Bool).self)
         return rows.first { userID, digest, _ in
             networkKeys.all.contains { Self.digest(network, of: userID, $0) == digest }
@@ -70,7 +68,7 @@ struct KnownDeviceStore: Sendable {
     /// Records that the user has signed in on the device, at most once a day. The device is forgotten instead where the
     /// credentials have changed since the sign-in, because an attacker may have used the former password.
     /// - Parameter account: as it was when the user was verified.
-    func remember(_ installationID: String?, of account: Account, deadline: ContinuousClock.Instant) async throws {
+    func remember(_ installationID: String?, of account: Account) async throws {
         guard let installationID, installationID.utf8.count >= Self.minimumLength else { return }
         let (userID, digest) = (account.id, Self.digest(installationID, keys.current.secret))
         // The lock waits for a change in progress; the version is read again after it.
@@ -83,14 +81,14 @@ struct KnownDeviceStore: Sendable {
                 WHERE user_id = \(userID) AND digest = \(digest) AND last_used_at > now() - interval '1 day')
             FOR KEY SHARE OF u
             ON CONFLICT (user_id, digest) DO UPDATE SET last_used_at = now()
-            """, deadline: deadline)
+            """)
         guard written.affectedRows == 1 else { return }
         try await database.query(
             """
             DELETE FROM known_devices WHERE id IN (
                 SELECT id FROM known_devices WHERE user_id = \(userID)
                 ORDER BY last_used_at DESC, id DESC OFFSET \(Self.maximum))
-            """, deadline: deadline)
+            """)
     }
 
     /// Forgets the devices and networks of a user whose row is locked, and revokes the device tokens.
@@ -101,9 +99,7 @@ struct KnownDeviceStore: Sendable {
     }
 
     /// The device, if the user who has the identifier has signed in on it.
-    func device(
-        _ installationID: String?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin? {
+    func device(_ installationID: String?, of identifier: Identifier) async throws -> KnownOrigin? {
         guard let installationID, installationID.utf8.count >= Self.minimumLength else { return nil }
         let digests = keys.all.map { Self.digest(installationID, $0) }
         return try await database.query(
@@ -111,7 +107,7 @@ struct KnownDeviceStore: Sendable {
             SELECT d.id, d.user_id, i.verified FROM identifiers i JOIN known_devices d ON d.user_id = i.user_id
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND d.digest = ANY(\(digests))
             ORDER BY d.id LIMIT 1
-            """, deadline: deadline
+            """
         ).first.map { row in
             let (id, userID, isVerified) = try row.decode((Int64, UUID, Bool).self)
             return KnownOrigin(parts: [userID.uuidString, "\(id)"], isVerified: isVerified)
@@ -121,9 +117,7 @@ struct KnownDeviceStore: Sendable {
     /// The token's device, if the token belongs to the user who has the identifier, and was issued after the last new
     /// password and the last undo. An attacker who had the former credentials may hold many tokens. The clocks may
     /// differ by half a minute.
-    func device(
-        _ token: DeviceToken, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin? {
+    func device(_ token: DeviceToken, of identifier: Identifier) async throws -> KnownOrigin? {
         try await database.query(
             """
             SELECT i.verified FROM identifiers i JOIN users u ON u.id = i.user_id
@@ -132,25 +126,23 @@ struct KnownDeviceStore: Sendable {
                 AND coalesce(
                     floor(extract(epoch FROM greatest(w.changed_at, u.devices_since) - interval '30 seconds')), 0)
                     <= \(token.issuedAt)::bigint
-            """, deadline: deadline
+            """
         ).decode(Bool.self).first.map {
             KnownOrigin(parts: [token.userID.uuidString, token.deviceID.uuidString], isVerified: $0)
         }
     }
 
     /// When each of the user's devices was last used. Nothing else is known of a device.
-    func devices(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
+    func devices(of userID: UUID) async throws -> [AccountExport.KnownDevice] {
         try await database.query(
-            "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC",
-            deadline: deadline
+            "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC"
         ).decode(Date.self).map(AccountExport.KnownDevice.init)
     }
 
     /// When the user last signed in from each network. Nothing else is known of a network.
-    func networks(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
+    func networks(of userID: UUID) async throws -> [AccountExport.KnownDevice] {
         try await database.query(
-            "SELECT last_used_at FROM known_networks WHERE user_id = \(userID) ORDER BY last_used_at DESC",
-            deadline: deadline
+            "SELECT last_used_at FROM known_networks WHERE user_id = \(userID) ORDER BY last_used_at DESC"
         ).decode(Date.self).map(AccountExport.KnownDevice.init)
     }
 
@@ -175,15 +167,11 @@ struct KnownOrigin: Sendable {
 /// Recognizes the devices and networks on which a user has signed in before.
 protocol DeviceRecognition: Sendable {
     /// - Returns: `nil` where the user who has the identifier has not signed in on the device.
-    func knownDevice(
-        _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin?
+    func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin?
 
     /// - Parameter network: ``ClientNetwork/site(of:)``.
     /// - Returns: `nil` where the user who has the identifier has not signed in from there.
-    func knownNetwork(
-        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin?
+    func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin?
 }
 
 /// Recognizes a device by its device token or, for apps without one, by the `installationId` that the app has chosen.
@@ -191,21 +179,17 @@ struct KnownDevices: DeviceRecognition {
     let tokens: DeviceTokens
     let store: KnownDeviceStore
 
-    func knownDevice(
-        _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin? {
+    func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
         if let token = tokens.read(device?.deviceToken),
-            let known = try await store.device(token, of: identifier, deadline: deadline)
+            let known = try await store.device(token, of: identifier)
         {
             return known
         }
-        return try await store.device(device?.installationId, of: identifier, deadline: deadline)
+        return try await store.device(device?.installationId, of: identifier)
     }
 
-    func knownNetwork(
-        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> KnownOrigin? {
-        try await store.network(network, of: identifier, deadline: deadline)
+    func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
+        try await store.network(network, of: identifier)
     }
 }
 

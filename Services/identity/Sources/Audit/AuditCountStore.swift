@@ -50,8 +50,8 @@ struct AuditCountStore: Sendable {
     }
 
     /// Counts of the last 25 hours. Reads 300 rows, and the entries that are not added up yet.
-    func recent(deadline: ContinuousClock.Instant) async throws -> [AuditCount] {
-        try await database.query(Self.recentCounts, deadline: deadline)
+    func recent() async throws -> [AuditCount] {
+        try await database.query(Self.recentCounts)
             .decode((Int64, Int, Int, Int).self)
             .map { AuditCount(at: $0, signIns: $1, refusals: $2, registrations: $3) }
     }
@@ -105,9 +105,9 @@ struct FigureStore: Sendable {
         """
     }
 
-    func figures(deadline: ContinuousClock.Instant) async throws -> AdminFigures {
-        let steps = try await counts.recent(deadline: deadline)
-        let row = try await database.query(Self.present, deadline: deadline)[0]
+    func figures() async throws -> AdminFigures {
+        let steps = try await counts.recent()
+        let row = try await database.query(Self.present)[0]
         let (few, estimate): (Int, Int) = (try row.decode(column: 0), try row.decode(column: 1))
         let asOf: Date = try row.decode(column: 4)
         let now = Int64(asOf.timeIntervalSince1970)

@@ -20,8 +20,7 @@ struct AuditLog: Sendable {
     ///   - count: how often it happened.
     static func record(
         _ event: AuditEvent, _ userID: UUID, by actor: AuditActor, actorID: UUID? = nil, detail: String? = nil,
-        session: UUID? = nil, count: Int = 1, on database: some PostgresQuerying,
-        deadline: ContinuousClock.Instant? = nil
+        session: UUID? = nil, count: Int = 1, on database: some PostgresQuerying
     ) async throws {
         let scope = AuditScope.current
         let person = actor == .user ? actorID ?? scope?.userID ?? userID : actorID ?? scope?.userID
@@ -32,7 +31,7 @@ struct AuditLog: Sendable {
                 """
                 INSERT INTO audit_entries (user_id, actor, actor_id, event, detail, session_id, count)
                 VALUES (\(userID), \(actor.rawValue), \(name), \(event.rawValue), \(detail), \(session), \(count))
-                """, deadline: deadline)
+                """)
             return
         }
         let salt = [UInt8].random(count: 16)
@@ -52,12 +51,12 @@ struct AuditLog: Sendable {
                 \(origin.appVersion)
             FROM entry
             WHERE \(owner) IS NULL OR EXISTS (SELECT FROM users WHERE id = \(owner) FOR KEY SHARE)
-            """, deadline: deadline)
+            """)
     }
 
     /// The latest thousand entries about the user, newest first, with the user's own origins.
-    func events(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.Event] {
-        try await page(of: userID, before: nil, limit: 1000, deadline: deadline).map { record in
+    func events(of userID: UUID) async throws -> [AccountExport.Event] {
+        try await page(of: userID, before: nil, limit: 1000).map { record in
             let origin = record.originOwner == userID ? record.origin : nil
             return AccountExport.Event(
                 at: record.at, actor: record.actor, event: record.event, detail: record.detail,
@@ -68,12 +67,12 @@ struct AuditLog: Sendable {
     }
 
     /// The user who has verified the identifier.
-    func owner(of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> UUID? {
+    func owner(of identifier: Identifier) async throws -> UUID? {
         try await database.query(
             """
             SELECT user_id FROM identifiers
             WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND verified
-            """, deadline: deadline
+            """
         ).first?.decode(UUID.self)
     }
 }
@@ -85,8 +84,7 @@ extension AuditLog {
     /// - Parameter account: as it was when the user was verified.
     /// - Returns: the account's present standing; `nil` when it is gone.
     static func recordSignIn(
-        to account: Account, by methods: [AuthenticationMethod], session: UUID, on database: some PostgresQuerying,
-        deadline: ContinuousClock.Instant
+        to account: Account, by methods: [AuthenticationMethod], session: UUID, on database: some PostgresQuerying
     ) async throws -> AccountStanding? {
         let origin = AuditScope.current?.origin
         let salt = origin.map { _ in [UInt8].random(count: 16) }
@@ -110,7 +108,7 @@ extension AuditLog {
                 FROM entry WHERE \(salt) IS NOT NULL
             )
             SELECT state, version, credentials_version FROM standing
-            """, deadline: deadline
+            """
         ).first
         return try row.map(AccountStanding.init(row:))
     }
@@ -119,22 +117,18 @@ extension AuditLog {
 extension AuditLog {
     /// Entries from the newest to the oldest. Those of one user are ordered by id, others by time.
     /// - Parameter cursor: where the previous page ended; `nil` for the first page.
-    func search(
-        _ search: AuditSearch, after cursor: AuditCursor?, limit: Int, deadline: ContinuousClock.Instant
-    ) async throws -> [AuditRecord] {
+    func search(_ search: AuditSearch, after cursor: AuditCursor?, limit: Int) async throws -> [AuditRecord] {
         let order: Order = search.userID == nil ? .time(after: cursor) : .id(before: cursor?.id ?? .max)
-        return try await read(Self.entries(search, order, limit: limit), deadline)
+        return try await read(Self.entries(search, order, limit: limit))
     }
 
     /// Entries from the newest to the oldest, by their ids.
     /// - Parameters:
     ///   - userID: only entries about this user.
     ///   - before: the id of the previous page's last entry; `nil` for the first page.
-    func page(
-        of userID: UUID?, before: Int64?, limit: Int, deadline: ContinuousClock.Instant? = nil
-    ) async throws -> [AuditRecord] {
+    func page(of userID: UUID?, before: Int64?, limit: Int) async throws -> [AuditRecord] {
         let query = Self.entries(AuditSearch(userID: userID), .id(before: before ?? .max), limit: limit)
-        return try await read(query, deadline)
+        return try await read(query)
     }
 
     /// Each order has an index for one user or for all.
@@ -158,8 +152,8 @@ extension AuditLog {
             """
     }
 
-    private func read(_ query: PostgresQuery, _ deadline: ContinuousClock.Instant?) async throws -> [AuditRecord] {
-        try await database.query(query, deadline: deadline).map(AuditRecord.init(row:))
+    private func read(_ query: PostgresQuery) async throws -> [AuditRecord] {
+        try await database.query(query).map(AuditRecord.init(row:))
     }
 }
 
@@ -291,7 +285,7 @@ struct AuditMiddleware: RouterMiddleware {
                     let detail = scope.attempt.refusal(
                         problem, path: request.uri.path, bearerError: context.bearerError)
                     if let detail {
-                        await worker.refused(scope, detail: detail, deadline: context.deadline.forDatabase)
+                        await worker.refused(scope, detail: detail)
                     }
                     throw problem
                 }

@@ -44,13 +44,13 @@ final class AuditWorker: Service, Sendable {
     /// Counts a refused attempt for the account that was found, or else for that of the signed-in user. Without either,
     /// only a refused Apple token is counted, under ``AuditLog/noUser``.
     /// - Parameter detail: the reason, as a fixed word.
-    func refused(_ scope: AuditScope, detail: String, deadline: ContinuousClock.Instant) async {
+    func refused(_ scope: AuditScope, detail: String) async {
         var user = scope.userID
         switch scope.attempt.target {
         case .user(let id): user = id
         case .identifier(let identifier):
             do {
-                user = try await log.owner(of: identifier, deadline: deadline) ?? user
+                user = try await log.owner(of: identifier) ?? user
             } catch {
                 return dropped.increment()
             }

@@ -2,6 +2,7 @@ import Bytes
 import Contracts
 import Crypto
 import Foundation
+import Limits
 import Logging
 import Sealing
 import ServiceKit
@@ -28,8 +29,7 @@ struct CodeProofs: Sendable {
         AuditedAttempt.note(.code)
         var shown = try read(request)
         let device = try request.device?.checked()
-        let deadline = context.deadline.forDatabase
-        guard let identifier = try await identifier(of: &shown, deadline: deadline) else {
+        guard let identifier = try await identifier(of: &shown) else {
             try await limits.admit(.code, from: context.clientAddress)
             throw Self.wrong
         }
@@ -38,7 +38,7 @@ struct CodeProofs: Sendable {
         let proof = try await compare(shown, of: identifier, for: allowed, on: device, context: context)
         guard let proof else { throw Self.wrong(for: context) }
         return try await use(proof) {
-            try await codes.close(identifier, for: proof.purpose, deadline: deadline)
+            try await codes.close(identifier, for: proof.purpose)
             return try await body(identifier, proof.purpose)
         }
     }
@@ -49,11 +49,10 @@ struct CodeProofs: Sendable {
         _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
         context: GatehouseRequestContext
     ) async throws -> CodeStore.Proof? {
-        let deadline = context.deadline.forDatabase
         switch shown.answer {
         case .link(let token):
             if let request = shown.found,
-                let proof = try await codes.verify(link: token, of: request, for: purposes, deadline: deadline)
+                let proof = try await codes.verify(link: token, of: request, for: purposes)
             {
                 return proof
             }
@@ -61,20 +60,18 @@ struct CodeProofs: Sendable {
             return nil
         case .code(let code):
             let open = try await codes.open(
-                identifier, request: shown.request, from: context.clientAddress, for: purposes, deadline: deadline)
+                identifier, request: shown.request, from: context.clientAddress, for: purposes)
             switch open.first?.payer {
             case nil:
                 try await limits.admit(.code, from: context.clientAddress)
                 return nil
             case .request:
-                return try await codes.verify(identifier, by: code, for: purposes, among: open, deadline: deadline)
+                return try await codes.verify(identifier, by: code, for: purposes, among: open)
             case .allowance:
                 return try await limits.guess(
-                    codeOf: identifier, open: open.count, from: context.clientAddress, on: device,
-                    deadline: context.deadline
+                    codeOf: identifier, open: open.count, from: context.clientAddress, on: device
                 ) { count in
-                    try await codes.verify(
-                        identifier, by: code, for: purposes, among: open.prefix(count), deadline: deadline)
+                    try await codes.verify(identifier, by: code, for: purposes, among: open.prefix(count))
                 }
             }
         }
@@ -126,9 +123,9 @@ struct CodeProofs: Sendable {
     /// With digits, a `codeRequest` without a code of its own counts as absent. Either the request was answered without
     /// a new message (``CodeDispatch``), or its code has expired and the digits belong to another code.
     /// - Returns: `nil` where no field says where the code was sent, or two fields disagree.
-    private func identifier(of shown: inout Shown, deadline: ContinuousClock.Instant) async throws -> Identifier? {
+    private func identifier(of shown: inout Shown) async throws -> Identifier? {
         guard let id = shown.request else { return shown.identifier }
-        shown.found = try await codes.request(id, deadline: deadline)
+        shown.found = try await codes.request(id)
         if case .code = shown.answer, shown.found == nil || shown.found?.repeats != nil { shown.request = nil }
         guard let found = shown.found else {
             if case .link = shown.answer { return nil }
@@ -149,11 +146,14 @@ struct CodeProofs: Sendable {
         } catch {
             let isFinal = (error as? Problem).map { $0.code.status < 500 } ?? false
             if !isFinal {
+                // Also if the client has disconnected, or the request's deadline has passed.
                 await Task {
-                    do {
-                        try await codes.release(proof)
-                    } catch {
-                        logger.warning("A code could not be made valid again", metadata: ["error": "\(error)"])
+                    await Deadline.with(nil) {
+                        do {
+                            try await codes.release(proof)
+                        } catch {
+                            logger.warning("A code could not be made valid again", metadata: ["error": "\(error)"])
+                        }
                     }
                 }.value
             }
@@ -175,31 +175,28 @@ struct CodeVerification: Sendable {
         _ request: VerifyCodeRequest, context: GatehouseRequestContext
     ) async throws -> AuthResponse? {
         let device = try request.device?.checked()
-        let deadline = context.deadline.forDatabase
         return try await proofs.verify(request, context: context) { identifier in
             guard let user = context.user?.id,
-                let isVerified = try await accounts.isVerified(identifier, by: user, deadline: deadline)
+                let isVerified = try await accounts.isVerified(identifier, by: user)
             else { return [.signIn] }
             // The reader of an address that the user has not verified may be another person.
             return isVerified ? [.signIn, .verify, .stepUp] : [.signIn, .verify]
         } then: { identifier, purpose in
             switch (purpose, context.user) {
             case (.verify, let user?):
-                guard try await accounts.verify(identifier, of: user.id, deadline: deadline) else {
-                    throw CodeProofs.wrong
-                }
+                guard try await accounts.verify(identifier, of: user.id) else { throw CodeProofs.wrong }
                 worker.wake()
                 return nil
             case (.stepUp, let user?):
                 try await reauthentication(
-                    of: user, verified: accounts.owner(of: identifier, deadline: deadline),
-                    by: CodeProofs.methods(of: identifier), refusal: CodeProofs.wrong, context: context)
+                    of: user, verified: accounts.owner(of: identifier), by: CodeProofs.methods(of: identifier),
+                    refusal: CodeProofs.wrong)
                 return nil
             default:
                 return try await sessions.issue(
                     on: device, by: CodeProofs.methods(of: identifier), context: context, refusal: CodeProofs.wrong
                 ) {
-                    try await accounts.account(verifiedBy: identifier, deadline: deadline)
+                    try await accounts.account(verifiedBy: identifier)
                 }.auth
             }
         }

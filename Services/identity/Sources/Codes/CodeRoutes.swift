@@ -51,14 +51,13 @@ struct CodeDispatch: Sendable {
         let message = messages.message(with: new, language: messages.language(of: acceptLanguage))
         let asking: CodeStore.Asking
         do {
-            asking = try await limits.requesting(
-                codeTo: identifier, from: context.clientAddress, on: device, deadline: context.deadline
-            ) { admission in
+            asking = try await limits.requesting(codeTo: identifier, from: context.clientAddress, on: device) {
+                admission in
                 var message = message
                 message.isAskerKnown = admission.isAskerKnown
-                let asking = try await codes.ask(
-                    new, from: context.clientAddress, admission: admission, deadline: context.deadline.forDatabase
-                ) { [message] transaction in try await messages.enqueue(message, on: transaction) }
+                let asking = try await codes.ask(new, from: context.clientAddress, admission: admission) {
+                    [message] transaction in try await messages.enqueue(message, on: transaction)
+                }
                 if case .wait(let seconds, let age) = asking { throw TooSoon(seconds: seconds, age: age) }
                 return asking
             }
@@ -67,9 +66,9 @@ struct CodeDispatch: Sendable {
             // A double tap is refused, and the client keeps the request that was answered first. Later, other clients
             // in the same network may have caused the wait.
             guard soon.age >= Double(CodeRules.delay(after: 1)) else { throw refusal }
-            return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
+            return try await withoutMessage(new, refusal)
         } catch let refusal as Problem where refusal.code == .rateLimited {
-            return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
+            return try await withoutMessage(new, refusal)
         }
         guard case .kept(let resendAfter) = asking else { throw Problem(.unavailable) }
         worker.wake()
@@ -86,10 +85,8 @@ struct CodeDispatch: Sendable {
     /// The response where no more messages may be sent to the identifier. The user can still open the link of a code
     /// that was sent before, with the `codeRequest` of this response, or enter the digits with the identifier. The
     /// `codeRequest` gives no reserved tries: the reserved tries of other callers' codes are not this caller's.
-    private func withoutMessage(
-        _ new: CodeStore.New, _ refusal: Problem, deadline: ContinuousClock.Instant
-    ) async throws -> CodeResponse {
-        let last = try await codes.repeatLast(new, byLink: messages.codeLink != nil, deadline: deadline)
+    private func withoutMessage(_ new: CodeStore.New, _ refusal: Problem) async throws -> CodeResponse {
+        let last = try await codes.repeatLast(new, byLink: messages.codeLink != nil)
         guard let last else { throw refusal }
         return CodeResponse(
             codeRequest: last.request.uuidString.lowercased(), expiresIn: last.expiresIn,

@@ -36,11 +36,10 @@ struct CodeStore: Sendable {
     ///   - send: puts the message into the outbox, in the same transaction.
     func ask(
         _ new: New, from address: String, admission: AttemptLimits.Admission = .init(),
-        deadline: ContinuousClock.Instant,
         send: (PostgresTransaction) async throws -> Void
     ) async throws -> Asking {
         let (subject, asker) = (keys.subject(new.identifier), keys.asker(address, admission.knownDevice))
-        return try await database.withTransaction(deadline: deadline) { transaction in
+        return try await database.withTransaction { transaction in
             // Serializes two simultaneous requests, so that each sees the other.
             try await transaction.query("SELECT pg_advisory_xact_lock(hashtextextended(\(subject.current), 0))")
             let (asked, age) = try await transaction.query(
@@ -70,19 +69,19 @@ struct CodeStore: Sendable {
     struct Request: Sendable {
         var id: UUID
         var identifier: Identifier
-        /// Set where no message was sent (``repeatLast(_:byLink:deadline:)``): the purpose of the codes whose links are
+        /// Set where no message was sent (``repeatLast(_:byLink:)``): the purpose of the codes whose links are
         /// accepted.
         var repeats: CodePurpose?
     }
 
     /// - Returns: `nil` where its code is no longer valid.
-    func request(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Request? {
+    func request(_ id: UUID) async throws -> Request? {
         let found = try await database.query(
             """
             SELECT sealed, NULL::text FROM codes WHERE id = \(id) AND expires_at > now()
             UNION ALL
             SELECT sealed, purpose FROM code_repeats WHERE id = \(id) AND expires_at > now()
-            """, deadline: deadline
+            """
         ).decode((Data, String?).self).first
         guard let (sealed, purpose) = found, let text = sealer.open(sealed, context: Self.context(of: id)),
             let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value)
@@ -109,8 +108,7 @@ struct CodeStore: Sendable {
     ///   - request: sent with the guess, which is then compared with the code of that request only.
     ///   - purposes: codes for other purposes are not compared.
     func open(
-        _ identifier: Identifier, request: UUID?, from address: String, for purposes: [CodePurpose],
-        deadline: ContinuousClock.Instant
+        _ identifier: Identifier, request: UUID?, from address: String, for purposes: [CodePurpose]
     ) async throws -> [Open] {
         try await database.query(
             """
@@ -118,7 +116,7 @@ struct CodeStore: Sendable {
             WHERE subject = ANY(\(keys.subject(identifier).all)) AND purpose = ANY(\(purposes.map(\.rawValue)))
                 AND (\(request) IS NULL OR id = \(request)) AND used_at IS NULL AND expires_at > now()
             ORDER BY network = ANY(\(keys.asker(address, nil).all)) DESC, created_at DESC, id
-            """, deadline: deadline
+            """
         ).decode((UUID, Int, Int).self).compactMap { id, tries, charged in
             CodeRules.payer(tries: tries, charged: charged, isBound: request != nil).map { Open(id: id, payer: $0) }
         }
@@ -131,9 +129,7 @@ struct CodeStore: Sendable {
     /// identifier is not accepted. Otherwise an attacker could sign a user in to the attacker's account.
     /// - Parameter byLink: whether messages contain links. Without links, a code whose tries are used up is of no use.
     /// - Returns: the request, and for how many seconds the last sent code is valid; `nil` where no code is open.
-    func repeatLast(
-        _ new: New, byLink: Bool, deadline: ContinuousClock.Instant
-    ) async throws -> (request: UUID, expiresIn: Int)? {
+    func repeatLast(_ new: New, byLink: Bool) async throws -> (request: UUID, expiresIn: Int)? {
         let subject = keys.subject(new.identifier)
         let sealed = try sealer.seal(Data(new.identifier.value.utf8), context: Self.context(of: new.id))
         return try await database.query(
@@ -148,17 +144,16 @@ struct CodeStore: Sendable {
             SELECT \(new.id), \(subject.current), \(new.purpose.rawValue), \(sealed), expires_at FROM newest
             ON CONFLICT (subject, purpose) DO UPDATE SET expires_at = excluded.expires_at
             RETURNING id, floor(extract(epoch FROM expires_at - now()))::bigint
-            """, deadline: deadline
+            """
         ).decode((UUID, Int).self).first.map { ($0.0, $0.1) }
     }
 
-    /// Compares with codes that ``open(_:request:from:for:deadline:)`` has found. Counting the try and comparing are
+    /// Compares with codes that ``open(_:request:from:for:)`` has found. Counting the try and comparing are
     /// one statement, so that a race neither gives another try nor accepts a code twice.
     ///
     /// - Returns: `nil` where none is right.
     func verify(
-        _ identifier: Identifier, by code: OneTimeCode, for purposes: [CodePurpose], among open: some Sequence<Open>,
-        deadline: ContinuousClock.Instant
+        _ identifier: Identifier, by code: OneTimeCode, for purposes: [CodePurpose], among open: some Sequence<Open>
     ) async throws -> Proof? {
         let right = purposes.flatMap { keys.code(code, to: identifier, for: $0.rawValue).all }
         let open = Array(open)
@@ -177,7 +172,7 @@ struct CodeStore: Sendable {
                 used_at = CASE WHEN digest = ANY(\(right)) THEN now() END
             FROM open WHERE codes.id = open.id
             RETURNING codes.id, purpose, used_at IS NOT NULL, created_at
-            """, deadline: deadline
+            """
         ).decode((UUID, String, Bool, Date).self)
         return rows.filter(\.2).max { $0.3 < $1.3 }.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
     }
@@ -186,9 +181,7 @@ struct CodeStore: Sendable {
     /// codes. No try is counted, because 256 bits cannot be guessed.
     ///
     /// - Returns: `nil` where none is right.
-    func verify(
-        link token: String, of request: Request, for purposes: [CodePurpose], deadline: ContinuousClock.Instant
-    ) async throws -> Proof? {
+    func verify(link token: String, of request: Request, for purposes: [CodePurpose]) async throws -> Proof? {
         let searched = purposes.filter { request.repeats == nil || $0 == request.repeats }
         let open = try await database.query(
             """
@@ -196,14 +189,14 @@ struct CodeStore: Sendable {
             WHERE subject = ANY(\(keys.subject(request.identifier).all))
                 AND purpose = ANY(\(searched.map(\.rawValue))) AND (\(request.repeats != nil) OR id = \(request.id))
                 AND used_at IS NULL AND expires_at > now()
-            """, deadline: deadline
+            """
         ).decode((UUID, String).self)
         guard let right = open.first(where: { keys.link(token, of: $0.0).all.contains($0.1) }) else { return nil }
         return try await database.query(
             """
             UPDATE codes SET used_at = now() WHERE id = \(right.0) AND used_at IS NULL AND expires_at > now()
             RETURNING id, purpose
-            """, deadline: deadline
+            """
         ).decode((UUID, String).self).first.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
     }
 
@@ -213,12 +206,12 @@ struct CodeStore: Sendable {
     }
 
     /// Closes the other codes for the same purpose: a user who has verified the identifier no longer needs them.
-    func close(_ identifier: Identifier, for purpose: CodePurpose, deadline: ContinuousClock.Instant) async throws {
+    func close(_ identifier: Identifier, for purpose: CodePurpose) async throws {
         try await database.query(
             """
             UPDATE codes SET used_at = now()
             WHERE subject = ANY(\(keys.subject(identifier).all)) AND purpose = \(purpose.rawValue) AND used_at IS NULL
-            """, deadline: deadline)
+            """)
     }
 
     /// Binds the sealed identifier to its row.
@@ -232,20 +225,20 @@ struct CodeAccountStore: Sendable {
     let database: PostgresPool
 
     /// The account that has verified the identifier before, or else a new account, for which it is now verified.
-    func account(verifiedBy identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account {
+    func account(verifiedBy identifier: Identifier) async throws -> Account {
         // Two requests that verify the identifier at the same time may both create an account. One fails, retries, and
         // finds the other's.
         for _ in 0..<3 {
-            if let account = try await owner(of: identifier, deadline: deadline) { return account }
-            if let account = try await makeAccount(for: identifier, deadline: deadline) { return account }
+            if let account = try await owner(of: identifier) { return account }
+            if let account = try await makeAccount(for: identifier) { return account }
         }
         throw StoreConflict()
     }
 
     /// Marks an identifier of the user as verified.
     /// - Returns: whether the identifier is the user's.
-    func verify(_ identifier: Identifier, of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func verify(_ identifier: Identifier, of userID: UUID) async throws -> Bool {
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(userID, on: transaction),
                 let isVerified = try await Self.isVerified(identifier, by: userID, on: transaction)
             else { return false }
@@ -262,44 +255,39 @@ struct CodeAccountStore: Sendable {
     }
 
     /// - Returns: `nil` where the identifier is not the user's.
-    func isVerified(
-        _ identifier: Identifier, by userID: UUID, deadline: ContinuousClock.Instant
-    ) async throws -> Bool? {
-        try await Self.isVerified(identifier, by: userID, on: database, deadline: deadline)
+    func isVerified(_ identifier: Identifier, by userID: UUID) async throws -> Bool? {
+        try await Self.isVerified(identifier, by: userID, on: database)
     }
 
     /// - Returns: `nil` where the identifier is not the user's.
     private static func isVerified(
-        _ identifier: Identifier, by userID: UUID, on database: some PostgresQuerying,
-        deadline: ContinuousClock.Instant? = nil
+        _ identifier: Identifier, by userID: UUID, on database: some PostgresQuerying
     ) async throws -> Bool? {
         try await database.query(
             """
             SELECT verified FROM identifiers
             WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND user_id = \(userID)
-            """, deadline: deadline
+            """
         ).decode(Bool.self).first
     }
 
     /// The account that has verified the identifier.
-    func owner(of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account? {
+    func owner(of identifier: Identifier) async throws -> Account? {
         try await database.query(
             """
             SELECT \(unescaped: Account.columns)
             FROM identifiers i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND i.verified
-            """, deadline: deadline
+            """
         ).first.map(Account.init(row:))
     }
 
     /// - Returns: `nil` when another request has verified the identifier in between.
-    private func makeAccount(
-        for identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> Account? {
+    private func makeAccount(for identifier: Identifier) async throws -> Account? {
         struct Taken: Error {}
         let id = UUID()
         do {
-            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            return try await database.withRetriedTransaction { transaction in
                 try await transaction.query("INSERT INTO users (id) VALUES (\(id))")
                 let isTheirs = try await IdentifierStore.claim(
                     identifier, for: id, isVerified: true, actor: .user, isNewUser: true, on: transaction)

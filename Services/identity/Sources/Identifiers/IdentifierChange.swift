@@ -30,22 +30,14 @@ struct IdentifierChange: Sendable {
             [.verify]
         } then: { proved, _ in
             guard proved == identifier else { throw CodeProofs.wrong }
-            return try await finish(
-                identifiers.set(
-                    identifier, of: user.id, actor: .user, notices: notices,
-                    deadline: context.deadline.forDatabase))
+            return try await finish(identifiers.set(identifier, of: user.id, actor: .user, notices: notices))
         }
     }
 
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` where it is the account's last credential; `NOT_FOUND`.
-    func remove(
-        _ kind: Identifier.Kind, of user: ForwardedUser, context: GatehouseRequestContext
-    ) async throws -> User {
+    func remove(_ kind: Identifier.Kind, of user: ForwardedUser) async throws -> User {
         try age.require(user)
-        return try await finish(
-            identifiers.remove(
-                kind, of: user.id, actor: .user, notices: notices,
-                deadline: context.deadline.forDatabase))
+        return try await finish(identifiers.remove(kind, of: user.id, actor: .user, notices: notices))
     }
 
     private func finish(_ outcome: IdentifierOutcome) throws(Problem) -> User {
@@ -72,10 +64,10 @@ struct IdentifierChangeStore: Sendable {
     let grants: AppleGrantStore
 
     /// Restores the former identifier, ends all sessions, and removes credentials that an attacker may have.
-    func undo(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> UndoOutcome {
+    func undo(_ digest: [UInt8]) async throws -> UndoOutcome {
         struct Taken: Error {}
         do {
-            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            return try await database.withRetriedTransaction { transaction in
                 let holder = try await transaction.query(
                     "SELECT user_id FROM identifier_changes WHERE digest = \(digest) AND expires_at > now()"
                 ).first?.decode(UUID.self)
@@ -196,7 +188,7 @@ struct IdentifierUndoing: Sendable {
     ///   the owner.
     func callAsFunction(_ request: UndoIdentifierChangeRequest, context: GatehouseRequestContext) async throws {
         try await limits.admit(.undo, from: context.clientAddress)
-        switch try await changes.undo(UndoToken.digest(request.token), deadline: context.deadline.forDatabase) {
+        switch try await changes.undo(UndoToken.digest(request.token)) {
         case .undone(let entry):
             worker.wake()
             // If tokens is unavailable now, the outbox ends the sessions later.

@@ -20,7 +20,7 @@ struct IdentifierRoutes: Sendable {
             }
             router.delete("/v1/auth/identifiers/\(kind.rawValue)") { _, context in
                 let user = try context.requireUser()
-                return try await Response.json(change.remove(kind, of: user, context: context))
+                return try await Response.json(change.remove(kind, of: user))
             }
         }
         router.post("/v1/auth/identifiers/undo") { request, context in

@@ -9,9 +9,9 @@ struct IdentifierStore: Sendable {
     var codeKinds: Set<Identifier.Kind> = []
 
     /// - Returns: `nil` when the user has no phone number.
-    func isPhoneVerified(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool? {
+    func isPhoneVerified(of userID: UUID) async throws -> Bool? {
         try await database.query(
-            "SELECT verified FROM identifiers WHERE user_id = \(userID) AND kind = 'phone'", deadline: deadline
+            "SELECT verified FROM identifiers WHERE user_id = \(userID) AND kind = 'phone'"
         ).decode(Bool.self).first
     }
 
@@ -87,24 +87,21 @@ struct IdentifierStore: Sendable {
     }
 
     /// The user's identifier of a kind, if it is verified.
-    func verified(
-        _ kind: Identifier.Kind, of userID: UUID, deadline: ContinuousClock.Instant
-    ) async throws -> Identifier? {
+    func verified(_ kind: Identifier.Kind, of userID: UUID) async throws -> Identifier? {
         try await database.query(
-            "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = \(kind.rawValue) AND verified",
-            deadline: deadline
+            "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = \(kind.rawValue) AND verified"
         ).decode(String.self).first.map { try Identifier($0) }
     }
 
     /// Former owners of the user's verified identifiers, who had not verified them; the latest first, three at most.
-    func former(owners userID: UUID, deadline: ContinuousClock.Instant) async throws -> [UUID] {
+    func former(owners userID: UUID) async throws -> [UUID] {
         try await database.query(
             """
             SELECT l.user_id FROM identifiers i
             JOIN lost_identifiers l ON l.kind = i.kind AND l.value = i.value AND l.user_id <> i.user_id
             WHERE i.user_id = \(userID) AND i.verified
             ORDER BY l.lost_at DESC LIMIT 3
-            """, deadline: deadline
+            """
         ).decode(UUID.self)
     }
 
@@ -160,12 +157,11 @@ extension IdentifierStore {
     /// - Parameter notices: sends a notice to the former identifier, if the user had verified it. With `nil` the change
     ///   is final, and so is every earlier change.
     func set(
-        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
-        deadline: ContinuousClock.Instant? = nil
+        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil
     ) async throws -> IdentifierOutcome {
         struct Taken: Error {}
         do {
-            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            return try await database.withRetriedTransaction { transaction in
                 guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
                 let former = try await Self.current(identifier.kind, of: userID, on: transaction)
                 let isSame = former?.identifier.value.isVerbatim(identifier.value) == true
@@ -191,14 +187,13 @@ extension IdentifierStore {
     }
 
     /// Removes an identifier from a user, unless the account would have no credential left.
-    /// - Parameter notices: as in ``set(_:of:actor:notices:deadline:)``.
+    /// - Parameter notices: as in ``set(_:of:actor:notices:)``.
     func remove(
-        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
-        deadline: ContinuousClock.Instant? = nil
+        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil
     ) async throws -> IdentifierOutcome {
         struct LastOne: Error {}
         do {
-            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            return try await database.withRetriedTransaction { transaction in
                 guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
                 guard let former = try await Self.current(kind, of: userID, on: transaction) else { return .missing }
                 try await Self.delete(kind, of: userID, on: transaction)
@@ -222,10 +217,9 @@ extension IdentifierStore {
     /// Moves one user's identifier to another user, who has none of its kind, as verified. The former user may be left
     /// without a credential: an operator who joins two accounts of one person intends that.
     func move(
-        _ kind: Identifier.Kind, from formerID: UUID, to userID: UUID, actor: AuditActor,
-        deadline: ContinuousClock.Instant? = nil
+        _ kind: Identifier.Kind, from formerID: UUID, to userID: UUID, actor: AuditActor
     ) async throws -> IdentifierOutcome {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(formerID, on: transaction),
                 try await AccountStore.lockAnother(userID, on: transaction)
             else { return .noSuchUser }

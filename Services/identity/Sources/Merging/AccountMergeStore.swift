@@ -22,10 +22,8 @@ struct AccountMergeStore: Sendable {
     ///   - one: the account as it was when its user was verified; so is `other`.
     ///   - session: stays valid, if its account stays. Every other session authenticates only one of the two accounts,
     ///     and ends.
-    func merge(
-        _ one: Account, _ other: Account, sparing session: UUID, deadline: ContinuousClock.Instant
-    ) async throws -> MergeOutcome {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func merge(_ one: Account, _ other: Account, sparing session: UUID) async throws -> MergeOutcome {
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(one, on: transaction),
                 try await AccountStore.lockAnother(other.id, on: transaction)
             else { return .moved }

@@ -38,29 +38,24 @@ struct AccountMerging: Sendable {
         if request.password != nil { try proofs.hasher.requireRoom() }
         let device = try request.device?.checked()
         return try await proofs.verify(request, by: user, context: context) { proved in
-            guard let own = try await accounts.account(user.id, deadline: context.deadline.forDatabase) else {
-                throw Problem(.invalidToken)
-            }
+            guard let own = try await accounts.account(user.id) else { throw Problem(.invalidToken) }
             // A client that repeats the request after a lost response authenticates to the account that it is already
             // signed in to.
             if proved.account.id == own.id { return MergeResponse(user: own.user) }
-            let merged = try await merge(own, proved.account, sparing: user.sessionID, context)
+            let merged = try await merge(own, proved.account, sparing: user.sessionID)
             guard merged.id != own.id else { return MergeResponse(user: merged.user) }
             let auth = try await sessions.issue(
                 on: device, by: proved.methods, context: context, refusal: Problem(.invalidToken)
             ) {
-                guard let account = try await accounts.account(merged.id, deadline: context.deadline.forDatabase)
-                else { throw Problem(.invalidToken) }
+                guard let account = try await accounts.account(merged.id) else { throw Problem(.invalidToken) }
                 return account
             }.auth
             return MergeResponse(user: auth.user, session: auth)
         }
     }
 
-    private func merge(
-        _ own: Account, _ other: Account, sparing session: UUID, _ context: GatehouseRequestContext
-    ) async throws -> Account {
-        let outcome = try await merges.merge(own, other, sparing: session, deadline: context.deadline.forDatabase)
+    private func merge(_ own: Account, _ other: Account, sparing session: UUID) async throws -> Account {
+        let outcome = try await merges.merge(own, other, sparing: session)
         switch outcome {
         case .merged(let account, let tasks):
             worker.wake()
@@ -125,7 +120,7 @@ struct MergeProofs: Sendable {
                 // Clients of the previous release request a code with the purpose `verify`.
                 [.merge, .verify]
             } then: { identifier, _ in
-                let owner = try await codeAccounts.owner(of: identifier, deadline: context.deadline.forDatabase)
+                let owner = try await codeAccounts.owner(of: identifier)
                 guard let owner else { throw CodeProofs.wrong }
                 return try await body(Proved(account: owner, methods: CodeProofs.methods(of: identifier)))
             }
@@ -146,11 +141,11 @@ struct MergeProofs: Sendable {
         }
         if let identifier { return try await signIn.verify(identifier, password, device: nil, context: context) }
         return try await limits.guess(passwordOf: user.id, from: context.clientAddress) {
-            let former = try await identifiers.former(owners: user.id, deadline: context.deadline.forDatabase)
+            let former = try await identifiers.former(owners: user.id)
             for id in former {
-                let found = try await passwords.account(id, deadline: context.deadline.forDatabase)
+                let found = try await passwords.account(id)
                 guard let (account, hash) = found, hash != nil,
-                    try await hasher.verify(password, against: hash, deadline: context.deadline)
+                    try await hasher.verify(password, against: hash)
                 else { continue }
                 guard account.state == .active else { throw Problem(.accountDisabled) }
                 return account

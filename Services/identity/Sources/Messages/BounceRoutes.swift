@@ -20,7 +20,7 @@ struct BounceRoutes: Sendable {
         let status = try Problem.checking("status") { () throws(Refusal) in
             try report.status.map { text throws(Refusal) in try BounceStatus(text) }
         }
-        try await messages.bounced(from: identifier, status, deadline: context.deadline.forDatabase)
+        try await messages.bounced(from: identifier, status)
         return .empty()
     }
 }

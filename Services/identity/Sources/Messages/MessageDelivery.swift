@@ -39,10 +39,10 @@ struct MessageDelivery: Sendable {
     func deliver(_ envelope: MessageEnvelope, to identifier: Identifier, as id: UUID) async throws {
         guard envelope.expiresAt > .now else { return outcomes.count(.expired, identifier.kind) }
         if case .email(let address) = identifier {
-            let isWanted = try await mail.mayReceiveMail(address, deadline: .now + .seconds(5))
+            let isWanted = try await mail.mayReceiveMail(address)
             guard isWanted else { return outcomes.count(.unwanted, identifier.kind) }
         }
-        let holder = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))?.account.id
+        let holder = try await passwords.account(identifiedBy: identifier)?.account.id
         let isAskerKnown = envelope.isAskerKnown ?? false
         try await limits.sending(
             envelope.kind, to: identifier, isKnown: holder != nil, isAskerKnown: isAskerKnown
@@ -52,12 +52,10 @@ struct MessageDelivery: Sendable {
     }
 
     /// Records that a message has bounced, whether or not an account has the identifier.
-    func bounced(
-        from identifier: Identifier, _ status: BounceStatus?, deadline: ContinuousClock.Instant
-    ) async throws {
-        if let holder = try await passwords.account(identifiedBy: identifier, deadline: deadline)?.account.id {
+    func bounced(from identifier: Identifier, _ status: BounceStatus?) async throws {
+        if let holder = try await passwords.account(identifiedBy: identifier)?.account.id {
             try await AuditLog.record(
-                .messageBounced, holder, by: .system, detail: status?.text, on: passwords.database, deadline: deadline)
+                .messageBounced, holder, by: .system, detail: status?.text, on: passwords.database)
         }
         outcomes.count(.bounced, identifier.kind)
     }

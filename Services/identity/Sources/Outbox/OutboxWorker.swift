@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Contracts
 import Foundation
 import Instruments
+import Limits
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -171,7 +172,13 @@ struct OutboxDelivery: Sendable {
     let messages: MessageDelivery
     let lossNotice: LossNotice
 
+    /// Also called by requests whose change is committed. Their deadline does not apply: the calls have their own
+    /// time-outs, and what was carried out has to be recorded.
     func deliver(_ entry: OutboxEntry) async throws {
+        try await Deadline.with(nil) { try await perform(entry) }
+    }
+
+    private func perform(_ entry: OutboxEntry) async throws {
         switch entry.task {
         case .snapshot:
             if let userID = entry.userID, let account = try await accounts.account(userID) {

@@ -33,8 +33,7 @@ struct PasswordReset: Sendable {
             try Identifier(request.identifier, home: home)
         }
         let device = try request.device?.checked()
-        let admission = try await limits.admit(
-            resetOf: identifier, from: context.clientAddress, on: device, deadline: context.deadline)
+        let admission = try await limits.admit(resetOf: identifier, from: context.clientAddress, on: device)
         guard isHooked || messages.senders[identifier.kind] != nil else { return }
         let language = messages.language(of: acceptLanguage)
         let text = Data(identifier.value.utf8)
@@ -50,14 +49,12 @@ struct PasswordReset: Sendable {
         let password = try Problem.checking("newPassword") { () throws(Refusal) in try Password(request.newPassword) }
         try await screening.check(password, for: [], field: "newPassword")
         try await limits.admit(.reset, from: context.clientAddress)
-        let deadline = context.deadline
         // Looked up before hashing, so that an invalid token does not cost a hash.
         let digest = ResetToken.digest(request.token)
         let wrong = Problem.invalid("token", "The link is no longer valid. Please ask for a new one.")
-        guard try await resets.knows(digest, deadline: deadline.forDatabase) else { throw wrong }
-        let hash = try await hasher.hash(password, deadline: deadline)
-        let entry = try await resets.use(
-            digest, passwordHash: hash, notices: notices, deadline: deadline.forDatabase)
+        guard try await resets.knows(digest) else { throw wrong }
+        let hash = try await hasher.hash(password)
+        let entry = try await resets.use(digest, passwordHash: hash, notices: notices)
         guard let entry else { throw wrong }
         worker.wake()
         try? await delivery.deliver(entry)
@@ -103,19 +100,17 @@ struct PasswordResetStore: Sendable {
     }
 
     /// - Parameter digest: the digest of a token, ``ResetToken/digest(_:)``.
-    func knows(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> Bool {
+    func knows(_ digest: [UInt8]) async throws -> Bool {
         try await !database.query(
-            "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()", deadline: deadline
+            "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
         ).isEmpty
     }
 
     /// Uses up all tokens of the user, and sets the password. Receiving the token verifies the identifier, if it still
     /// belongs to the user and still opens the account.
     /// - Returns: the task in the outbox that ends all sessions; `nil` when the token is invalid.
-    func use(
-        _ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil, deadline: ContinuousClock.Instant
-    ) async throws -> OutboxEntry? {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+    func use(_ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil) async throws -> OutboxEntry? {
+        try await database.withRetriedTransaction { transaction in
             let holder = try await transaction.query(
                 "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
             ).first?.decode(UUID.self)
@@ -170,10 +165,10 @@ struct PasswordResetDelivery: Sendable {
             let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value),
             Date.now.timeIntervalSince(entry.createdAt) < ResetToken.lifetime
         else { return }
-        let holder = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))?.account.id
+        let holder = try await passwords.account(identifiedBy: identifier)?.account.id
         guard let holder else { return }
         if case .email(let address) = identifier {
-            guard try await mail.mayReceiveMail(address, deadline: .now + .seconds(5)) else { return }
+            guard try await mail.mayReceiveMail(address) else { return }
         }
         let number: PhoneNumber? = if hook == nil, case .phone(let number) = identifier { number } else { nil }
         try await limits.sendingReset(to: number, isAskerKnown: isAskerKnown) {

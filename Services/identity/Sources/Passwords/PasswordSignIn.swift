@@ -32,34 +32,26 @@ struct PasswordSignIn: Sendable {
     func verify(
         _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {
-        try await limits.guess(
-            passwordOf: identifier, from: context.clientAddress, on: device, deadline: context.deadline
-        ) {
-            try await compare(identifier, password, context: context)
+        try await limits.guess(passwordOf: identifier, from: context.clientAddress, on: device) {
+            try await compare(identifier, password)
         }
     }
 
-    private func compare(
-        _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
-    ) async throws -> Account {
-        let found = try await passwords.account(identifiedBy: identifier, deadline: context.deadline.forDatabase)
+    private func compare(_ identifier: Identifier, _ password: Password) async throws -> Account {
+        let found = try await passwords.account(identifiedBy: identifier)
         if let found { AuditedAttempt.note(.password, of: .user(found.account.id)) }
-        let isRight = try await hasher.verify(password, against: found?.passwordHash, deadline: context.deadline)
+        let isRight = try await hasher.verify(password, against: found?.passwordHash)
         guard isRight, let found, let hash = found.passwordHash else { throw Problem(.invalidCredentials) }
         guard found.account.state == .active else { throw Problem(.accountDisabled) }
-        if hasher.isOutdated(hash) {
-            await rehash(password, of: found.account, replacing: hash, deadline: context.deadline)
-        }
+        if hasher.isOutdated(hash) { await rehash(password, of: found.account, replacing: hash) }
         return found.account
     }
 
     /// Hashes the password again with current parameters and pepper. This is possible only at a sign-in, when the
     /// password is known. A failure is ignored; the next sign-in retries.
-    private func rehash(
-        _ password: Password, of account: Account, replacing old: String, deadline: Deadline
-    ) async {
+    private func rehash(_ password: Password, of account: Account, replacing old: String) async {
         do {
-            let new = try await hasher.hash(password, deadline: deadline)
+            let new = try await hasher.hash(password)
             try await passwords.rehash(account.id, from: old, to: new)
         } catch {
             logger.warning("A password could not be hashed with current parameters", metadata: ["error": "\(error)"])
@@ -101,16 +93,16 @@ struct PasswordReauthentication: Sendable {
     ///   changing it; `INVALID_REQUEST` where the user has no password.
     func callAsFunction(_ text: String, of user: ForwardedUser, context: GatehouseRequestContext) async throws {
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
-        let found = try await passwords.account(user.id, deadline: context.deadline.forDatabase)
+        let found = try await passwords.account(user.id)
         guard let (account, hash) = found else { throw Problem(.invalidToken) }
         guard let hash else { throw Problem.invalid("password", "The account has no password.") }
         try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
-            guard try await hasher.verify(password, against: hash, deadline: context.deadline) else {
+            guard try await hasher.verify(password, against: hash) else {
                 throw Problem(.invalidCredentials, "The password is not right.")
             }
         }
         try await reauthentication(
-            of: user, verified: account, by: [.password], refusal: Problem(.invalidCredentials), context: context)
+            of: user, verified: account, by: [.password], refusal: Problem(.invalidCredentials))
     }
 }
 
@@ -133,10 +125,7 @@ struct PasswordChange: Sendable {
         let current = try Problem.checking("currentPassword") { () throws(Refusal) in
             try request.currentPassword.map { text throws(Refusal) in try Password(text) }
         }
-        let deadline = context.deadline
-        guard let (account, hash) = try await passwords.account(user.id, deadline: deadline.forDatabase) else {
-            throw Problem(.invalidToken)
-        }
+        guard let (account, hash) = try await passwords.account(user.id) else { throw Problem(.invalidToken) }
         guard account.hasIdentifier else {
             throw Problem.invalid("newPassword", "The account has no e-mail address or phone number to sign in with.")
         }
@@ -144,7 +133,7 @@ struct PasswordChange: Sendable {
         if hash != nil {
             guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
             try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
-                guard try await hasher.verify(current, against: hash, deadline: deadline) else {
+                guard try await hasher.verify(current, against: hash) else {
                     throw Problem(.invalidCredentials, "The current password is not right.")
                 }
             }
@@ -152,9 +141,8 @@ struct PasswordChange: Sendable {
             try age.require(user)
             try await limits.admit(.passwordChange, from: context.clientAddress)
         }
-        let newHash = try await hasher.hash(new, deadline: deadline)
-        let entry = try await passwords.setPassword(
-            of: account, to: newHash, sparing: user.sessionID, notices: notices, deadline: deadline.forDatabase)
+        let newHash = try await hasher.hash(new)
+        let entry = try await passwords.setPassword(of: account, to: newHash, sparing: user.sessionID, notices: notices)
         // The credentials have changed since they were read. The client may repeat its request.
         guard let entry else { throw Problem(.unavailable) }
         worker.wake()
@@ -199,11 +187,10 @@ struct Registration: Sendable {
         _ identifier: Identifier, _ password: Password, _ displayName: DisplayName?, device: SessionDevice?,
         context: GatehouseRequestContext
     ) async throws -> Account {
-        let deadline = context.deadline
-        if try await passwords.account(identifiedBy: identifier, deadline: deadline.forDatabase) == nil {
-            let hash = try await hasher.hash(password, deadline: deadline)
+        if try await passwords.account(identifiedBy: identifier) == nil {
+            let hash = try await hasher.hash(password)
             let new = NewAccount(identifier: identifier, passwordHash: hash, displayName: displayName)
-            if let account = try await passwords.register(new, deadline: deadline.forDatabase) { return account }
+            if let account = try await passwords.register(new) { return account }
         }
         return try await repeated(identifier, password, device: device, context: context)
     }
@@ -213,7 +200,7 @@ struct Registration: Sendable {
         _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {
         let taken = Problem(.identifierTaken)
-        guard let found = try await passwords.account(identifiedBy: identifier, deadline: context.deadline.forDatabase),
+        guard let found = try await passwords.account(identifiedBy: identifier),
             Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
         else { throw taken }
         do {

@@ -20,43 +20,39 @@ struct NewAccount: Sendable {
 struct PasswordStore: Sendable {
     let database: PostgresPool
 
-    func account(
-        _ userID: UUID, deadline: ContinuousClock.Instant
-    ) async throws -> (account: Account, passwordHash: String?)? {
+    func account(_ userID: UUID) async throws -> (account: Account, passwordHash: String?)? {
         let result = try await database.query(
             """
             SELECT \(unescaped: Account.columns), w.hash FROM users u \(unescaped: Account.joins)
             WHERE u.id = \(userID)
-            """, deadline: deadline)
+            """)
         guard let row = result.first else { return nil }
         return (try Account(row: row), try row.decode(column: Account.columnCount))
     }
 
     /// The account that the user signs in to with the identifier.
-    func account(
-        identifiedBy identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> (account: Account, passwordHash: String?)? {
+    func account(identifiedBy identifier: Identifier) async throws -> (account: Account, passwordHash: String?)? {
         let result = try await database.query(
             """
             SELECT \(unescaped: Account.columns), w.hash
             FROM identifiers i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
-            """, deadline: deadline)
+            """)
         guard let row = result.first else { return nil }
         return (try Account(row: row), try row.decode(column: Account.columnCount))
     }
 
-    func changedAt(_ userID: UUID, deadline: ContinuousClock.Instant) async throws -> Date? {
-        try await database.query("SELECT changed_at FROM passwords WHERE user_id = \(userID)", deadline: deadline)
+    func changedAt(_ userID: UUID) async throws -> Date? {
+        try await database.query("SELECT changed_at FROM passwords WHERE user_id = \(userID)")
             .decode(Date.self).first
     }
 
     /// Creates the account in one transaction.
     /// - Returns: `nil` when another user has the identifier and keeps it.
-    func register(_ new: NewAccount, deadline: ContinuousClock.Instant? = nil) async throws -> Account? {
+    func register(_ new: NewAccount) async throws -> Account? {
         struct Taken: Error {}
         do {
-            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            return try await database.withRetriedTransaction { transaction in
                 try await transaction.query(
                     """
                     INSERT INTO users (id, display_name, role, store_ids)
@@ -87,9 +83,9 @@ struct PasswordStore: Sendable {
     /// - Returns: that task; `nil` when the account's credentials have changed since it was read.
     func setPassword(
         of account: Account, to hash: String, sparing session: UUID?, actor: AuditActor = .user,
-        notices: AccountNotices? = nil, deadline: ContinuousClock.Instant? = nil
+        notices: AccountNotices? = nil
     ) async throws -> OutboxEntry? {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+        try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(account, on: transaction) else { return nil }
             return try await Self.replace(
                 of: account.id, by: hash, sparing: session, event: .passwordChanged, actor: actor, notices: notices,

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Limits
 import Postgres
 import ServiceKit
 
@@ -18,9 +19,12 @@ extension PostgresPool {
     ///   this rare.
     /// - The transaction needs a further user that another transaction has locked. The retry first waits for that user
     ///   while it has no number, so that it then gets a higher number.
+    ///
+    /// The current deadline for PostgreSQL applies to all attempts together.
     func withRetriedTransaction<Value: Sendable>(
-        deadline: ContinuousClock.Instant? = nil, _ body: (PostgresTransaction) async throws -> Value
+        _ body: (PostgresTransaction) async throws -> Value
     ) async throws -> Value {
+        let deadline = Deadline.current?.forDatabase.instant
         var deadlocks = 0
         for _ in 0..<Self.mostAttempts {
             do {

@@ -55,16 +55,13 @@ struct Reauthentication: Sendable {
     /// - Throws: `refusal`; `ACCOUNT_DISABLED`; `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`. The request
     ///   may be repeated.
     func callAsFunction(
-        of user: ForwardedUser, verified account: Account?, by methods: [AuthenticationMethod], refusal: Problem,
-        context: GatehouseRequestContext
+        of user: ForwardedUser, verified account: Account?, by methods: [AuthenticationMethod], refusal: Problem
     ) async throws {
         guard let account, account.id == user.id else { throw refusal }
         guard account.state == .active else { throw Problem(.accountDisabled) }
         try await tokens.renewAuthentication(
-            of: user.sessionID, RenewAuthenticationRequest(userID: user.id, methods: methods),
-            deadline: context.deadline)
-        try await AuditLog.record(
-            .reauthenticated, user.id, by: .user, on: database, deadline: context.deadline.forDatabase)
+            of: user.sessionID, RenewAuthenticationRequest(userID: user.id, methods: methods))
+        try await AuditLog.record(.reauthenticated, user.id, by: .user, on: database)
     }
 }
 

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Limits
 import Logging
 import ServiceKit
 
@@ -56,8 +57,7 @@ struct SessionIssuer: Sendable {
             // A session is issued only if the audit log has recorded it.
             let standing = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
                 try await AuditLog.recordSignIn(
-                    to: account, by: methods, session: issued.sessionID, on: accounts.database,
-                    deadline: context.deadline.forDatabase)
+                    to: account, by: methods, session: issued.sessionID, on: accounts.database)
             }
             outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: standing)
             if outcome == .stands, standing?.version != account.version {
@@ -86,13 +86,11 @@ struct SessionIssuer: Sendable {
         _ device: SessionDevice?, _ methods: [AuthenticationMethod], of account: Account,
         context: GatehouseRequestContext
     ) async {
-        let deadline = context.deadline.forDatabase
         do {
-            try await knownDevices.remember(device?.installationId, of: account, deadline: deadline)
+            try await knownDevices.remember(device?.installationId, of: account)
             // Only requests for codes and new passwords use the network, and a user of Apple makes none.
             guard !methods.contains(.apple) else { return }
-            try await knownDevices.remember(
-                network: ClientNetwork.site(of: context.clientAddress), of: account.id, deadline: deadline)
+            try await knownDevices.remember(network: ClientNetwork.site(of: context.clientAddress), of: account.id)
         } catch {
             logger.warning("A device or network was not remembered", metadata: ["error": "\(error)"])
         }
@@ -109,7 +107,7 @@ struct SessionIssuer: Sendable {
             signInAge: (ContinuousClock.now - context.arrivedAt) / .seconds(1), device: device,
             ipAddress: context.clientAddress, authenticationMethods: methods)
         do {
-            let auth = try await tokens.createSession(request, deadline: context.deadline)
+            let auth = try await tokens.createSession(request)
             return Issued(auth: auth, sessionID: request.sessionID, account: account)
         } catch .userErased {
             throw refusal
@@ -121,27 +119,31 @@ struct SessionIssuer: Sendable {
 
     /// Revokes a session that may not exist yet, because the request that creates it may still be in progress. The
     /// session is revoked at once, and again by the outbox when that request must have ended. The client waits for
-    /// neither.
+    /// neither revocation, and neither ends at the request's deadline.
     private func revokeUnused(uncertain session: UUID) async {
         await Task {
-            do {
-                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
-            } catch {
-                logger.warning("A session may not be revoked", metadata: ["error": "\(error)"])
+            await Deadline.with(nil) {
+                do {
+                    try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
+                } catch {
+                    logger.warning("A session may not be revoked", metadata: ["error": "\(error)"])
+                }
             }
         }.value
         Task { try? await tokens.revokeUnused(session: session) }
     }
 
-    /// Revokes a session that was issued to no client, even if the client has disconnected meanwhile. If tokens is
-    /// unavailable now, the outbox does so later.
+    /// Revokes a session that was issued to no client, even if the client has disconnected or the request's deadline
+    /// has passed. If tokens is unavailable now, the outbox does so later.
     func revokeUnused(_ session: UUID) async {
         await Task {
-            do {
-                try await tokens.revokeUnused(session: session)
-            } catch {
-                logger.warning("A session could not be revoked yet", metadata: ["error": "\(error)"])
-                _ = try? await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
+            await Deadline.with(nil) {
+                do {
+                    try await tokens.revokeUnused(session: session)
+                } catch {
+                    logger.warning("A session could not be revoked yet", metadata: ["error": "\(error)"])
+                    _ = try? await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
+                }
             }
         }.value
     }

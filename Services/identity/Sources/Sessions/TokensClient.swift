@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import HTTPTypes
+import Limits
 import ServiceKit
 
 /// Client of the tokens service. The caller gets `UNAVAILABLE` for every error of tokens, because the caller did not
@@ -19,11 +20,9 @@ struct TokensClient: Sendable {
     }
 
     /// Not retried when its response is lost: a session's tokens are issued once.
-    func createSession(
-        _ request: CreateSessionRequest, deadline: Deadline
-    ) async throws(SessionFailure) -> AuthResponse {
+    func createSession(_ request: CreateSessionRequest) async throws(SessionFailure) -> AuthResponse {
         do {
-            return try await client.send(.post, "/internal/sessions", body: request, deadline: deadline)
+            return try await client.send(.post, "/internal/sessions", body: request)
         } catch let error where error.problem.code == .invalidCredentials {
             throw .userErased
         } catch {
@@ -32,12 +31,9 @@ struct TokensClient: Sendable {
     }
 
     /// - Throws: `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`.
-    func renewAuthentication(
-        of session: UUID, _ request: RenewAuthenticationRequest, deadline: Deadline
-    ) async throws(Problem) {
+    func renewAuthentication(of session: UUID, _ request: RenewAuthenticationRequest) async throws(Problem) {
         do {
-            try await client.send(
-                .put, "/internal/sessions/\(session.path)/authentication", body: request, deadline: deadline)
+            try await client.send(.put, "/internal/sessions/\(session.path)/authentication", body: request)
         } catch {
             throw Problem(error.problem.code == .notFound ? .invalidToken : .unavailable)
         }
@@ -62,20 +58,19 @@ struct TokensClient: Sendable {
         } catch let error as ServiceClientError where error.problem.code == .notFound {}
     }
 
-    func sessions(of userID: UUID, deadline: Deadline) async throws(Problem) -> SessionList {
+    func sessions(of userID: UUID) async throws(Problem) -> SessionList {
         do {
-            return try await client.send(
-                .get, "/internal/users/\(userID.path)/sessions", deadline: deadline, idempotent: true)
+            return try await client.send(.get, "/internal/users/\(userID.path)/sessions", idempotent: true)
         } catch {
             throw Problem(.unavailable)
         }
     }
 
-    /// For idempotent requests, which succeed where nothing has to change.
+    /// For idempotent requests, which succeed where nothing has to change. They follow a change that is committed, or
+    /// clean up after a request that failed, so the request's deadline does not apply.
     private func change(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil
     ) async throws {
-        try await client.send(
-            method, path, body: body, deadline: .after(client.timeout), idempotent: true)
+        try await Deadline.with(nil) { try await client.send(method, path, body: body, idempotent: true) }
     }
 }

@@ -86,12 +86,10 @@ struct Introspector: Sendable {
 
     /// - Returns: `nil` for a token that is not active, whatever the reason.
     /// - Throws: `Problem` or `PostgresError` when the state of the token cannot be determined.
-    func introspect(
-        _ text: String, deadline: ContinuousClock.Instant
-    ) async throws -> Introspection? {
-        if let token = RefreshToken(text: text) { return try await introspect(token, deadline: deadline) }
+    func introspect(_ text: String) async throws -> Introspection? {
+        if let token = RefreshToken(text: text) { return try await introspect(token) }
         guard let claims = try accessTokens.genuineClaims(of: text),
-            let session = try await store.read(claims.sessionID, deadline: deadline), claims.isLive(in: session)
+            let session = try await store.read(claims.sessionID), claims.isLive(in: session)
         else { return nil }
         return Introspection(
             use: .accessToken, issuer: claims.issuer, clientID: claims.clientID, subject: claims.subject,
@@ -102,13 +100,9 @@ struct Introspector: Sendable {
     }
 
     /// A refresh token is active if a refresh with it would succeed.
-    private func introspect(
-        _ token: RefreshToken, deadline: ContinuousClock.Instant
-    ) async throws(PostgresError) -> Introspection? {
+    private func introspect(_ token: RefreshToken) async throws(PostgresError) -> Introspection? {
         let authenticity = token.authenticity(under: keys)
-        guard authenticity != .forged, let session = try await store.read(token.sessionID, deadline: deadline) else {
-            return nil
-        }
+        guard authenticity != .forged, let session = try await store.read(token.sessionID) else { return nil }
         let presented = RotationRules.Presented(
             generation: token.generation, hash: token.hash, isGenuine: authenticity == .genuine)
         let issuedAt: Int64?
@@ -169,21 +163,20 @@ struct IntrospectionRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.post("/internal/oauth/introspect") { request, context in
-            var response = try await OAuthError.answering(context) { try await introspect(request, context) }
+            var response = try await OAuthError.answering(context) { try await introspect(request) }
             if response.status == .unauthorized { response.headers[.wwwAuthenticate] = Self.challenge }
             return response
         }
     }
 
-    private func introspect(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+    private func introspect(_ request: Request) async throws -> Response {
         guard let shown = BasicCredential(request.headers[.authorization]), shown.name.isVerbatim(Self.caller),
             credentials.caller(showing: shown.secret) == Self.caller
         else { throw Self.unknownCaller }
-        let deadline = try context.workDeadline()
         guard let token = try await request.decodeForm()["token"], !token.isEmpty else {
             throw OAuthError.invalidRequest("token is missing.")
         }
-        guard let introspection = try await introspector.introspect(token, deadline: deadline) else {
+        guard let introspection = try await introspector.introspect(token) else {
             return try .json(["active": false], holdsToken: true)
         }
         return try .json(introspection, holdsToken: true)

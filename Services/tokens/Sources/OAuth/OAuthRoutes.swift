@@ -33,11 +33,10 @@ struct OAuthRoutes: Sendable {
     }
 
     private func revoke(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
-        let deadline = try context.workDeadline()
         guard let token = try await Form(of: request, for: clientID)["token"] else {
             throw OAuthError.invalidRequest("token is missing.")
         }
-        try await revoker.revoke(token, from: context.ipAddress, deadline: deadline)
+        try await revoker.revoke(token, from: context.ipAddress)
         return .empty(.ok)
     }
 

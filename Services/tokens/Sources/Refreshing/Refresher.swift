@@ -1,8 +1,8 @@
 import Contracts
 import Foundation
 import Instruments
+import Limits
 import Logging
-import RateLimiting
 import Redis
 import Synchronization
 
@@ -45,7 +45,6 @@ final class Refresher: Sendable {
         var ipAddress: String?
         /// When the request arrived, as measured by the gateway and this replica.
         var arrivedAt = ContinuousClock.now
-        var deadline: ContinuousClock.Instant
         /// Whether the client still waits for the response.
         var isAwaited: @Sendable () -> Bool = { true }
     }
@@ -57,7 +56,7 @@ final class Refresher: Sendable {
         guard let token = RefreshToken(text: text) else { throw refused(.malformed) }
         let authenticity = token.authenticity(under: keys)
         guard authenticity != .forged else { throw refused(.forged) }
-        return try await flights.run(token.bytes, until: origin.deadline) { [self] in
+        return try await flights.run(token.bytes) { [self] in
             let isGenuine = authenticity == .genuine
             // Without the key the session id is not authenticated. If forged tokens counted against that session, an
             // attacker could lock its user out. So such tokens count against the client's address.
@@ -115,7 +114,7 @@ final class Refresher: Sendable {
     ) async throws -> IssuedTokens? {
         for pause in [Duration.milliseconds(10), .milliseconds(40)] {
             try await Task.sleep(for: pause)
-            guard let record = try await store.read(token.sessionID, deadline: origin.deadline) else {
+            guard let record = try await store.read(token.sessionID) else {
                 lock.countWait(foundResult: true)
                 throw refused(.unknownSession)
             }
@@ -132,9 +131,7 @@ final class Refresher: Sendable {
     private func readAndDecide(
         _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
     ) async throws -> IssuedTokens? {
-        guard let record = try await store.read(token.sessionID, deadline: origin.deadline) else {
-            throw refused(.unknownSession)
-        }
+        guard let record = try await store.read(token.sessionID) else { throw refused(.unknownSession) }
         let decision = decision(on: token, isGenuine: isGenuine, record, origin)
         return try await act(on: decision, of: token, record, origin)
     }
@@ -143,16 +140,14 @@ final class Refresher: Sendable {
     private func act(
         on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ origin: Origin
     ) async throws -> IssuedTokens? {
-        let (id, generation, deadline) = (token.sessionID, record.state.generation, origin.deadline)
+        let (id, generation) = (token.sessionID, record.state.generation)
         switch decision {
         case .rotate:
             return try await rotate(token, origin)
         case .repeatSuccessor:
             return try repeatSuccessor(of: token, in: record)
         case .countLateReplay:
-            guard try await store.countLateReplay(of: id, generation: generation, deadline: deadline) else {
-                return nil
-            }
+            guard try await store.countLateReplay(of: id, generation: generation) else { return nil }
             metrics.count(.lateReplay)
             return try repeatSuccessor(of: token, in: record)
         case .revoke(let theft):
@@ -163,9 +158,7 @@ final class Refresher: Sendable {
                 metrics.count(.abandoned)
                 throw Problem(.unavailable)
             }
-            guard try await store.revokeStolen(id, generation: generation, theft: theft, deadline: deadline) else {
-                return nil
-            }
+            guard try await store.revokeStolen(id, generation: generation, theft: theft) else { return nil }
             logger.warning(
                 "A refresh token was used by two holders; the session was revoked.",
                 metadata: ["session_id": "\(id)", "theft": "\(theft)"])
@@ -191,8 +184,7 @@ final class Refresher: Sendable {
     private func rotate(_ token: RefreshToken, _ origin: Origin) async throws -> IssuedTokens? {
         let successor = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: keys)
         let grant = try await store.rotate(
-            token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: origin.ipAddress,
-            deadline: origin.deadline)
+            token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: origin.ipAddress)
         guard let grant else { return nil }
         metrics.count(.rotated)
         return try issuer.issue(successor, for: grant)

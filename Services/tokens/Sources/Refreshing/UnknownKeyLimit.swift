@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import RateLimiting
+import Limits
 import Synchronization
 
 /// Limits the lookups in PostgreSQL of tokens with an unknown key id.

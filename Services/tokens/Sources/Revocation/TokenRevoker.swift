@@ -15,28 +15,27 @@ struct TokenRevoker: Sendable {
     ///
     /// - Parameter address: the client's address.
     /// - Throws: `Problem`, `PostgresError`
-    func revoke(_ text: String, from address: String?, deadline: ContinuousClock.Instant) async throws {
+    func revoke(_ text: String, from address: String?) async throws {
         guard let token = RefreshToken(text: text) else {
-            return try await revoke(accessToken: text, deadline: deadline)
+            return try await revoke(accessToken: text)
         }
         switch token.authenticity(under: keys) {
-        case .genuine: try await store.revoke(token.sessionID, reason: .logout, deadline: deadline)
+        case .genuine: try await store.revoke(token.sessionID, reason: .logout)
         case .unknownKey:
             try unknownKeyLimit?.take(from: address)
-            let wasThere = try await store.revoke(
-                token.sessionID, holding: token.hash, reason: .logout, deadline: deadline)
+            let wasThere = try await store.revoke(token.sessionID, holding: token.hash, reason: .logout)
             if wasThere { unknownKeyLimit?.refund(to: address) }
         case .forged: return
         }
     }
 
     /// Only the end of its session revokes an access token, so revoking it ends the session.
-    private func revoke(accessToken text: String, deadline: ContinuousClock.Instant) async throws {
+    private func revoke(accessToken text: String) async throws {
         guard let claims = try accessTokens.genuineClaims(of: text),
-            let session = try await store.read(claims.sessionID, deadline: deadline),
+            let session = try await store.read(claims.sessionID),
             claims.isLive(in: session)
         else { return }
-        try await store.revoke(claims.sessionID, of: claims.subject, reason: .logout, deadline: deadline)
+        try await store.revoke(claims.sessionID, of: claims.subject, reason: .logout)
     }
 }
 
@@ -46,9 +45,7 @@ extension SessionStore {
     ///
     /// - Returns: `false` when no such session exists.
     @discardableResult
-    func revoke(
-        _ id: UUID, of userID: UUID? = nil, reason: RevocationReason, deadline: ContinuousClock.Instant?
-    ) async throws(PostgresError) -> Bool {
+    func revoke(_ id: UUID, of userID: UUID? = nil, reason: RevocationReason) async throws(PostgresError) -> Bool {
         let result = try await pool.query(
             """
             WITH ended AS (
@@ -56,7 +53,7 @@ extension SessionStore {
                 RETURNING id, user_id, access_expires_at
             )
             \(revocationsOfEnded: reason, lifetimes)
-            """, deadline: deadline)
+            """)
         return result.affectedRows == 1
     }
 
@@ -64,9 +61,7 @@ extension SessionStore {
     ///
     /// - Returns: `false` when no session matches.
     @discardableResult
-    func revoke(
-        _ id: UUID, holding hash: [UInt8], reason: RevocationReason, deadline: ContinuousClock.Instant?
-    ) async throws(PostgresError) -> Bool {
+    func revoke(_ id: UUID, holding hash: [UInt8], reason: RevocationReason) async throws(PostgresError) -> Bool {
         let result = try await pool.query(
             """
             WITH ended AS (
@@ -74,7 +69,7 @@ extension SessionStore {
                 RETURNING id, user_id, access_expires_at
             )
             \(revocationsOfEnded: reason, lifetimes)
-            """, deadline: deadline)
+            """)
         return result.affectedRows == 1
     }
 
@@ -82,7 +77,7 @@ extension SessionStore {
     ///
     /// - Returns: `false` when the session has been rotated since it was read.
     func revokeStolen(
-        _ id: UUID, generation: Int32, theft: RotationDecision.Theft, deadline: ContinuousClock.Instant?
+        _ id: UUID, generation: Int32, theft: RotationDecision.Theft
     ) async throws(PostgresError) -> Bool {
         let result = try await pool.query(
             """
@@ -94,17 +89,16 @@ extension SessionStore {
                 SELECT \("theft." + theft.rawValue), user_id, id FROM ended
             )
             \(revocationsOfEnded: .replay, lifetimes)
-            """, deadline: deadline)
+            """)
         return result.affectedRows == 1
     }
 
     /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was verified
     /// against older credentials. If the account was deleted, removes the user too, who can then have no session again.
     func revokeAll(
-        of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason,
-        deadline: ContinuousClock.Instant?
+        of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason
     ) async throws {
-        try await pool.withTransaction(deadline: deadline) { transaction in
+        try await pool.withTransaction { transaction in
             try await transaction.lockUser(userID)
             try await transaction.endSessions(
                 of: userID, except: spared, below: credentialsVersion, reason: reason, lifetimes)
@@ -118,8 +112,8 @@ extension SessionStore {
     static let signOutMemory: TimeInterval = 600
 
     /// Ends all sessions of a user except `spared`. A sign-in in progress gets no session either.
-    func signOut(_ userID: UUID, except spared: UUID?, deadline: ContinuousClock.Instant?) async throws {
-        try await pool.withTransaction(deadline: deadline) { transaction in
+    func signOut(_ userID: UUID, except spared: UUID?) async throws {
+        try await pool.withTransaction { transaction in
             try await transaction.lockUser(userID)
             try await transaction.endSessions(of: userID, except: spared, reason: .logout, lifetimes)
             try await transaction.query(

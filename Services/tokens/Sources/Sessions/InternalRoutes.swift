@@ -28,34 +28,30 @@ struct InternalRoutes: Sendable {
 
     /// Creates a session for a user whose credentials identity has verified.
     @Sendable func createSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let deadline = try context.workDeadline()
         let body = try await request.decode(CreateSessionRequest.self)
         guard (0..<SessionStore.signOutMemory).contains(body.signInAge) else {
             throw Problem.invalid("signInAge", "No sign-in takes this long.")
         }
         try Self.check(body.authenticationMethods ?? [], field: "authenticationMethods")
         let token = RefreshToken(sessionID: body.sessionID, generation: 0, keys: keys)
-        let grant = try await store.create(
-            token, for: body, arrivedAt: context.arrivedAt, limit: sessionLimit, deadline: deadline)
+        let grant = try await store.create(token, for: body, arrivedAt: context.arrivedAt, limit: sessionLimit)
         return .tokens(try issuer.issue(token, for: grant).json)
     }
 
     /// Ends a session that identity created and did not use: the user's credentials changed during the sign-in, or the
     /// response to the creation was lost.
     @Sendable func revokeUnusedSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        try await store.revoke(
-            try context.uuid("id"), reason: .superseded, deadline: try context.workDeadline())
+        try await store.revoke(try context.uuid("id"), reason: .superseded)
         return .empty()
     }
 
     /// Records that the session's user has authenticated again.
     @Sendable func renewAuthentication(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let id = try context.uuid("id")
-        let deadline = try context.workDeadline()
         let body = try await request.decode(RenewAuthenticationRequest.self)
         guard !body.methods.isEmpty else { throw Problem.invalid("methods", "Want at least one.") }
         try Self.check(body.methods, field: "methods")
-        guard try await store.renewAuthentication(of: id, userID: body.userID, by: body.methods, deadline: deadline)
+        guard try await store.renewAuthentication(of: id, userID: body.userID, by: body.methods)
         else { throw Problem(.notFound, "There is no such session.") }
         return .empty()
     }
@@ -72,36 +68,31 @@ struct InternalRoutes: Sendable {
     }
 
     @Sendable func listSessions(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let sessions = try await store.list(
-            of: try context.uuid("id"), current: nil, deadline: try context.workDeadline())
+        let sessions = try await store.list(of: try context.uuid("id"), current: nil)
         return try .json(SessionList(sessions: sessions))
     }
 
     /// Ends one of the user's sessions on behalf of an administrator.
     @Sendable func endSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let isEnded = try await store.revoke(
-            try context.uuid("session"), of: try context.uuid("id"), reason: .administrator,
-            deadline: try context.workDeadline())
+            try context.uuid("session"), of: try context.uuid("id"), reason: .administrator)
         guard isEnded else { throw Problem(.notFound, "There is no such session.") }
         return .empty()
     }
 
     @Sendable func revokeSessions(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let userID = try context.uuid("id")
-        let deadline = try context.workDeadline()
         let body = try await request.decode(RevokeSessionsRequest.self)
         try await store.revokeAll(
-            of: userID, except: body.exceptSession, below: body.belowCredentialsVersion, reason: body.reason,
-            deadline: deadline)
+            of: userID, except: body.exceptSession, below: body.belowCredentialsVersion, reason: body.reason)
         return .empty()
     }
 
     @Sendable func updateSnapshot(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let userID = try context.uuid("id")
-        let deadline = try context.workDeadline()
         let snapshot = try await request.decode(UserSnapshot.self)
         guard snapshot.user.id == userID else { throw Problem.invalid("user.id", "This is not the user of the path.") }
-        try await store.update(snapshot, deadline: deadline)
+        try await store.update(snapshot)
         return .empty()
     }
 

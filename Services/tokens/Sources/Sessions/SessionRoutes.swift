@@ -27,41 +27,37 @@ struct SessionRoutes: Sendable {
     /// Ends the session of the refresh token and the session of the access token. Either token alone is enough: the
     /// refresh token counts even when the access token has expired.
     @Sendable func logout(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let deadline = try context.workDeadline()
         let body = try await request.decode(LogoutRequest.self)
         if body.refreshToken == nil, context.user == nil {
             if let bearerError = context.bearerError { throw Problem(bearerError) }
             throw Problem(.invalidRequest, "Please send a refresh token, or sign in.")
         }
         if let token = body.refreshToken {
-            try await revoker.revoke(token, from: context.ipAddress, deadline: deadline)
+            try await revoker.revoke(token, from: context.ipAddress)
         }
         if let user = context.user {
-            try await store.revoke(user.sessionID, of: user.id, reason: .logout, deadline: deadline)
+            try await store.revoke(user.sessionID, of: user.id, reason: .logout)
         }
         return .empty()
     }
 
     @Sendable func logoutAll(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
-        let deadline = try context.workDeadline()
         let body = try await request.decode(LogoutAllRequest.self)
         let spared = body.exceptCurrent == true ? user.sessionID : nil
-        try await store.signOut(user.id, except: spared, deadline: deadline)
+        try await store.signOut(user.id, except: spared)
         return .empty()
     }
 
     @Sendable func list(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
-        let sessions = try await store.list(
-            of: user.id, current: user.sessionID, deadline: try context.workDeadline())
+        let sessions = try await store.list(of: user.id, current: user.sessionID)
         return try .json(SessionList(sessions: sessions))
     }
 
     @Sendable func delete(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
-        let wasThere = try await store.revoke(
-            try context.uuid("id"), of: user.id, reason: .logout, deadline: try context.workDeadline())
+        let wasThere = try await store.revoke(try context.uuid("id"), of: user.id, reason: .logout)
         guard wasThere else { throw Problem(.notFound, "There is no such session.") }
         return .empty()
     }
@@ -72,20 +68,11 @@ extension Refresher.Origin {
     init(_ context: GatehouseRequestContext) throws(Problem) {
         guard context.isAnswerAwaited else { throw Problem(.unavailable) }
         self.init(
-            ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, deadline: try context.workDeadline(),
-            isAwaited: { context.isAnswerAwaited })
+            ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, isAwaited: { context.isAnswerAwaited })
     }
 }
 
 extension GatehouseRequestContext {
-    /// The deadline of the work on the request.
-    ///
-    /// - Throws: `UNAVAILABLE` when the request's deadline has passed, because the caller no longer waits.
-    func workDeadline() throws(Problem) -> ContinuousClock.Instant {
-        guard !deadline.hasPassed else { throw Problem(.unavailable) }
-        return deadline.forDatabase
-    }
-
     /// The client's address as stored with the session.
     var ipAddress: String? { clientAddress.isEmpty ? nil : clientAddress }
 }

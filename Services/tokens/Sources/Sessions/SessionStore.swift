@@ -20,12 +20,11 @@ struct SessionStore: Sendable {
     /// - Parameter arrivedAt: when the request arrived. The time since then adds to the sign-in's age in the request.
     /// - Throws: ``SessionRefusal``
     func create(
-        _ token: RefreshToken, for request: CreateSessionRequest, arrivedAt: ContinuousClock.Instant, limit: Int,
-        deadline: ContinuousClock.Instant?
+        _ token: RefreshToken, for request: CreateSessionRequest, arrivedAt: ContinuousClock.Instant, limit: Int
     ) async throws -> SessionGrant {
         let user = try UserRecord(request.snapshot.user)
         let methods = request.authenticationMethods?.map(\.rawValue) ?? []
-        return try await pool.withTransaction(deadline: deadline) { transaction in
+        return try await pool.withTransaction { transaction in
             let admittedAt = try await transaction.lockUser(user.id)
             // PostgreSQL's clock was read before this one, so a wait in between can only add to the sign-in's age.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
@@ -90,14 +89,12 @@ struct SessionStore: Sendable {
     }
 
     /// The user's sessions that have not expired, the most recently used first.
-    func list(
-        of userID: UUID, current: UUID?, deadline: ContinuousClock.Instant?
-    ) async throws(PostgresError) -> [Session] {
+    func list(of userID: UUID, current: UUID?) async throws(PostgresError) -> [Session] {
         let rows = try await pool.query(
             """
             SELECT id, created_at, rotated_at, expires_at, device, ip_address FROM sessions
             WHERE user_id = \(userID) AND expires_at > statement_timestamp() ORDER BY rotated_at DESC, id
-            """, deadline: deadline)
+            """)
         return try rows.map { row throws(PostgresError) in
             let (id, createdAt, lastUsedAt, expiresAt, device, ipAddress) = try row.decode(
                 (UUID, Date, Date, Date, PostgresJSON<SessionDevice>?, String?).self)
@@ -108,14 +105,14 @@ struct SessionStore: Sendable {
     }
 
     /// Stores a newer snapshot of a user. An older snapshot, or one of a user without sessions, changes nothing.
-    func update(_ snapshot: UserSnapshot, deadline: ContinuousClock.Instant?) async throws {
+    func update(_ snapshot: UserSnapshot) async throws {
         let user = try UserRecord(snapshot.user)
         try await pool.query(
             """
             UPDATE users SET version = \(snapshot.version), role = \(user.role), store_ids = \(user.storeIDs),
                 email = \(user.email), profile = \(user.profile)
             WHERE id = \(user.id) AND version < \(snapshot.version)
-            """, deadline: deadline)
+            """)
     }
 }
 
@@ -209,14 +206,14 @@ extension SessionStore {
     ///
     /// - Returns: `false` when the user has no such session.
     func renewAuthentication(
-        of id: UUID, userID: UUID, by methods: [AuthenticationMethod], deadline: ContinuousClock.Instant?
+        of id: UUID, userID: UUID, by methods: [AuthenticationMethod]
     ) async throws(PostgresError) -> Bool {
         let result = try await pool.query(
             """
             UPDATE sessions SET authenticated_at = statement_timestamp(),
                 authentication_methods = \(methods.map(\.rawValue))
             WHERE id = \(id) AND user_id = \(userID) AND expires_at > statement_timestamp()
-            """, deadline: deadline)
+            """)
         return result.affectedRows == 1
     }
 }
@@ -226,8 +223,7 @@ extension SessionStore {
     ///
     /// - Returns: `nil` when `presented` is not the current token of a session that has not expired.
     func rotate(
-        _ presented: RefreshToken, to successor: RefreshToken, sealed: [UInt8], ipAddress: String?,
-        deadline: ContinuousClock.Instant?
+        _ presented: RefreshToken, to successor: RefreshToken, sealed: [UInt8], ipAddress: String?
     ) async throws(PostgresError) -> SessionGrant? {
         let rows = try await pool.query(
             """
@@ -250,7 +246,7 @@ extension SessionStore {
                 AND users.id = session.user_id
             RETURNING session.rotated_at, session.expires_at, \(unescaped: SessionAuthentication.columns),
                 users.id, \(unescaped: UserRecord.columns)
-            """, deadline: deadline)
+            """)
         guard let row = rows.first else { return nil }
         let (
             now, expiresAt, authenticatedAt, methods, userID, role, storeIDs, email, isEmailVerified, profile
@@ -266,7 +262,7 @@ extension SessionStore {
     /// Reads a session with its user.
     ///
     /// - Returns: `nil` when no such session exists.
-    func read(_ id: UUID, deadline: ContinuousClock.Instant?) async throws(PostgresError) -> SessionRecord? {
+    func read(_ id: UUID) async throws(PostgresError) -> SessionRecord? {
         let rows = try await pool.query(
             """
             SELECT statement_timestamp(), session.generation, session.current_hash, session.previous_hash,
@@ -274,7 +270,7 @@ extension SessionStore {
                 session.expires_at, session.absolute_expires_at, \(unescaped: SessionAuthentication.columns),
                 users.id, \(unescaped: UserRecord.columns)
             FROM sessions AS session JOIN users ON users.id = session.user_id WHERE session.id = \(id)
-            """, deadline: deadline)
+            """)
         guard let row = rows.first else { return nil }
         let (
             now, generation, currentHash, previousHash, sealed, rotatedAt, lateReplays, lateReplayed, expiresAt,
@@ -301,14 +297,12 @@ extension SessionStore {
     /// Counts a late replay of the current token's predecessor, once for each generation.
     ///
     /// - Returns: `false` when the row has changed since it was read.
-    func countLateReplay(
-        of id: UUID, generation: Int32, deadline: ContinuousClock.Instant?
-    ) async throws(PostgresError) -> Bool {
+    func countLateReplay(of id: UUID, generation: Int32) async throws(PostgresError) -> Bool {
         let result = try await pool.query(
             """
             UPDATE sessions SET late_replays = late_replays + 1, late_replayed = true
             WHERE id = \(id) AND generation = \(generation) AND NOT late_replayed
-            """, deadline: deadline)
+            """)
         return result.affectedRows == 1
     }
 }

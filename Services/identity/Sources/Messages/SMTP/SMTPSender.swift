@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Limits
 import NIOCore
 import NIOPosix
 import NIOSSL

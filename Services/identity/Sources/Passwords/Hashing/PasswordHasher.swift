@@ -4,6 +4,7 @@ import Contracts
 import Crypto
 import Foundation
 import Instruments
+import Limits
 import NIOPosix
 import Sealing
 import ServiceKit
@@ -75,11 +76,11 @@ final class PasswordHasher: Service, Sendable {
     }
 
     /// The PHC string to store for a password.
-    /// - Throws: `UNAVAILABLE` when there is no room or the deadline passes first.
-    func hash(_ password: Password, deadline: Deadline) async throws -> String {
+    /// - Throws: `UNAVAILABLE` when there is no room or the current deadline passes first.
+    func hash(_ password: Password) async throws -> String {
         let salt = [UInt8].random(count: PasswordHash.saltLength)
         var stored = PasswordHash(parameters: parameters, pepperID: pepper.current.id, salt: salt, hash: [])
-        stored.hash = try await digest(password, as: stored, length: PasswordHash.hashLength, deadline: deadline)
+        stored.hash = try await digest(password, as: stored, length: PasswordHash.hashLength)
         return stored.phcString
     }
 
@@ -87,14 +88,14 @@ final class PasswordHasher: Service, Sendable {
     /// because response time would reveal which accounts exist.
     ///
     /// - Throws: ``UnknownPepper`` and what ``ForeignHashing`` throws, because the password may be right.
-    func verify(_ password: Password, against phcString: String?, deadline: Deadline) async throws -> Bool {
+    func verify(_ password: Password, against phcString: String?) async throws -> Bool {
         let stored = phcString.flatMap { PasswordHash($0) }
         if stored == nil, let hash = phcString.flatMap({ ForeignHash($0) }) {
-            return try await run(deadline: deadline) { [foreign] in try foreign.verify(password, hash) }
+            return try await run { [foreign] in try foreign.verify(password, hash) }
         }
         if let id = stored?.pepperID, pepper[id] == nil { throw UnknownPepper(id: id) }
         let against = stored ?? decoy
-        let digest = try await digest(password, as: against, length: against.hash.count, deadline: deadline)
+        let digest = try await digest(password, as: against, length: against.hash.count)
         return constantTimeEqual(digest, against.hash) && stored != nil
     }
 
@@ -104,11 +105,9 @@ final class PasswordHasher: Service, Sendable {
         return stored.parameters != parameters || stored.pepperID != pepper.current.id
     }
 
-    private func digest(
-        _ password: Password, as stored: PasswordHash, length: Int, deadline: Deadline
-    ) async throws -> [UInt8] {
+    private func digest(_ password: Password, as stored: PasswordHash, length: Int) async throws -> [UInt8] {
         let input = keyed(password, as: stored)
-        return try await run(deadline: deadline) {
+        return try await run {
             Argon2.hash(input, salt: stored.salt, parameters: stored.parameters, length: length)
         }
     }
@@ -116,14 +115,14 @@ final class PasswordHasher: Service, Sendable {
     /// Runs `work` on a thread for hashes.
     /// - Parameter work: returns `nil` where memory ran out.
     /// - Throws: `UNAVAILABLE` when there is no room, no memory or no time, and what `work` throws.
-    private func run<Result: Sendable>(
-        deadline: Deadline, _ work: @escaping @Sendable () throws -> Result?
-    ) async throws -> Result {
+    private func run<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result?) async throws -> Result {
         guard admit() else { throw refusal() }
         defer { leave() }
+        // The threads have no task-local values.
+        let deadline = Deadline.current
         let result = try await threads.runIfActive { [duration, priority] () -> Result? in
             priority.apply()
-            guard !deadline.hasPassed else { return nil }
+            guard deadline?.hasPassed != true else { return nil }
             let started = ContinuousClock.now
             defer { duration.record(ContinuousClock.now - started) }
             return try work()

@@ -1,4 +1,4 @@
-import RateLimiting
+import Limits
 import Testing
 
 @Suite struct TokenBucketTests {

@@ -1,0 +1,72 @@
+/// The moment at which the caller stops waiting for the response. Each call in a chain has an earlier deadline.
+///
+/// Work on a request reads the request's deadline from ``current``. Child tasks and `Task {}` inherit it. Work that
+/// outlives the request, or that several requests share, sets its own: ``with(_:isolation:operation:)``.
+public struct Deadline: Sendable, Equatable {
+    public let instant: ContinuousClock.Instant
+    /// The timeout for PostgreSQL.
+    private let patience: Duration
+
+    public init(_ instant: ContinuousClock.Instant, patience: Duration = Deadline.defaultPatience) {
+        self.instant = instant
+        self.patience = patience
+    }
+
+    /// A deadline that lies `duration` ahead.
+    public static func after(_ duration: Duration) -> Deadline {
+        Deadline(.now.advanced(by: duration))
+    }
+
+    /// What is left; never negative.
+    public var remaining: Duration {
+        max(.zero, ContinuousClock.now.duration(to: instant))
+    }
+
+    public var hasPassed: Bool {
+        instant <= .now
+    }
+
+    /// The earlier of this one and one that lies `duration` ahead.
+    public func capped(at duration: Duration) -> Deadline {
+        Deadline(min(instant, .now.advanced(by: duration)), patience: patience)
+    }
+
+    package func earlier(by duration: Duration) -> Deadline {
+        Deadline(instant - duration, patience: patience)
+    }
+
+    /// When PostgreSQL is unavailable or hangs, the client gets the response within 2 s.
+    public static let defaultPatience = Duration.milliseconds(1500)
+
+    /// The deadline for PostgreSQL, which may be earlier than the caller's.
+    public var forDatabase: Deadline {
+        capped(at: patience)
+    }
+
+    /// The remaining time in whole milliseconds, as sent to the next service.
+    package var milliseconds: Int64 {
+        let (seconds, attoseconds) = remaining.components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}
+
+extension Deadline {
+    @TaskLocal private static var ofTask: Deadline?
+
+    /// The deadline of the current work; `nil` where no caller waits for it.
+    public static var current: Deadline? { ofTask }
+
+    /// Runs `operation` with another current deadline, or with none.
+    @discardableResult
+    public static func with<Value, Failure: Error>(
+        _ deadline: Deadline?, isolation: isolated (any Actor)? = #isolation,
+        operation: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        do {
+            return try await $ofTask.withValue(deadline, operation: operation)
+        } catch {
+            // `withValue` rethrows what `operation` throws, without its type.
+            throw error as! Failure
+        }
+    }
+}
