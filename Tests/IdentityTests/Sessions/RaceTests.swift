@@ -216,6 +216,33 @@ extension ServiceTests {
             }
         }
 
+        /// The request's deadline passes while tokens makes the session. It must not stop the revocation, nor the entry
+        /// in the outbox.
+        @Test func aSessionThatIsMadeTooLateIsTakenBack() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                let made = Mutex(0)
+                identity.tokens.state.withLock { state in
+                    state.afterSession = {
+                        made.withLock { $0 += 1 }
+                        try? await Task.sleep(for: .seconds(3))
+                    }
+                }
+                let login = String(
+                    decoding: try JSON.encode(LoginRequest(identifier: "ada@example.com", password: "tulpenzwiebel")),
+                    as: UTF8.self)
+                // On a busy machine the deadline passes before the session is made.
+                try await eventually("a session is made") {
+                    let answer = try await identity.send(
+                        .POST, "/v1/auth/login", json: login, headers: [HeaderName.deadline: "1000"])
+                    #expect(answer.code == "UNAVAILABLE")
+                    return made.withLock { $0 } > 0
+                }
+                try await eventually("it is taken back") { identity.tokens.live(id) == 1 }
+                #expect(try await identity.outboxCount > 0)
+            }
+        }
+
         @Test func tokensHearsHowLongASignInHasTaken() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
