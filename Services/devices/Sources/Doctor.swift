@@ -6,8 +6,8 @@ extension DevicesApplication: ExaminedApplication {
         _ configuration: DevicesConfiguration, _ examination: Examination
     ) async -> [Finding] {
         await examination.database(of: name, configuration.database, migrations: migrations)
-            + examination.look(
-                at: ExaminedPeer(
+            + examination.examine(
+                ExaminedPeer(
                     "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
                     settings: ("DEVICES_TOKENS_CREDENTIAL", "TOKENS_DEVICES_CREDENTIALS"),
                     probe: .init("/internal/revocations?wait=0")))

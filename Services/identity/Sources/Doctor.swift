@@ -17,13 +17,13 @@ extension IdentityApplication: ExaminedApplication {
                 of: redis, on: examination.eventLoopGroup, logger: examination.logger)
         }
         let unknownUser = UUID().uuidString.lowercased()
-        findings += await examination.look(
-            at: ExaminedPeer(
+        findings += await examination.examine(
+            ExaminedPeer(
                 "tokens", urls: configuration.tokens.urls, credential: configuration.tokens.credential,
                 settings: ("IDENTITY_TOKENS_CREDENTIAL", "TOKENS_IDENTITY_CREDENTIALS"),
                 probe: .init("/internal/users/\(unknownUser)/sessions")))
-        findings += await examination.look(
-            at: ExaminedPeer(
+        findings += await examination.examine(
+            ExaminedPeer(
                 "devices", urls: configuration.devices.urls, credential: configuration.devices.credential,
                 settings: ("IDENTITY_DEVICES_CREDENTIAL", "DEVICES_IDENTITY_CREDENTIALS"),
                 probe: .init("/internal/users/\(unknownUser)/devices")))
