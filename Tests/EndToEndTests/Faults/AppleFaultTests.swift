@@ -5,8 +5,8 @@ import TestKit
 import Testing
 
 extension ImpatientFaultTests {
-    /// Apple begins answers and does not end them: sign-ins with a known key succeed, those with a new key are refused until
-    /// Apple answers again. `AppleTokenTests` and `AppleStallTests` have the other ways in which Apple is away.
+    /// Apple begins answers and does not end them: sign-ins with a known key succeed, those with a new key are refused
+    /// until Apple answers again. `AppleTokenTests` and `AppleStallTests` have the other ways in which Apple is away.
     @Suite struct AppleFaults {
         let system = GatehouseSystem.current
 

@@ -50,7 +50,7 @@ import Testing
         #expect(throws: Refusal.self) { try OneTimeCode(text) }
     }
 
-    /// Each digit at each place about as often as any other: a hundred times its standard deviation would be seen at once.
+    /// Each digit is at each place about as often as any other.
     @Test func everyDigitIsAsLikelyAsAnyOther() {
         var counts = [[Int]](repeating: [Int](repeating: 0, count: 10), count: OneTimeCode.length)
         for _ in 0..<20_000 {

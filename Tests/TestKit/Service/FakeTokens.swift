@@ -6,8 +6,8 @@ public import Synchronization
 
 /// A fake of tokens for identity and devices. It creates and revokes sessions, and fails as a test configures it.
 public final class FakeTokens: Sendable {
-    /// The credentials of identity in development, of identity in production (which refuses the first), of devices, and of
-    /// a service of the team.
+    /// The credentials of identity in development, of identity in production (which refuses the first), of devices, and
+    /// of a service of the team.
     public static let credentials = [
         "dev-identity-tokens", String(repeating: "t", count: 48), "dev-devices-tokens", "dev-shop+tokens",
     ]
