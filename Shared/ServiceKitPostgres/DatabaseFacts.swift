@@ -201,34 +201,36 @@ extension DatabaseFacts {
         let middle = sent.addingTimeInterval(Date.now.timeIntervalSince(sent) / 2)
         let rows = try await connection.query(
             """
-            SELECT current_setting('server_version'), current_setting('server_version_num')::bigint,
-                COALESCE((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
+            SELECT current_setting('server_version') AS version,
+                current_setting('server_version_num')::bigint AS version_number,
+                COALESCE((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted,
                 ARRAY(SELECT name FROM pg_settings
-                    WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name),
+                    WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name) AS off,
                 current_setting('max_connections')::bigint
-                    - current_setting('superuser_reserved_connections')::bigint,
+                    - current_setting('superuser_reserved_connections')::bigint AS maximum_connections,
                 -- What kind of process each is, is shown of one's own role alone.
-                (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL),
-                (SELECT NULLIF(rolconnlimit, -1)::bigint FROM pg_roles WHERE rolname = session_user),
-                (SELECT count(*) FROM pg_stat_activity WHERE usename = session_user),
+                (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL) AS connections,
+                (SELECT NULLIF(rolconnlimit, -1)::bigint FROM pg_roles WHERE rolname = session_user) AS role_limit,
+                (SELECT count(*) FROM pg_stat_activity WHERE usename = session_user) AS role_connections,
                 -- Those of psql have another name.
                 (SELECT count(DISTINCT client_addr) FROM pg_stat_activity
                     WHERE usename = session_user AND application_name = current_setting('application_name')
-                    AND pid <> pg_backend_pid()),
-                (SELECT max(age(datfrozenxid))::bigint FROM pg_database),
+                    AND pid <> pg_backend_pid()) AS replicas,
+                (SELECT max(age(datfrozenxid))::bigint FROM pg_database) AS transaction_age,
                 (SELECT extract(epoch FROM statement_timestamp() - min(prepared))::double precision
-                    FROM pg_prepared_xacts)
+                    FROM pg_prepared_xacts) AS prepared_age
             """)
-        let (
-            version, number, isEncrypted, off, maximum, connections, roleLimit, roleConnections, replicas, age, prepared
-        ) = try rows[0].decode((String, Int, Bool, [String], Int, Int, Int?, Int, Int, Int, Double?).self)
+        let row = rows[0]
         self.init(
-            version: version, versionNumber: number, ahead: clock.timeIntervalSince(middle), isEncrypted: isEncrypted,
-            needsEncryption: configuration.isProduction && !configuration.connection.isLocal, off: off,
-            maximumConnections: maximum, connections: connections, roleLimit: roleLimit,
-            roleConnections: roleConnections,
-            poolConnections: configuration.pool.maximumConnections, replicas: replicas,
-            transactionAge: age, preparedTransactionAge: prepared,
+            version: try row.decode("version"), versionNumber: try row.decode("version_number"),
+            ahead: clock.timeIntervalSince(middle), isEncrypted: try row.decode("is_encrypted"),
+            needsEncryption: configuration.isProduction && !configuration.connection.isLocal,
+            off: try row.decode("off"), maximumConnections: try row.decode("maximum_connections"),
+            connections: try row.decode("connections"), roleLimit: try row.decode("role_limit"),
+            roleConnections: try row.decode("role_connections"),
+            poolConnections: configuration.pool.maximumConnections, replicas: try row.decode("replicas"),
+            transactionAge: try row.decode("transaction_age"),
+            preparedTransactionAge: try row.decode("prepared_age"),
             migrations: try await migrator.status(on: connection))
     }
 }

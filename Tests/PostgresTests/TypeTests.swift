@@ -87,20 +87,37 @@ import Testing
         try await withDatabase { database in
             let row = try await database.pool.query(
                 "SELECT NULL::text AS nickname, 70000 AS size, ARRAY[1, NULL] AS list")[0]
-            #expect(try row.decode(String?.self, column: 0) == nil)
-            #expect(decodingError { try row.decode(String.self, column: 0) }?.contains("nickname") == true)
-            #expect(decodingError { try row.decode(Int16.self, column: 1) } != nil)
-            #expect(decodingError { try row.decode(String.self, column: 1) } != nil)
-            #expect(decodingError { try row.decode(UUID.self, column: 1) } != nil)
-            #expect(decodingError { try row.decode(Bool.self, column: 1) } != nil)
-            #expect(decodingError { try row.decode(Date.self, column: 1) } != nil)
-            #expect(decodingError { try row.decode([UInt8].self, column: 1) } != nil)
-            #expect(decodingError { try row.decode([Int32].self, column: 2) } != nil)
-            #expect(decodingError { try row.decode(Int.self, column: 3) } != nil)
+            #expect(try row.decode("nickname", as: String?.self) == nil)
+            #expect(decodingError { try row.decode("nickname", as: String.self) }?.contains("nickname") == true)
+            #expect(decodingError { try row.decode("size", as: Int16.self) } != nil)
+            #expect(decodingError { try row.decode("size", as: String.self) } != nil)
+            #expect(decodingError { try row.decode("size", as: UUID.self) } != nil)
+            #expect(decodingError { try row.decode("size", as: Bool.self) } != nil)
+            #expect(decodingError { try row.decode("size", as: Date.self) } != nil)
+            #expect(decodingError { try row.decode("size", as: [UInt8].self) } != nil)
+            #expect(decodingError { try row.decode("list", as: [Int32].self) } != nil)
+            #expect(decodingError { try row.decode("other", as: Int.self) } != nil)
             #expect(decodingError { try row.decode((String?, Int).self) } != nil)
             #expect(decodingError { try row.decode(Int.self) } != nil)
             let document = try await database.pool.query("SELECT '[1]'::jsonb")[0]
             #expect(decodingError { try document.decode(PostgresJSON<String>.self) } != nil)
+        }
+    }
+
+    @Test func columnsAreReadByTheirNames() async throws {
+        try await withDatabase { database in
+            let row = try await database.pool.query(
+                "SELECT 1 AS id, 'a' AS name, 2 AS twice, 3 AS twice, 4 AS \"Größe\"")[0]
+            #expect(try row.decode("name", as: String.self) == "a")
+            let id: Int = try row.decode("id")
+            #expect(id == 1)
+            #expect(try row.decode("Größe", as: Int.self) == 4)
+            let unknown = decodingError { try row.decode("nam", as: String.self) }
+            #expect(unknown == "no column has the name nam")
+            #expect(decodingError { try row.decode("names", as: String.self) } != nil)
+            #expect(decodingError { try row.decode("ID", as: Int.self) } != nil)
+            let ambiguous = decodingError { try row.decode("twice", as: Int.self) }
+            #expect(ambiguous == "several columns have the name twice")
         }
     }
 

@@ -61,8 +61,8 @@ public enum TokensApplication: MigratingApplication {
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
         try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)
         InternalRoutes(
-            store: store, feed: RevocationFeed(pool: pool), keys: keys, issuer: issuer, signingKeys: signingKeyStore,
-            sessionLimit: configuration.sessionLimit
+            store: store, feed: RevocationFeed(database: pool), keys: keys, issuer: issuer,
+            signingKeys: signingKeyStore, sessionLimit: configuration.sessionLimit
         ).add(to: router)
 
         IntrospectionRoutes(introspector: introspector, credentials: configuration.credentials).add(to: router)

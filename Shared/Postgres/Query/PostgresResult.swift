@@ -1,4 +1,5 @@
 import CLibpq
+import Foundation
 
 /// The rows that a statement returned, in the order of the server. The last copy of the result and its rows frees the
 /// memory.
@@ -52,7 +53,7 @@ public struct PostgresResult: Sendable, RandomAccessCollection {
     }
 }
 
-/// One row of a result. Columns are read by position: name them in the statement.
+/// One row of a result: either all its columns as a tuple, in the order of the statement, or each by its name.
 public struct PostgresRow: Sendable {
     let storage: ResultStorage
     let index: Int
@@ -82,15 +83,17 @@ public struct PostgresRow: Sendable {
         return try decode(column: 0)
     }
 
-    /// The column at `column`, from 0.
+    /// The column with this name: `let locale: String? = try row.decode("locale")`.
     ///
-    /// - Throws: ``PostgresError`` with code `decoding` if there is no such column, or type or nullness do not fit.
+    /// - Throws: ``PostgresError`` with code `decoding` if no column has the name or several have it, or type or
+    ///   nullness do not fit.
     public func decode<Value: PostgresDecodable>(
-        _ type: Value.Type = Value.self, column: Int
+        _ name: StaticString, as type: Value.Type = Value.self
     ) throws(PostgresError) -> Value {
-        guard (0..<storage.columnCount).contains(column) else {
-            throw PostgresError(.decoding, "no column \(column) in a row of \(storage.columnCount)")
-        }
+        try decode(column: try storage.column(named: name))
+    }
+
+    private func decode<Value: PostgresDecodable>(column: Int) throws(PostgresError) -> Value {
         do throws(PostgresError) {
             return try storage.withCell(row: index, column: column, Value.decode)
         } catch {
@@ -131,6 +134,24 @@ final class ResultStorage: @unchecked Sendable {
 
     func columnName(_ column: Int) -> String {
         PQfname(result, Int32(column)).map { String(cString: $0) } ?? ""
+    }
+
+    /// The index of the only column with this name. Rows are read by it, so it allocates nothing.
+    func column(named name: StaticString) throws(PostgresError) -> Int {
+        // A static string ends with a zero byte.
+        let bytes = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        var found: Int?
+        for column in 0..<columnCount {
+            guard let other = PQfname(result, Int32(column)), other[0] == bytes[0], strcmp(other, bytes) == 0 else {
+                continue
+            }
+            guard found == nil else {
+                throw PostgresError(.decoding, "several columns have the name \(name)")
+            }
+            found = column
+        }
+        guard let found else { throw PostgresError(.decoding, "no column has the name \(name)") }
+        return found
     }
 
     func withCell<Value>(

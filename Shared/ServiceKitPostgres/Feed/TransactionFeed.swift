@@ -19,7 +19,7 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         /// - Parameters:
         ///   - horizon: the table with the last transaction whose rows were removed.
         ///   - epoch: the unlogged table whose row a crash removes.
-        ///   - columns: the columns of an entry.
+        ///   - columns: the columns of an entry. The feed adds `transaction_id` and `id`.
         public init(table: String, horizon: String, epoch: String, columns: String) {
             self.table = table
             self.horizon = horizon
@@ -41,23 +41,20 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         public var more: Bool
     }
 
-    let pool: PostgresPool
+    let database: PostgresPool
     let source: Source
     let pageSize: Int
     let pollInterval: Duration
     private let decode: @Sendable (PostgresRow) throws -> Entry
 
-    /// The index of the entry's first column.
-    public static var firstColumn: Int { 2 }
-
     /// - Parameters:
     ///   - pollInterval: the time between two queries for a waiting reader.
-    ///   - decode: decodes an entry from ``firstColumn`` on.
+    ///   - decode: reads an entry, by the names of its columns.
     public init(
-        _ source: Source, pool: PostgresPool, pageSize: Int, pollInterval: Duration,
+        _ source: Source, database: PostgresPool, pageSize: Int, pollInterval: Duration,
         decode: @escaping @Sendable (PostgresRow) throws -> Entry
     ) {
-        self.pool = pool
+        self.database = database
         self.source = source
         self.pageSize = pageSize
         self.pollInterval = pollInterval
@@ -104,7 +101,7 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         let seen = position?.seen
         let last = position?.scan
         let snapshot = last?.snapshot ?? now.snapshot
-        let rows = try await pool.query(
+        let rows = try await database.query(
             """
             SELECT transaction_id::text, id, \(unescaped: source.columns)
             FROM \(unescaped: source.table)
@@ -117,11 +114,11 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         let entries = try rows.map(decode)
         var next = FeedCursor(history: now.history, seen: snapshot)
         if rows.count == pageSize, let end = rows.last {
-            let transaction = try end.decode(String.self, column: 0)
+            let transaction: String = try end.decode("transaction_id")
             next = FeedCursor(
                 history: now.history, seen: seen,
                 scan: .init(
-                    snapshot: snapshot, transaction: UInt64(transaction) ?? 0, id: try end.decode(column: 1)))
+                    snapshot: snapshot, transaction: UInt64(transaction) ?? 0, id: try end.decode("id")))
         }
         return Page(entries: entries, cursor: next.text, reset: false, more: next.scan != nil)
     }
@@ -156,41 +153,44 @@ extension TransactionFeed {
     /// - Its snapshot is ahead of the database, because the database was restored to an earlier state.
     func state(for position: FeedCursor?) async throws(PostgresError) -> State {
         let seen = position?.seen
-        let rows = try await pool.query(
+        let rows = try await database.query(
             """
             SELECT
                 (SELECT system_identifier FROM pg_control_system())::text || '-' ||
                     ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer::text || '-' ||
-                    (SELECT id FROM \(unescaped: source.epoch))::text,
-                pg_current_snapshot()::text,
+                    (SELECT id FROM \(unescaped: source.epoch))::text AS history,
+                pg_current_snapshot()::text AS snapshot,
                 EXISTS (
                     SELECT FROM \(unescaped: source.horizon)
                     WHERE purged_through < pg_snapshot_xmax(pg_current_snapshot())
                         AND (purged_through >= pg_snapshot_xmax(\(seen)::pg_snapshot)
                             OR EXISTS (
                                 SELECT FROM pg_snapshot_xip(\(seen)::pg_snapshot) AS open (id)
-                                WHERE id <= purged_through AND pg_visible_in_snapshot(id, pg_current_snapshot())))),
+                                WHERE id <= purged_through AND pg_visible_in_snapshot(id, pg_current_snapshot())))
+                ) AS is_purged_beyond,
                 COALESCE(
-                    pg_snapshot_xmax(\(seen)::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()), false),
+                    pg_snapshot_xmax(\(seen)::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()), false
+                ) AS is_ahead,
                 EXISTS (
                     SELECT FROM \(unescaped: source.table)
                     WHERE transaction_id >= \(firstOf: source.table, notIn: seen)
                         AND (\(seen) IS NULL OR NOT pg_visible_in_snapshot(transaction_id, \(seen)::pg_snapshot)
-                            AND pg_visible_in_snapshot(transaction_id, pg_current_snapshot())))
+                            AND pg_visible_in_snapshot(transaction_id, pg_current_snapshot()))
+                ) AS has_entries
             """, usesReserve: true)
-        let (history, snapshot, isPurgedBeyond, isAhead, hasEntries) = try rows[0].decode(
-            (String?, String, Bool, Bool, Bool).self)
-        guard let history else {
+        let row = rows[0]
+        guard let history = try row.decode("history", as: String?.self) else {
             try await beginEpoch()
             return try await state(for: position)
         }
         return State(
-            history: history, snapshot: snapshot, isPurgedBeyond: isPurgedBeyond, isAhead: isAhead,
-            hasEntries: hasEntries)
+            history: history, snapshot: try row.decode("snapshot"),
+            isPurgedBeyond: try row.decode("is_purged_beyond"), isAhead: try row.decode("is_ahead"),
+            hasEntries: try row.decode("has_entries"))
     }
 
     private func beginEpoch() async throws(PostgresError) {
-        try await pool.query(
+        try await database.query(
             "INSERT INTO \(unescaped: source.epoch) DEFAULT VALUES ON CONFLICT DO NOTHING", usesReserve: true)
     }
 }

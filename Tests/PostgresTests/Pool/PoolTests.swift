@@ -59,13 +59,14 @@ import Testing
                 for number in 0..<400 {
                     let task = Task {
                         try await pool.query(
-                            "SELECT \(number), pg_sleep(\(Double(number % 3) / 1000))", deadline: .now + .seconds(60))
+                            "SELECT \(number) AS number, pg_sleep(\(Double(number % 3) / 1000))",
+                            deadline: .now + .seconds(60))
                     }
                     group.addTask {
                         for _ in 0..<(number % 7) * 50 { await Task.yield() }
                         if number.isMultiple(of: 2) { task.cancel() }
                         switch await task.result {
-                        case .success(let rows): #expect(try! rows[0].decode(Int.self, column: 0) == number)
+                        case .success(let rows): #expect(try! rows[0].decode("number", as: Int.self) == number)
                         case .failure(let error as PostgresError): #expect(error.code == .cancelled)
                         case .failure(let error): Issue.record(error)
                         }

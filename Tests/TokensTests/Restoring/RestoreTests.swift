@@ -50,13 +50,13 @@ import Testing
             try await tokens.database.pool.query(
                 "UPDATE sessions SET access_expires_at = now() - interval '1 s' WHERE id = \(idle.sessionID)")
             var reader = FeedReader()
-            try await reader.follow(RevocationFeed(pool: tokens.database.pool))
+            try await reader.follow(RevocationFeed(database: tokens.database.pool))
             let dump = try await DatabaseDump(of: tokens.database.url)
             defer { dump.remove() }
             try await withDatabase { database in
                 try await dump.restore(into: database.url)
                 _ = try await Restoration(database.url).run(keepingSessions: false)
-                let feed = RevocationFeed(pool: database.pool)
+                let feed = RevocationFeed(database: database.pool)
                 #expect(try await feed.page(after: reader.cursor, waitingUntil: .now).reset)
                 try await reader.follow(feed)
                 #expect(reader.seen == ended, "one that has no access token any more is nobody's business")

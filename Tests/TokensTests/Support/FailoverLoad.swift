@@ -12,7 +12,7 @@ struct ServiceSide: Sendable {
     let pool: PostgresPool
 
     var store: SessionStore { SessionStore(pool: pool, lifetimes: .init()) }
-    var feed: RevocationFeed { RevocationFeed(pool: pool) }
+    var feed: RevocationFeed { RevocationFeed(database: pool) }
 }
 
 /// A reader of the feed, and what it has been told.

@@ -21,20 +21,7 @@ struct DeviceStore: Sendable {
             FROM devices WHERE user_id = \(user)
             ORDER BY updated_at DESC, id
             """)
-        var devices: [DeviceExport.Entry] = []
-        devices.reserveCapacity(rows.count)
-        for row in rows {
-            devices.append(
-                DeviceExport.Entry(
-                    id: try row.decode(column: 0), installationId: try row.decode(column: 1),
-                    environment: try row.word(column: 2), bundleId: try row.decode(column: 3),
-                    kind: try row.word(column: 4), status: try row.word(column: 5),
-                    locale: try row.decode(column: 6), timeZone: try row.decode(column: 7),
-                    appVersion: try row.decode(column: 8), osVersion: try row.decode(column: 9),
-                    model: try row.decode(column: 10), sessionId: try row.decode(column: 11),
-                    createdAt: try row.decode(column: 12), updatedAt: try row.decode(column: 13)))
-        }
-        return devices
+        return try rows.map(DeviceExport.Entry.init)
     }
 
     /// Removes one of the user's devices. Returns whether it existed.
@@ -49,10 +36,18 @@ struct DeviceStore: Sendable {
     }
 }
 
-extension PostgresRow {
-    /// Decodes an open enumeration: a newer version of the service may have written a value unknown to this one.
-    fileprivate func word<Word: OpenValue>(column: Int) throws(PostgresError) -> Word {
-        Word(rawValue: try decode(String.self, column: column))
+extension DeviceExport.Entry {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        // A newer version of the service may have written values unknown to this one.
+        self.init(
+            id: try row.decode("id"), installationId: try row.decode("installation_id"),
+            environment: PushEnvironment(rawValue: try row.decode("environment")),
+            bundleId: try row.decode("bundle_id"), kind: PushKind(rawValue: try row.decode("kind")),
+            status: DeviceStatus(rawValue: try row.decode("status")), locale: try row.decode("locale"),
+            timeZone: try row.decode("time_zone"), appVersion: try row.decode("app_version"),
+            osVersion: try row.decode("os_version"), model: try row.decode("model"),
+            sessionId: try row.decode("session_id"), createdAt: try row.decode("created_at"),
+            updatedAt: try row.decode("updated_at"))
     }
 }
 

@@ -19,7 +19,7 @@ struct AccountStore: Sendable {
     func standing(of id: UUID) async throws -> AccountStanding? {
         try await database.query(
             "SELECT state, version, credentials_version FROM users WHERE id = \(id)"
-        ).first.map(AccountStanding.init(row:))
+        ).first.map(AccountStanding.init)
     }
 
     /// Accounts from the oldest to the newest: those after `last` in that order, or from the first.
@@ -30,7 +30,7 @@ struct AccountStore: Sendable {
             WHERE \(last?.id) IS NULL OR (u.created_at, u.id) > (\(last?.createdAt), \(last?.id))
             ORDER BY u.created_at, u.id LIMIT \(limit)
             """
-        ).map(Account.init(row:))
+        ).map(Account.init)
     }
 
     /// The user's current role; `nil` where the account is gone or disabled.
@@ -152,7 +152,7 @@ extension AccountStore {
     static func account(_ id: UUID, on database: some PostgresQuerying) async throws -> Account? {
         try await database.query(
             "SELECT \(unescaped: Account.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)"
-        ).first.map(Account.init(row:))
+        ).first.map(Account.init)
     }
 
     /// Locks the user's row until the transaction ends. The transaction must not have written or locked anything
@@ -219,20 +219,20 @@ extension AccountStore {
 }
 
 extension Account {
-    /// The columns of an account, over the users `u` of a statement and ``joins``. A column after them has the index
-    /// ``columnCount``.
+    /// The columns of an account, over the users `u` of a statement and ``joins``.
     static let columns = """
-        u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, coalesce(p.verified, false),
-        u.display_name, u.role, u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL,
-        w.user_id IS NOT NULL, a.user_id IS NOT NULL, u.version, u.credentials_version, u.created_at, u.updated_at,
-        ARRAY(SELECT l.kind FROM lost_identifiers l WHERE l.user_id = u.id ORDER BY l.kind),
+        u.id, coalesce(e.value, a.email) AS email, coalesce(e.verified, false) AS email_verified, p.value AS phone,
+        coalesce(p.verified, false) AS phone_verified, u.display_name, u.role, u.store_ids, u.state,
+        e.value IS NOT NULL OR p.value IS NOT NULL AS has_identifier, w.user_id IS NOT NULL AS has_password,
+        a.user_id IS NOT NULL AS has_apple, u.version, u.credentials_version, u.created_at, u.updated_at,
+        ARRAY(SELECT l.kind FROM lost_identifiers l WHERE l.user_id = u.id ORDER BY l.kind) AS lost_identifiers,
         ARRAY(
             SELECT 'email'::text WHERE e.verified AND EXISTS (
                 SELECT FROM lost_identifiers l WHERE l.kind = 'email' AND l.value = e.value AND l.user_id <> u.id)
             UNION ALL SELECT 'phone'::text WHERE p.verified AND EXISTS (
-                SELECT FROM lost_identifiers l WHERE l.kind = 'phone' AND l.value = p.value AND l.user_id <> u.id))
+                SELECT FROM lost_identifiers l WHERE l.kind = 'phone' AND l.value = p.value AND l.user_id <> u.id)
+        ) AS mergeable_identifiers
         """
-    static let columnCount = 18
 
     static let joins = """
         LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
@@ -241,25 +241,25 @@ extension Account {
         LEFT JOIN apple_identities a ON a.user_id = u.id
         """
 
-    init(row: PostgresRow) throws {
-        id = try row.decode(column: 0)
-        email = try row.decode(column: 1)
-        emailVerified = try row.decode(column: 2)
-        phone = try row.decode(column: 3)
-        phoneVerified = try row.decode(column: 4)
-        displayName = try row.decode(column: 5)
-        role = try row.decode(column: 6)
-        storeIDs = try row.decode(column: 7)
-        state = try AccountState.read(try row.decode(String.self, column: 8))
-        hasIdentifier = try row.decode(column: 9)
-        hasPassword = try row.decode(column: 10)
-        hasApple = try row.decode(column: 11)
-        version = try row.decode(column: 12)
-        credentialsVersion = try row.decode(column: 13)
-        createdAt = try row.decode(column: 14)
-        updatedAt = try row.decode(column: 15)
-        lostIdentifiers = try row.decode(column: 16)
-        mergeableIdentifiers = try row.decode(column: 17)
+    init(_ row: PostgresRow) throws {
+        id = try row.decode("id")
+        email = try row.decode("email")
+        emailVerified = try row.decode("email_verified")
+        phone = try row.decode("phone")
+        phoneVerified = try row.decode("phone_verified")
+        displayName = try row.decode("display_name")
+        role = try row.decode("role")
+        storeIDs = try row.decode("store_ids")
+        state = try AccountState.read(row.decode("state"))
+        hasIdentifier = try row.decode("has_identifier")
+        hasPassword = try row.decode("has_password")
+        hasApple = try row.decode("has_apple")
+        version = try row.decode("version")
+        credentialsVersion = try row.decode("credentials_version")
+        createdAt = try row.decode("created_at")
+        updatedAt = try row.decode("updated_at")
+        lostIdentifiers = try row.decode("lost_identifiers")
+        mergeableIdentifiers = try row.decode("mergeable_identifiers")
     }
 }
 
@@ -274,7 +274,7 @@ extension AccountState {
 
 extension AccountStanding {
     /// - Parameter row: `state`, `version`, `credentials_version`.
-    init(row: PostgresRow) throws {
+    init(_ row: PostgresRow) throws {
         let (state, version, credentialsVersion) = try row.decode((String, Int64, Int64).self)
         self.init(state: try AccountState.read(state), version: version, credentialsVersion: credentialsVersion)
     }

@@ -6,18 +6,20 @@ import Postgres
 struct AdminUserStore: Sendable {
     let database: PostgresPool
 
-    /// After the columns of the account: the user's own address, the last sign-in, and the tasks that tokens has not
+    /// The columns of the account, the user's own address, the last sign-in, and the tasks that tokens has not
     /// received.
     private static let columns = """
-        \(Account.columns), e.value,
-        (SELECT x.at FROM audit_entries x WHERE x.user_id = u.id AND x.event = 'signed_in' ORDER BY x.id DESC LIMIT 1),
+        \(Account.columns), e.value AS own_email,
+        (SELECT x.at FROM audit_entries x WHERE x.user_id = u.id AND x.event = 'signed_in' ORDER BY x.id DESC LIMIT 1)
+            AS last_sign_in_at,
         ARRAY(SELECT DISTINCT o.kind FROM outbox o WHERE o.user_id = u.id AND o.destination = 'tokens' ORDER BY o.kind)
+            AS pending
         """
 
     func user(_ id: UUID) async throws -> AdminUser? {
         try await database.query(
             "SELECT \(unescaped: Self.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)"
-        ).first.map(Self.read)
+        ).first.map(AdminUser.init)
     }
 
     /// The users of a page, and the cursor of the next page; `nil` after the last.
@@ -28,35 +30,36 @@ struct AdminUserStore: Sendable {
     ) async throws -> (users: [AdminUser], next: UserCursor?) {
         let rows = try await database.query(
             """
-            SELECT \(unescaped: Self.columns), page.value, page.created_at
+            SELECT \(unescaped: Self.columns), page.value AS page_value, page.created_at AS page_created_at
             FROM (\(pageOf: search, after: cursor, limit: limit + 1)) page
                 JOIN users u ON u.id = page.id \(unescaped: Account.joins)
             ORDER BY \(unescaped: search.order.ofUsers)
             """)
         let shown = rows.prefix(limit)
-        guard rows.count > limit, let last = shown.last else { return (try shown.map(Self.read), nil) }
-        let key = Account.columnCount + 3
-        let id: UUID = try last.decode(column: 0)
+        guard rows.count > limit, let last = shown.last else { return (try shown.map(AdminUser.init), nil) }
+        let id: UUID = try last.decode("id")
         let next: UserCursor =
             switch search.order {
-            case .identifier: .identifier(try last.decode(column: key))
+            case .identifier: .identifier(try last.decode("page_value"))
             case .id: .id(id)
-            case .age: .age(try last.decode(column: key + 1), id)
+            case .age: .age(try last.decode("page_created_at"), id)
             }
-        return (try shown.map(Self.read), next)
+        return (try shown.map(AdminUser.init), next)
     }
+}
 
-    private static func read(_ row: PostgresRow) throws -> AdminUser {
-        let account = try Account(row: row)
-        let email: String? = try row.decode(column: Account.columnCount)
-        let pending: [String] = try row.decode(column: Account.columnCount + 2)
+extension AdminUser {
+    fileprivate init(_ row: PostgresRow) throws {
+        let account = try Account(row)
+        let email: String? = try row.decode("own_email")
+        let pending: [String] = try row.decode("pending")
         let identifiers = [
-            email.map { AdminUser.Identifier(kind: "email", value: $0, verified: account.emailVerified) },
-            account.phone.map { AdminUser.Identifier(kind: "phone", value: $0, verified: account.phoneVerified) },
+            email.map { Identifier(kind: "email", value: $0, verified: account.emailVerified) },
+            account.phone.map { Identifier(kind: "phone", value: $0, verified: account.phoneVerified) },
         ]
-        return AdminUser(
+        self.init(
             user: account.user, state: account.state.rawValue, identifiers: identifiers.compactMap(\.self),
-            lastSignInAt: try row.decode(column: Account.columnCount + 1), pending: pending.isEmpty ? nil : pending)
+            lastSignInAt: try row.decode("last_sign_in_at"), pending: pending.isEmpty ? nil : pending)
     }
 }
 

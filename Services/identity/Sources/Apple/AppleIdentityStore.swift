@@ -20,12 +20,12 @@ struct AppleIdentityStore: Sendable {
     func account(subject: String) async throws -> (account: Account, email: String?)? {
         let result = try await database.query(
             """
-            SELECT \(unescaped: Account.columns), a.email
+            SELECT \(unescaped: Account.columns), a.email AS apple_email
             FROM apple_identities i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
             WHERE i.subject = \(subject)
             """)
         guard let row = result.first else { return nil }
-        return (try Account(row: row), try row.decode(column: Account.columnCount))
+        return (try Account(row), try row.decode("apple_email"))
     }
 
     /// The Apple account's part of the user's export.
@@ -38,10 +38,7 @@ struct AppleIdentityStore: Sendable {
             LEFT JOIN apple_transfers t ON t.user_id = i.user_id
             WHERE i.user_id = \(userID)
             """
-        ).decode((String, String, String?, Date, Bool?, String?).self).first.map {
-            AccountExport.Apple(
-                subject: $0, clientId: $1, email: $2, linkedAt: $3, mailForwarding: $4, transferSubject: $5)
-        }
+        ).first.map(AccountExport.Apple.init)
     }
 
     /// Whether the user has given consent at Apple after that time.
@@ -114,6 +111,15 @@ struct AppleIdentityStore: Sendable {
         try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID) AND kind = 'exchange_code'")
         try await transaction.query("DELETE FROM apple_transfers WHERE user_id = \(userID)")
         try await transaction.query("DELETE FROM apple_identities WHERE user_id = \(userID)")
+    }
+}
+
+extension AccountExport.Apple {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            subject: try row.decode("subject"), clientId: try row.decode("client_id"), email: try row.decode("email"),
+            linkedAt: try row.decode("created_at"), mailForwarding: try row.decode("enabled"),
+            transferSubject: try row.decode("transfer_subject"))
     }
 }
 

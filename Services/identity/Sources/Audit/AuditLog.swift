@@ -110,7 +110,7 @@ extension AuditLog {
             SELECT state, version, credentials_version FROM standing
             """
         ).first
-        return try row.map(AccountStanding.init(row:))
+        return try row.map(AccountStanding.init)
     }
 }
 
@@ -153,7 +153,7 @@ extension AuditLog {
     }
 
     private func read(_ query: PostgresQuery) async throws -> [AuditRecord] {
-        try await database.query(query).map(AuditRecord.init(row:))
+        try await database.query(query).map(AuditRecord.init)
     }
 }
 
@@ -207,8 +207,8 @@ struct AuditRecord: Sendable {
 
     /// Columns over the entries `e` and their origins `o` of a statement.
     static let columns = """
-        e.id, e.at, e.user_id, e.actor, e.actor_id, e.event, e.detail, e.session_id, e.count, o.user_id,
-        o.entry_id IS NOT NULL, o.address, o.user_agent, o.device, o.app_version
+        e.id, e.at, e.user_id, e.actor, e.actor_id, e.event, e.detail, e.session_id, e.count,
+        o.user_id AS origin_owner, o.entry_id IS NOT NULL AS has_origin, o.address, o.user_agent, o.device, o.app_version
         """
     /// The same columns over the former table `f`.
     static let formerColumns = """
@@ -216,21 +216,21 @@ struct AuditRecord: Sendable {
         false, NULL::text, NULL::text, NULL::text, NULL::text
         """
 
-    init(row: PostgresRow) throws {
-        id = try row.decode(column: 0)
-        at = try row.decode(column: 1)
-        userID = try row.decode(column: 2)
-        actor = try row.decode(column: 3)
-        actorID = try row.decode(column: 4)
-        event = try row.decode(column: 5)
-        detail = try row.decode(column: 6)
-        sessionID = try row.decode(column: 7)
-        count = try row.decode(column: 8)
-        originOwner = try row.decode(column: 9)
-        guard try row.decode(Bool.self, column: 10) else { return }
+    init(_ row: PostgresRow) throws {
+        id = try row.decode("id")
+        at = try row.decode("at")
+        userID = try row.decode("user_id")
+        actor = try row.decode("actor")
+        actorID = try row.decode("actor_id")
+        event = try row.decode("event")
+        detail = try row.decode("detail")
+        sessionID = try row.decode("session_id")
+        count = try row.decode("count")
+        originOwner = try row.decode("origin_owner")
+        guard try row.decode("has_origin") else { return }
         origin = AuditOrigin(
-            address: try row.decode(column: 11), userAgent: try row.decode(column: 12),
-            device: try row.decode(column: 13), appVersion: try row.decode(column: 14))
+            address: try row.decode("address"), userAgent: try row.decode("user_agent"),
+            device: try row.decode("device"), appVersion: try row.decode("app_version"))
     }
 }
 

@@ -132,7 +132,7 @@ struct AuditSealStore: Sendable {
                 SELECT \(unescaped: Self.columns) FROM audit_seals
                 WHERE number > \(verification.last?.number ?? 0) ORDER BY number LIMIT 100
                 """
-            ).map(AuditSeal.init(row:))
+            ).map(AuditSeal.init)
             guard !seals.isEmpty else { break }
             for seal in seals {
                 // One more than expected, so that a surplus entry is found.
@@ -150,7 +150,7 @@ struct AuditSealStore: Sendable {
         if let noted {
             let found = try await database.query(
                 "SELECT \(unescaped: Self.columns) FROM audit_seals WHERE number = \(noted.number)"
-            ).first.map(AuditSeal.init(row:))
+            ).first.map(AuditSeal.init)
             verification.check(noted: noted.number, found: found, digest: noted.digest)
         }
         verification.checkEnd(unsealedFor: try await oldestUnsealedAge())
@@ -164,7 +164,8 @@ struct AuditSealStore: Sendable {
 
 extension AuditSealStore {
     static let columns = """
-        number, \(microseconds("at")), \(microseconds("previous_at")), last_id, entries, previous, digest, key_id, tag
+        number, \(microseconds("at")) AS at, \(microseconds("previous_at")) AS previous_at, last_id, entries, previous,
+        digest, key_id, tag
         """
 
     static func microseconds(_ column: String) -> String {
@@ -179,7 +180,7 @@ extension AuditSealStore {
     static func newest(on transaction: PostgresTransaction) async throws -> AuditSeal? {
         try await transaction.query(
             "SELECT \(unescaped: columns) FROM audit_seals ORDER BY number DESC LIMIT 1"
-        ).first.map(AuditSeal.init(row:))
+        ).first.map(AuditSeal.init)
     }
 
     static func add(_ seal: AuditSeal, on transaction: PostgresTransaction) async throws {
@@ -197,26 +198,29 @@ extension AuditSealStore {
     ) async throws -> [AuditEntry] {
         try await database.query(
             """
-            SELECT id, \(unescaped: microseconds("at")), user_id, actor, actor_id, event, detail, session_id, count,
-                origin_digest
+            SELECT id, \(unescaped: microseconds("at")) AS at, user_id, actor, actor_id, event, detail, session_id,
+                count, origin_digest
             FROM audit_entries WHERE id > \(first) AND id <= \(last) ORDER BY id LIMIT \(limit)
             """
-        ).map { row in
-            let values = try row.decode(
-                (Int64, Int64, UUID, String, String?, String, String?, UUID?, Int, [UInt8]?).self)
-            return AuditEntry(
-                id: values.0, at: values.1, userID: values.2, actor: values.3, actorID: values.4, event: values.5,
-                detail: values.6, sessionID: values.7, count: values.8, originDigest: values.9)
-        }
+        ).map(AuditEntry.init)
+    }
+}
+
+extension AuditEntry {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            id: try row.decode("id"), at: try row.decode("at"), userID: try row.decode("user_id"),
+            actor: try row.decode("actor"), actorID: try row.decode("actor_id"), event: try row.decode("event"),
+            detail: try row.decode("detail"), sessionID: try row.decode("session_id"), count: try row.decode("count"),
+            originDigest: try row.decode("origin_digest"))
     }
 }
 
 extension AuditSeal {
-    init(row: PostgresRow) throws {
-        let values = try row.decode(
-            (Int64, Int64, Int64?, Int64, Int, [UInt8], [UInt8], String, [UInt8]).self)
+    fileprivate init(_ row: PostgresRow) throws {
         self.init(
-            number: values.0, at: values.1, previousAt: values.2, lastID: values.3, count: values.4,
-            previous: values.5, digest: values.6, keyID: values.7, tag: values.8)
+            number: try row.decode("number"), at: try row.decode("at"), previousAt: try row.decode("previous_at"),
+            lastID: try row.decode("last_id"), count: try row.decode("entries"), previous: try row.decode("previous"),
+            digest: try row.decode("digest"), keyID: try row.decode("key_id"), tag: try row.decode("tag"))
     }
 }

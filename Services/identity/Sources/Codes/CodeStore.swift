@@ -279,7 +279,7 @@ struct CodeAccountStore: Sendable {
             FROM identifiers i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND i.verified
             """
-        ).first.map(Account.init(row:))
+        ).first.map(Account.init)
     }
 
     /// - Returns: `nil` when another request has verified the identifier in between.

@@ -26,7 +26,7 @@ struct EventFeed: Sendable {
     private let feed: TransactionFeed<Entry>
 
     /// An entry of the audit log; `event` is `nil` where the entry is not an event.
-    private struct Entry: Sendable {
+    fileprivate struct Entry: Sendable {
         var event: AccountEvent?
     }
 
@@ -40,7 +40,7 @@ struct EventFeed: Sendable {
             .init(
                 table: "audit_entries", horizon: "event_horizon", epoch: "event_epoch",
                 columns: "event, at, user_id, session_id, detail"),
-            pool: database, pageSize: pageSize, pollInterval: .milliseconds(500), decode: Self.entry)
+            database: database, pageSize: pageSize, pollInterval: .milliseconds(500), decode: { try Entry($0) })
     }
 
     /// The events after `cursor`. If there are none yet, it waits until `end` for some. A page may be empty before
@@ -56,20 +56,18 @@ struct EventFeed: Sendable {
         return AccountEventPage(
             events: page.entries.compactMap(\.event), cursor: page.cursor, reset: page.reset, more: page.more)
     }
+}
 
-    @Sendable private static func entry(_ row: PostgresRow) throws -> Entry {
-        let first = TransactionFeed<Entry>.firstColumn
-        let id: Int64 = try row.decode(column: 1)
-        guard let type = AccountEventType(auditing: try row.decode(String.self, column: first)) else {
-            return Entry(event: nil)
-        }
-        let session: UUID? = try row.decode(column: first + 3)
-        let detail: String? = try row.decode(column: first + 4)
-        let event = AccountEvent(
-            id: String(id), type: type, occurredAt: try row.decode(column: first + 1),
-            userID: try row.decode(column: first + 2), sessionID: session?.path,
+extension EventFeed.Entry {
+    fileprivate init(_ row: PostgresRow) throws {
+        guard let type = AccountEventType(auditing: try row.decode("event")) else { return }
+        let id: Int64 = try row.decode("id")
+        let session: UUID? = try row.decode("session_id")
+        let detail: String? = try row.decode("detail")
+        event = AccountEvent(
+            id: String(id), type: type, occurredAt: try row.decode("at"), userID: try row.decode("user_id"),
+            sessionID: session?.path,
             reason: type == .sessionRevoked ? detail.map { RevocationReason(rawValue: $0) } : nil,
             intoUserID: type == .userMerged ? detail : nil)
-        return Entry(event: event)
     }
 }

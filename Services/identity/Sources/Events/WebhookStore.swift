@@ -98,12 +98,17 @@ struct WebhookStore: Sendable {
         try await database.query(
             """
             SELECT url, cursor, attempts::bigint, delivered_at,
-                extract(epoch FROM now() - oldest_at)::double precision
+                extract(epoch FROM now() - oldest_at)::double precision AS oldest_age
             FROM webhooks ORDER BY url
             """
-        ).map { row in
-            let (url, cursor, attempts, deliveredAt, age) = try row.decode((String, String, Int, Date?, Double?).self)
-            return Standing(url: url, cursor: cursor, attempts: attempts, deliveredAt: deliveredAt, oldestAge: age)
-        }
+        ).map(Standing.init)
+    }
+}
+
+extension WebhookStore.Standing {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            url: try row.decode("url"), cursor: try row.decode("cursor"), attempts: try row.decode("attempts"),
+            deliveredAt: try row.decode("delivered_at"), oldestAge: try row.decode("oldest_age"))
     }
 }

@@ -104,6 +104,17 @@ struct IdentifierChangeStore: Sendable {
         var digest: [UInt8]
         var change: IdentifierUndo.Change
         var isContested: Bool
+
+        init(_ row: PostgresRow) throws {
+            digest = try row.decode("digest")
+            change = IdentifierUndo.Change(
+                former: try Identifier(row.decode("value")),
+                origin: CredentialOrigin(
+                    since: try row.decode("since"), mergedFrom: try row.decode("merged_from"),
+                    mergedAt: try row.decode("merged_at")),
+                at: try row.decode("changed_at"), accountCreatedAt: try row.decode("created_at"))
+            isContested = try row.decode("is_contested")
+        }
     }
 
     private static func tokens(of userID: UUID, on transaction: PostgresTransaction) async throws -> [Token] {
@@ -113,12 +124,7 @@ struct IdentifierChangeStore: Sendable {
             FROM identifier_changes JOIN users ON users.id = user_id
             WHERE user_id = \(userID) AND expires_at > now()
             """
-        ).decode(([UInt8], String, Date, Date?, UUID?, Date?, Bool, Date).self).map { row in
-            let origin = CredentialOrigin(since: row.3, mergedFrom: row.4, mergedAt: row.5)
-            let change = IdentifierUndo.Change(
-                former: try Identifier(row.1), origin: origin, at: row.2, accountCreatedAt: row.7)
-            return Token(digest: row.0, change: change, isContested: row.6)
-        }
+        ).map(Token.init)
     }
 
     /// Older tokens stay valid, because the account's owner may have them.

@@ -151,6 +151,16 @@ struct AccountIdentifier: Sendable {
     var origin: CredentialOrigin
 }
 
+extension AccountIdentifier {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            identifier: try Identifier(row.decode("value")), isVerified: try row.decode("verified"),
+            origin: CredentialOrigin(
+                since: try row.decode("changed_at"), mergedFrom: try row.decode("merged_from"),
+                mergedAt: try row.decode("merged_at")))
+    }
+}
+
 /// Changes of the identifiers of existing accounts.
 extension IdentifierStore {
     /// Gives the user a verified identifier, in place of the one of its kind.
@@ -242,11 +252,7 @@ extension IdentifierStore {
     static func all(of userID: UUID, on transaction: PostgresTransaction) async throws -> [AccountIdentifier] {
         try await transaction.query(
             "SELECT value, verified, changed_at, merged_from, merged_at FROM identifiers WHERE user_id = \(userID)"
-        ).decode((String, Bool, Date?, UUID?, Date?).self).map { value, isVerified, since, account, mergedAt in
-            AccountIdentifier(
-                identifier: try Identifier(value), isVerified: isVerified,
-                origin: CredentialOrigin(since: since, mergedFrom: account, mergedAt: mergedAt))
-        }
+        ).map(AccountIdentifier.init)
     }
 
     /// The user's identifier of a kind; `nil` where there is none.

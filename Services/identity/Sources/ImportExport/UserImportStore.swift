@@ -69,10 +69,11 @@ struct UserImportStore: Sendable {
         let rows = users.enumerated().map(Row.init)
         return try await database.query(
             """
-            SELECT u.id IS NOT NULL, e.user_id, p.user_id, a.user_id,
+            SELECT u.id IS NOT NULL AS has_id, e.user_id AS email_owner, p.user_id AS phone_owner,
+                a.user_id AS apple_owner,
                 EXISTS (SELECT FROM audit_entries WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
                     OR EXISTS (SELECT FROM audit WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
-                    OR EXISTS (SELECT FROM deleted_users WHERE user_id = r.id)
+                    OR EXISTS (SELECT FROM deleted_users WHERE user_id = r.id) AS was_deleted
             FROM jsonb_to_recordset(\(PostgresJSON(rows))) AS r (\(unescaped: Self.columns))
             LEFT JOIN users u ON u.id = r.id
             LEFT JOIN identifiers e ON e.kind = 'email' AND e.value = r.email
@@ -80,11 +81,7 @@ struct UserImportStore: Sendable {
             LEFT JOIN apple_identities a ON a.subject = r.subject
             ORDER BY r.n
             """
-        ).map { row in
-            let (hasID, email, phone, apple, wasDeleted) = try row.decode((Bool, UUID?, UUID?, UUID?, Bool).self)
-            return ImportDecision.Found(
-                hasID: hasID, email: email, phone: phone, apple: apple, wasDeleted: wasDeleted)
-        }
+        ).map(ImportDecision.Found.init)
     }
 
     /// Creates all users or none.
@@ -121,5 +118,14 @@ struct UserImportStore: Sendable {
             guard error.sqlState == .uniqueViolation else { throw error }
             return false
         }
+    }
+}
+
+extension ImportDecision.Found {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            hasID: try row.decode("has_id"), email: try row.decode("email_owner"),
+            phone: try row.decode("phone_owner"), apple: try row.decode("apple_owner"),
+            wasDeleted: try row.decode("was_deleted"))
     }
 }

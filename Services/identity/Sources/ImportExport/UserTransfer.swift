@@ -207,29 +207,34 @@ extension UserImportStore {
     func page(after last: Position?, limit: Int, withHashes: Bool) async throws -> [UserRecord] {
         try await database.query(
             """
-            SELECT u.id, e.value, e.verified, p.value, p.verified, u.display_name, u.role, u.store_ids, u.state,
-                CASE WHEN \(withHashes) THEN w.hash END, a.subject, a.client_id, a.email, u.created_at
+            SELECT u.id, e.value AS email, e.verified AS email_verified, p.value AS phone,
+                p.verified AS phone_verified, u.display_name, u.role, u.store_ids, u.state,
+                CASE WHEN \(withHashes) THEN w.hash END AS hash, a.subject, a.client_id, a.email AS apple_email,
+                u.created_at
             FROM users u \(unescaped: Account.joins)
             WHERE \(last?.id) IS NULL OR (u.created_at, u.id) > (\(last?.createdAt), \(last?.id))
             ORDER BY u.created_at, u.id LIMIT \(limit)
             """
-        ).map { row in
-            var record = UserRecord(id: try row.decode(column: 0))
-            record.email = try row.decode(column: 1)
-            record.emailVerified = try row.decode(column: 2)
-            record.phone = try row.decode(column: 3)
-            record.phoneVerified = try row.decode(column: 4)
-            record.displayName = try row.decode(column: 5)
-            record.role = try row.decode(column: 6)
-            record.storeIds = try row.decode(column: 7)
-            record.state = try row.decode(column: 8)
-            record.passwordHash = try row.decode(column: 9)
-            if let subject: String = try row.decode(column: 10) {
-                record.apple = UserRecord.Apple(
-                    subject: subject, clientId: try row.decode(column: 11), email: try row.decode(column: 12))
-            }
-            record.createdAt = try row.decode(column: 13)
-            return record
+        ).map(UserRecord.init)
+    }
+}
+
+extension UserRecord {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(id: try row.decode("id"))
+        email = try row.decode("email")
+        emailVerified = try row.decode("email_verified")
+        phone = try row.decode("phone")
+        phoneVerified = try row.decode("phone_verified")
+        displayName = try row.decode("display_name")
+        role = try row.decode("role")
+        storeIds = try row.decode("store_ids")
+        state = try row.decode("state")
+        passwordHash = try row.decode("hash")
+        if let subject: String = try row.decode("subject") {
+            apple = Apple(
+                subject: subject, clientId: try row.decode("client_id"), email: try row.decode("apple_email"))
         }
+        createdAt = try row.decode("created_at")
     }
 }

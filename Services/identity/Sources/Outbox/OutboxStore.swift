@@ -43,14 +43,14 @@ struct OutboxStore: Sendable {
                 \(try sealing(id)), now() + make_interval(secs => \(wait)))
             RETURNING \(unescaped: columns)
             """)
-        return try OutboxEntry(row: row[0])
+        return try OutboxEntry(row[0])
     }
 
     /// The task of the user's deletion, if it is still in progress.
     static func deletion(of userID: UUID, on database: some PostgresQuerying) async throws -> OutboxEntry? {
         try await database.query(
             "SELECT \(unescaped: columns) FROM outbox WHERE user_id = \(userID) AND kind = 'deletion'"
-        ).first.map(OutboxEntry.init(row:))
+        ).first.map(OutboxEntry.init)
     }
 
     static func pendingExchange(of userID: UUID, on database: some PostgresQuerying) async throws -> OutboxEntry? {
@@ -59,7 +59,7 @@ struct OutboxStore: Sendable {
             SELECT \(unescaped: columns) FROM outbox WHERE user_id = \(userID) AND kind = 'exchange_code'
             ORDER BY created_at DESC LIMIT 1
             """
-        ).first.map(OutboxEntry.init(row:))
+        ).first.map(OutboxEntry.init)
     }
 
     /// Claims due tasks for one destination. No other process gets them until the claim expires. An unreadable task
@@ -81,9 +81,9 @@ struct OutboxStore: Sendable {
             """)
         return try rows.reduce(into: OutboxClaim()) { claim, row in
             do {
-                claim.entries.append(try OutboxEntry(row: row))
+                claim.entries.append(try OutboxEntry(row))
             } catch {
-                claim.unreadable.append(try UnreadableOutboxEntry(row: row, flaw: error))
+                claim.unreadable.append(try UnreadableOutboxEntry(row, flaw: error))
             }
         }
     }
@@ -201,23 +201,23 @@ struct UnreadableOutboxEntry: Sendable {
 }
 
 extension OutboxEntry {
-    init(row: PostgresRow) throws {
-        id = try row.decode(column: 0)
-        userID = try row.decode(column: 1)
-        task = try row.decode(PostgresJSON<OutboxTask>.self, column: 2).value
-        sealed = try row.decode(column: 3)
-        revision = try row.decode(column: 4)
-        attempts = try row.decode(Int.self, column: 5)
-        createdAt = try row.decode(column: 6)
+    fileprivate init(_ row: PostgresRow) throws {
+        id = try row.decode("id")
+        userID = try row.decode("user_id")
+        task = try row.decode("task", as: PostgresJSON<OutboxTask>.self).value
+        sealed = try row.decode("sealed")
+        revision = try row.decode("revision")
+        attempts = try row.decode("attempts")
+        createdAt = try row.decode("created_at")
     }
 }
 
 extension UnreadableOutboxEntry {
-    init(row: PostgresRow, flaw: any Error) throws {
-        id = try row.decode(column: 0)
-        kind = try row.decode(column: 7)
-        revision = try row.decode(column: 4)
-        attempts = try row.decode(Int.self, column: 5)
+    fileprivate init(_ row: PostgresRow, flaw: any Error) throws {
+        id = try row.decode("id")
+        kind = try row.decode("kind")
+        revision = try row.decode("revision")
+        attempts = try row.decode("attempts")
         self.flaw = flaw
     }
 }

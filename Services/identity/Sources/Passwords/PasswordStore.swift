@@ -27,7 +27,7 @@ struct PasswordStore: Sendable {
             WHERE u.id = \(userID)
             """)
         guard let row = result.first else { return nil }
-        return (try Account(row: row), try row.decode(column: Account.columnCount))
+        return (try Account(row), try row.decode("hash"))
     }
 
     /// The account that the user signs in to with the identifier.
@@ -39,7 +39,7 @@ struct PasswordStore: Sendable {
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
             """)
         guard let row = result.first else { return nil }
-        return (try Account(row: row), try row.decode(column: Account.columnCount))
+        return (try Account(row), try row.decode("hash"))
     }
 
     func changedAt(_ userID: UUID) async throws -> Date? {

@@ -13,16 +13,17 @@ struct RevocationFeed: Sendable {
 
     /// - Parameter pollInterval: the time between two queries for a waiting reader. A revoked session's access token
     ///   must be refused everywhere within a second, and this interval is a part of that second.
-    init(pool: PostgresPool, pageSize: Int = 1000, pollInterval: Duration = .milliseconds(150)) {
+    init(database: PostgresPool, pageSize: Int = 1000, pollInterval: Duration = .milliseconds(150)) {
         feed = TransactionFeed(
             .init(
                 table: "revocations", horizon: "revocation_horizon", epoch: "revocation_epoch",
                 columns: """
                     session_id, user_id, revoked_at,
-                    greatest(0, extract(epoch FROM clock_timestamp() - revoked_at)::double precision), access_expires_at,
-                    reason
+                    greatest(0, extract(epoch FROM clock_timestamp() - revoked_at)::double precision) AS age,
+                    access_expires_at, reason
                     """),
-            pool: pool, pageSize: pageSize, pollInterval: pollInterval, decode: Self.entry)
+            database: database, pageSize: pageSize, pollInterval: pollInterval,
+            decode: { try RevocationPage.Entry($0) })
     }
 
     /// The entries after `cursor`. If none exist yet, waits for entries until `end`.
@@ -36,14 +37,15 @@ struct RevocationFeed: Sendable {
         let page = try await feed.page(after: cursor, waitingUntil: end)
         return RevocationPage(entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }
+}
 
-    @Sendable private static func entry(_ row: PostgresRow) throws -> RevocationPage.Entry {
-        let first = TransactionFeed<RevocationPage.Entry>.firstColumn
-        return RevocationPage.Entry(
-            sessionID: try row.decode(column: first), userID: try row.decode(column: first + 1),
-            revokedAt: try row.decode(column: first + 2), age: try row.decode(column: first + 3),
-            accessExpiresAt: try row.decode(column: first + 4),
-            reason: RevocationReason(rawValue: try row.decode(column: first + 5)))
+extension RevocationPage.Entry {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            sessionID: try row.decode("session_id"), userID: try row.decode("user_id"),
+            revokedAt: try row.decode("revoked_at"), age: try row.decode("age"),
+            accessExpiresAt: try row.decode("access_expires_at"),
+            reason: RevocationReason(rawValue: try row.decode("reason")))
     }
 }
 

@@ -74,17 +74,18 @@ struct SessionStore: Sendable {
                         ON CONFLICT (id) DO NOTHING
                         RETURNING created_at, expires_at
                     )
-                    SELECT reason, created_at, expires_at, kept.id IS NOT NULL, \(unescaped: UserRecord.columns)
+                    SELECT reason, created_at, expires_at, kept.id IS NOT NULL AS is_kept,
+                        \(unescaped: UserRecord.columns)
                     FROM refusal LEFT JOIN created ON true LEFT JOIN kept ON true
                     LEFT JOIN users ON users.id = \(user.id)
                     """)
             let row = rows[0]
-            if let reason = try row.decode(String?.self, column: 0).flatMap(SessionRefusal.init) { throw reason }
-            guard let now = try row.decode(Date?.self, column: 1) else { throw SessionRefusal.idTaken }
+            if let reason = try row.decode("reason", as: String?.self).flatMap(SessionRefusal.init) { throw reason }
+            guard let now = try row.decode("created_at", as: Date?.self) else { throw SessionRefusal.idTaken }
             return SessionGrant(
-                sessionID: token.sessionID, now: now, expiresAt: try row.decode(Date.self, column: 2),
+                sessionID: token.sessionID, now: now, expiresAt: try row.decode("expires_at"),
                 authentication: SessionAuthentication(time: now, methods: methods),
-                user: try row.decode(Bool.self, column: 3) ? user : UserRecord(id: user.id, row: row, from: 4))
+                user: try row.decode("is_kept") ? user : UserRecord(row))
         }
     }
 
@@ -95,13 +96,7 @@ struct SessionStore: Sendable {
             SELECT id, created_at, rotated_at, expires_at, device, ip_address FROM sessions
             WHERE user_id = \(userID) AND expires_at > statement_timestamp() ORDER BY rotated_at DESC, id
             """)
-        return try rows.map { row throws(PostgresError) in
-            let (id, createdAt, lastUsedAt, expiresAt, device, ipAddress) = try row.decode(
-                (UUID, Date, Date, Date, PostgresJSON<SessionDevice>?, String?).self)
-            return Session(
-                id: id, current: id == current, createdAt: createdAt, lastUsedAt: lastUsedAt, expiresAt: expiresAt,
-                device: device?.value, ipAddress: ipAddress)
-        }
+        return try rows.map { row throws(PostgresError) in try Session(row, current: current) }
     }
 
     /// Stores a newer snapshot of a user. An older snapshot, or one of a user without sessions, changes nothing.
@@ -139,10 +134,26 @@ struct SessionAuthentication: Sendable, Equatable {
     var methods: [String]
 }
 
+extension Session {
+    fileprivate init(_ row: PostgresRow, current: UUID?) throws(PostgresError) {
+        let id: UUID = try row.decode("id")
+        self.init(
+            id: id, current: id == current, createdAt: try row.decode("created_at"),
+            lastUsedAt: try row.decode("rotated_at"), expiresAt: try row.decode("expires_at"),
+            device: try row.decode("device", as: PostgresJSON<SessionDevice>?.self)?.value,
+            ipAddress: try row.decode("ip_address"))
+    }
+}
+
 extension SessionAuthentication {
     /// The columns of `session`. In a session without `authenticated_at`, the user authenticated at its creation.
-    static let columns =
-        "COALESCE(session.authenticated_at, session.created_at), session.authentication_methods"
+    static let columns = """
+        COALESCE(session.authenticated_at, session.created_at) AS authenticated_at, session.authentication_methods
+        """
+
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(time: try row.decode("authenticated_at"), methods: try row.decode("authentication_methods"))
+    }
 }
 
 /// The data for a response with tokens: the session's expiry and last authentication, its user, and PostgreSQL's clock
@@ -156,12 +167,39 @@ struct SessionGrant: Sendable, Equatable {
     var user: UserRecord
 }
 
+extension SessionGrant {
+    /// - Parameter row: `now`, `expires_at`, and the columns of the authentication and of the user.
+    fileprivate init(_ sessionID: UUID, _ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            sessionID: sessionID, now: try row.decode("now"), expiresAt: try row.decode("expires_at"),
+            authentication: try SessionAuthentication(row), user: try UserRecord(row))
+    }
+}
+
 /// A stored session with its user, and PostgreSQL's clock in the same statement.
 struct SessionRecord: Sendable {
     var state: SessionState
     /// The current token, sealed so that only its predecessor opens it; `nil` before the first rotation.
     var sealedCurrent: [UInt8]?
     var grant: SessionGrant
+}
+
+extension SessionRecord {
+    fileprivate init(_ id: UUID, _ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            state: try SessionState(row), sealedCurrent: try row.decode("sealed_current"),
+            grant: try SessionGrant(id, row))
+    }
+}
+
+extension SessionState {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            generation: try row.decode("generation"), currentHash: try row.decode("current_hash"),
+            previousHash: try row.decode("previous_hash"), rotatedAt: try row.decode("rotated_at"),
+            lateReplays: try row.decode("late_replays"), lateReplayed: try row.decode("late_replayed"),
+            expiresAt: try row.decode("expires_at"), absoluteExpiresAt: try row.decode("absolute_expires_at"))
+    }
 }
 
 /// A stored user: the claims of access tokens, and the whole user as JSON for responses.
@@ -177,18 +215,19 @@ struct UserRecord: Sendable, Equatable {
 }
 
 extension UserRecord {
-    /// The columns of `users` except `id`. The profile says whether the address is verified; no column does.
+    /// The columns of `users`. The profile says whether the address is verified; no column does.
     static let columns = """
-        users.role, users.store_ids, users.email,
-        users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false), users.profile
+        users.id AS user_id, users.role, users.store_ids, users.email,
+        users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false)
+            AS is_email_verified,
+        users.profile
         """
 
-    /// - Parameter first: the index of the first of ``columns`` in the row.
-    init(id: UUID, row: PostgresRow, from first: Int) throws(PostgresError) {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
         self.init(
-            id: id, role: try row.decode(column: first), storeIDs: try row.decode(column: first + 1),
-            email: try row.decode(column: first + 2), isEmailVerified: try row.decode(column: first + 3),
-            profile: try row.decode(column: first + 4))
+            id: try row.decode("user_id"), role: try row.decode("role"), storeIDs: try row.decode("store_ids"),
+            email: try row.decode("email"), isEmailVerified: try row.decode("is_email_verified"),
+            profile: try row.decode("profile"))
     }
 
     init(_ user: User) throws {
@@ -244,19 +283,10 @@ extension SessionStore {
             WHERE session.id = \(presented.sessionID) AND session.generation = \(presented.generation)
                 AND session.current_hash = \(presented.hash) AND session.expires_at > statement_timestamp()
                 AND users.id = session.user_id
-            RETURNING session.rotated_at, session.expires_at, \(unescaped: SessionAuthentication.columns),
-                users.id, \(unescaped: UserRecord.columns)
+            RETURNING session.rotated_at AS now, session.expires_at, \(unescaped: SessionAuthentication.columns),
+                \(unescaped: UserRecord.columns)
             """)
-        guard let row = rows.first else { return nil }
-        let (
-            now, expiresAt, authenticatedAt, methods, userID, role, storeIDs, email, isEmailVerified, profile
-        ) = try row.decode((Date, Date, Date, [String], UUID, String, [String], String?, Bool, String).self)
-        return SessionGrant(
-            sessionID: presented.sessionID, now: now, expiresAt: expiresAt,
-            authentication: SessionAuthentication(time: authenticatedAt, methods: methods),
-            user: UserRecord(
-                id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
-                profile: profile))
+        return try rows.first.map { row throws(PostgresError) in try SessionGrant(presented.sessionID, row) }
     }
 
     /// Reads a session with its user.
@@ -265,33 +295,13 @@ extension SessionStore {
     func read(_ id: UUID) async throws(PostgresError) -> SessionRecord? {
         let rows = try await pool.query(
             """
-            SELECT statement_timestamp(), session.generation, session.current_hash, session.previous_hash,
+            SELECT statement_timestamp() AS now, session.generation, session.current_hash, session.previous_hash,
                 session.sealed_current, session.rotated_at, session.late_replays, session.late_replayed,
                 session.expires_at, session.absolute_expires_at, \(unescaped: SessionAuthentication.columns),
-                users.id, \(unescaped: UserRecord.columns)
+                \(unescaped: UserRecord.columns)
             FROM sessions AS session JOIN users ON users.id = session.user_id WHERE session.id = \(id)
             """)
-        guard let row = rows.first else { return nil }
-        let (
-            now, generation, currentHash, previousHash, sealed, rotatedAt, lateReplays, lateReplayed, expiresAt,
-            absoluteExpiresAt, authenticatedAt, methods, userID, role, storeIDs, email, isEmailVerified, profile
-        ) = try row.decode(
-            (
-                Date, Int32, [UInt8], [UInt8]?, [UInt8]?, Date, Int, Bool, Date, Date, Date, [String], UUID, String,
-                [String], String?, Bool, String
-            ).self)
-        return SessionRecord(
-            state: SessionState(
-                generation: generation, currentHash: currentHash, previousHash: previousHash, rotatedAt: rotatedAt,
-                lateReplays: lateReplays, lateReplayed: lateReplayed, expiresAt: expiresAt,
-                absoluteExpiresAt: absoluteExpiresAt),
-            sealedCurrent: sealed,
-            grant: SessionGrant(
-                sessionID: id, now: now, expiresAt: expiresAt,
-                authentication: SessionAuthentication(time: authenticatedAt, methods: methods),
-                user: UserRecord(
-                    id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
-                    profile: profile)))
+        return try rows.first.map { row throws(PostgresError) in try SessionRecord(id, row) }
     }
 
     /// Counts a late replay of the current token's predecessor, once for each generation.
