@@ -42,7 +42,7 @@ import Testing
         Field("phone number") { _ = try? PhoneNumber("+" + $0) },
         Field("code") { _ = try? OneTimeCode($0) },
         Field("languages") { _ = MessageLanguage.choose($0, of: [.english]) },
-        Field("reset token") { _ = ResetToken.digest($0) },
+        Field("reset token") { _ = SingleUseToken.digest(of: $0) },
         .device("installationId") { $0.installationId = $1 }, .device("name") { $0.name = $1 },
         .device("model") { $0.model = $1 }, .device("osVersion") { $0.osVersion = $1 },
         .device("appVersion") { $0.appVersion = $1 },

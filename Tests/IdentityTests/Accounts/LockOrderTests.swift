@@ -27,7 +27,7 @@ import Testing
             let holder = try #require(
                 try await stores.passwords.register(NewAccount(identifier: address, passwordHash: "x")))
             _ = try await stores.appleIdentities.link(.sample(), to: holder.id)
-            let reset = ResetToken()
+            let reset = SingleUseToken(.passwordReset)
             try await pool.query(
                 """
                 INSERT INTO password_resets (digest, user_id, kind, value, expires_at)

@@ -78,7 +78,7 @@ import Testing
         func pass(_ seconds: Double) {
             now += seconds
             counter.pass(seconds: seconds)
-            let lifetime = purpose == .code ? Double(CodeRules.memory) : ResetToken.lifetime
+            let lifetime = purpose == .code ? Double(CodeRules.memory) : SingleUseToken.Purpose.passwordReset.lifetime
             sent = sent.filter { $0.value.at > now - lifetime }
         }
 
@@ -107,7 +107,7 @@ import Testing
 
         /// Whether the user has the message of a code that is still valid.
         var isMessageThere: Bool {
-            let lifetime = purpose == .code ? Double(CodeRules.lifetime) : ResetToken.lifetime
+            let lifetime = purpose == .code ? Double(CodeRules.lifetime) : SingleUseToken.Purpose.passwordReset.lifetime
             return sent.values.contains { $0.isDelivered && $0.at > now - lifetime }
         }
 

@@ -82,11 +82,4 @@ import Testing
         let late = at.addingTimeInterval(IdentifierUndo.suspicion + 1)
         #expect(!IdentifierUndo.removesRights(undoing: try change("ada@example.com", moved, at: late)))
     }
-
-    @Test func tokensAreLongAndKeptAsTheirHash() {
-        let token = UndoToken()
-        #expect(token.text.hasPrefix("ghiu_") && token.text.utf8.count == 5 + 43)
-        #expect(token.digest == UndoToken.digest(token.text) && token.digest.count == 32)
-        #expect(token.text != UndoToken().text)
-    }
 }

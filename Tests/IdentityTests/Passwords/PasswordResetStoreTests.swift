@@ -51,7 +51,7 @@ import Testing
         try await withDatabase(migrations: identityMigrations) { database in
             let stores = Stores(on: database.pool)
             let account = try await register(on: stores)
-            let token = ResetToken()
+            let token = SingleUseToken(.passwordReset)
             #expect(try await stores.resets.start(of: address, token: token, expiresAt: .now + 600) != nil)
             #expect(try await stores.resets.knows(token.digest))
             try await change.happen(to: account, on: stores) { .sample(email: $0) }
@@ -68,7 +68,7 @@ import Testing
             let stores = Stores(on: database.pool)
             let account = try await register(on: stores)
             try await change.happen(to: account, on: stores) { .sample(email: $0) }
-            let token = ResetToken()
+            let token = SingleUseToken(.passwordReset)
             try await database.pool.query(
                 """
                 INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
@@ -90,9 +90,10 @@ import Testing
             let eve = try #require(try await stores.passwords.register(new))
             _ = try await stores.appleIdentities.link(.sample("eve", email: "eve@example.com"), to: eve.id)
             _ = try await stores.providers.unlink(.apple, from: eve.id)
-            #expect(try await stores.resets.start(of: phone, token: ResetToken(), expiresAt: .now + 600) == nil)
+            let token = SingleUseToken(.passwordReset)
+            #expect(try await stores.resets.start(of: phone, token: token, expiresAt: .now + 600) == nil)
             let own = Identifier.email(try EmailAddress("eve@example.com"))
-            #expect(try await stores.resets.start(of: own, token: ResetToken(), expiresAt: .now + 600)?.id == eve.id)
+            #expect(try await stores.resets.start(of: own, token: token, expiresAt: .now + 600)?.id == eve.id)
         }
     }
 }

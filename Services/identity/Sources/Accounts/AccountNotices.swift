@@ -40,7 +40,7 @@ struct AccountNotices: Sendable {
         on transaction: PostgresTransaction
     ) async throws {
         guard former.isVerified, (try? messages.check(former.identifier)) != nil else { return }
-        let token = UndoToken()
+        let token = SingleUseToken(.identifierUndo)
         try await transaction.query(
             """
             INSERT INTO identifier_changes (
@@ -48,11 +48,11 @@ struct AccountNotices: Sendable {
             VALUES (
                 \(token.digest), \(userID), \(former.identifier.kind.rawValue), \(former.identifier.value),
                 \(former.origin.since), \(former.origin.mergedFrom), \(former.origin.mergedAt), \(isMerge),
-                \(Date.now.addingTimeInterval(IdentifierUndo.lifetime)))
+                \(Date.now.addingTimeInterval(token.lifetime)))
             """)
         let place = undoLink.map { "\($0.absoluteString)#\(token.text)" } ?? token.text
         try await enqueue(
-            kind, to: former.identifier, values: [.link: place], lifetime: IdentifierUndo.lifetime, on: transaction)
+            kind, to: former.identifier, values: [.link: place], lifetime: token.lifetime, on: transaction)
     }
 
     /// No message is enqueued where no sender is configured for that kind of identifier.

@@ -1,4 +1,3 @@
-import Bytes
 import Foundation
 
 /// How long a code is valid, how often it may be tried, and when the next one may be requested.
@@ -82,15 +81,5 @@ struct OneTimeCode: Sendable, Equatable {
 
     private static func isIgnored(_ scalar: Unicode.Scalar) -> Bool {
         scalar == "-" || scalar.properties.isWhitespace || scalar.properties.isBidiControl
-    }
-}
-
-/// The token in a message's link: 256 random bits. It is valid only with the id of the request that asked, or of one
-/// that was answered without a message for the same identifier and purpose.
-struct LinkToken: Sendable {
-    let text: String
-
-    init() {
-        text = "ghlt_" + Base64URL.string([UInt8].random(count: 32))
     }
 }

@@ -16,7 +16,7 @@ struct CodeStore: Sendable {
     struct New: Sendable {
         var id = UUID()
         var code = OneTimeCode()
-        var link = LinkToken()
+        var link = SingleUseToken(.code)
         var identifier: Identifier
         var purpose: CodePurpose
     }

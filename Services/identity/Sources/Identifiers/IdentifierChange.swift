@@ -194,7 +194,7 @@ struct IdentifierUndoing: Sendable {
     ///   the owner.
     func callAsFunction(_ request: UndoIdentifierChangeRequest, context: GatehouseRequestContext) async throws {
         try await limits.admit(.undo, from: context.clientAddress)
-        switch try await changes.undo(UndoToken.digest(request.token)) {
+        switch try await changes.undo(SingleUseToken.digest(of: request.token)) {
         case .undone(let entry):
             worker.wake()
             // If tokens is unavailable now, the outbox ends the sessions later.

@@ -1,5 +1,3 @@
-import Bytes
-import Crypto
 import Foundation
 
 /// An e-mail address or phone number that a user signs in with.
@@ -91,8 +89,6 @@ struct CredentialOrigin: Sendable, Equatable {
 /// credential that is not older than the change by ``suspicion``, unless the restored identifier is younger still: of
 /// two young credentials, the older one is more likely the owner's.
 enum IdentifierUndo {
-    /// Seconds for which a change may be undone.
-    static let lifetime: TimeInterval = 3 * 86_400
     /// Seconds before the change. An attacker may have added a credential first.
     static let suspicion: TimeInterval = 3 * 86_400
 
@@ -152,20 +148,6 @@ enum IdentifierUndo {
     private static func isFirst(_ credential: CredentialOrigin, _ change: Change) -> Bool {
         guard let restored = change.origin.since, let since = credential.since else { return false }
         return since < restored && since <= change.accountCreatedAt
-    }
-}
-
-/// A token for undoing a change: 256 random bits. Only its hash is stored.
-struct UndoToken: Sendable {
-    let text: String
-    var digest: [UInt8] { Self.digest(text) }
-
-    init() {
-        text = "ghiu_" + Base64URL.string([UInt8].random(count: 32))
-    }
-
-    static func digest(_ text: String) -> [UInt8] {
-        Array(SHA256.hash(data: Data(text.utf8)))
     }
 }
 

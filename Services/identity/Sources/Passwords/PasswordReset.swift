@@ -50,7 +50,7 @@ struct PasswordReset: Sendable {
         try await screening.check(password, for: [], field: "newPassword")
         try await limits.admit(.reset, from: context.clientAddress)
         // Looked up before hashing, so that an invalid token does not cost a hash.
-        let digest = ResetToken.digest(request.token)
+        let digest = SingleUseToken.digest(of: request.token)
         let wrong = Problem.invalid("token", "The link is no longer valid. Please ask for a new one.")
         guard try await resets.knows(digest) else { throw wrong }
         let hash = try await hasher.hash(password)
@@ -79,7 +79,7 @@ struct PasswordResetStore: Sendable {
 
     /// Stores a token for the reader of the identifier's messages.
     /// - Returns: the account; `nil` when the identifier opens none.
-    func start(of identifier: Identifier, token: ResetToken, expiresAt: Date) async throws -> Account? {
+    func start(of identifier: Identifier, token: SingleUseToken, expiresAt: Date) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
             let kind = identifier.kind.rawValue
             let owner = try await transaction.query(
@@ -99,7 +99,7 @@ struct PasswordResetStore: Sendable {
         }
     }
 
-    /// - Parameter digest: the digest of a token, ``ResetToken/digest(_:)``.
+    /// - Parameter digest: the digest of a token, ``SingleUseToken/digest(of:)``.
     func knows(_ digest: [UInt8]) async throws -> Bool {
         try await !database.query(
             "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
@@ -163,7 +163,7 @@ struct PasswordResetDelivery: Sendable {
         guard let sealed = entry.sealed,
             let text = sealer.open(sealed, context: Self.context(of: entry.id)),
             let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value),
-            Date.now.timeIntervalSince(entry.createdAt) < ResetToken.lifetime
+            Date.now.timeIntervalSince(entry.createdAt) < SingleUseToken.Purpose.passwordReset.lifetime
         else { return }
         let holder = try await passwords.account(identifiedBy: identifier)?.account.id
         guard let holder else { return }
@@ -172,8 +172,8 @@ struct PasswordResetDelivery: Sendable {
         }
         let number: PhoneNumber? = if hook == nil, case .phone(let number) = identifier { number } else { nil }
         try await limits.sendingReset(to: number, isAskerKnown: isAskerKnown) {
-            let token = ResetToken()
-            let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
+            let token = SingleUseToken(.passwordReset)
+            let expiresAt = Date.now.addingTimeInterval(token.lifetime)
             guard try await resets.start(of: identifier, token: token, expiresAt: expiresAt) != nil else {
                 return false
             }

@@ -1,5 +1,3 @@
-import Bytes
-import Crypto
 import Foundation
 
 /// A password in NFKC (NIST SP 800-63B-4 §3.1.1.2), because keyboards type the same password in different ways.
@@ -55,23 +53,5 @@ struct PasswordPolicy: Sendable {
             return "The password is your own address or number."
         }
         return nil
-    }
-}
-
-/// A token for setting a new password: 256 random bits, of which only the hash is stored. A user who presents the token
-/// has read a message to the identifier.
-struct ResetToken: Sendable {
-    let text: String
-    var digest: [UInt8] { Self.digest(text) }
-
-    /// Seconds.
-    static let lifetime: TimeInterval = 1800
-
-    init() {
-        text = "ghpr_" + Base64URL.string([UInt8].random(count: 32))
-    }
-
-    static func digest(_ text: String) -> [UInt8] {
-        Array(SHA256.hash(data: Data(text.utf8)))
     }
 }
