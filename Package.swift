@@ -292,8 +292,8 @@ let everyTest: [Target] =
             "Identity",
             uses: [
                 "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityService", "Limits", "Postgres", "Redis",
-                "Sealing", "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle,
-                .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
+                "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes,
+                .hummingbird, .lifecycle, .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
             ]),
         tests(
             "Tokens",

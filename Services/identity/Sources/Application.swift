@@ -51,7 +51,7 @@ public enum IdentityApplication: MigratingApplication {
         ConsoleRoutes.add(to: router)
         return ServiceAssembly(
             services: [
-                parts.database, parts.redis, parts.hasher, parts.worker, auditWorker, parts.webhookWorker,
+                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, auditWorker, parts.webhookWorker,
                 parts.revocationFollower,
             ],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
@@ -96,6 +96,7 @@ struct IdentityParts {
     let messageDelivery: MessageDelivery
     private let delivery: OutboxDelivery
     let worker: OutboxWorker
+    let purger: Purger
 
     // Signing in, and verifying the user again.
     private let limits: AttemptLimits
@@ -180,17 +181,16 @@ struct IdentityParts {
             messages: messageDelivery,
             lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
         let deletions = AccountDeletionStore(database: database, grants: appleGrants)
-        worker = OutboxWorker(
-            store: outbox,
-            housekeeping: Housekeeping(
-                database: database, auditRetention: configuration.auditRetention,
-                originRetention: configuration.auditOriginRetention, seals: seals,
-                unverifiedAccounts: configuration.unverifiedRetention.map { [database, tokens] days in
-                    UnverifiedAccountRemoval(database: database, deletions: deletions, days: days) { user in
-                        try await !tokens.sessions(of: user).sessions.isEmpty
-                    }
-                }, logger: logger),
-            logger: logger, deliver: delivery.deliver)
+        worker = OutboxWorker(store: outbox, logger: logger, deliver: delivery.deliver)
+        purger = ExpiredRowStore(
+            database: database, auditRetention: configuration.auditRetention,
+            originRetention: configuration.auditOriginRetention, seals: seals,
+            unverifiedAccounts: configuration.unverifiedRetention.map { [database, tokens] days in
+                UnverifiedAccountRemoval(database: database, deletions: deletions, days: days) { user in
+                    try await !tokens.sessions(of: user).sessions.isEmpty
+                }
+            }
+        ).purger(logger: logger)
 
         sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens,

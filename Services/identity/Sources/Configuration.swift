@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import Instruments
 import Postgres
 import Redis
 import Sealing
@@ -169,5 +170,19 @@ struct HookSettings: Sendable {
         case (nil, nil): break
         }
         return nil
+    }
+}
+
+extension KeyRing {
+    /// Registers a metric of the keys that this replica has. The key file does not contain the age of a key.
+    ///
+    /// - Parameter kind: the purpose of the keys.
+    func registerMetrics(as kind: String) {
+        for id in ids {
+            Gauge(
+                "identity_key_info", help: "1 for each key of identity, by its use in this replica.",
+                labels: [("kind", kind), ("key", id), ("use", id == current.id ? "current" : "previous")]
+            ).set(1)
+        }
     }
 }

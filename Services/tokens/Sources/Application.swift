@@ -67,7 +67,8 @@ public enum TokensApplication: MigratingApplication {
 
         IntrospectionRoutes(introspector: introspector, credentials: configuration.credentials).add(to: router)
 
-        let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
+        let purger = SweepStore(sessions: store, revocationRetention: configuration.revocationRetention)
+            .purger(logger: boot.logger)
         let watch = PreparedTransactionWatch(pool: pool, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(

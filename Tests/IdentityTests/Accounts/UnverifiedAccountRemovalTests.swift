@@ -85,7 +85,7 @@ import Testing
         try await withDatabase(migrations: identityMigrations) { database in
             let user = try await make("a@example.com", days: 4000, on: database.pool)
             let log = CapturedLog()
-            await Housekeeping(database: database.pool, auditRetention: nil, logger: log.logger).removeExpired()
+            await ExpiredRowStore(database: database.pool, auditRetention: nil).removeExpired(log: log)
             #expect(try await remaining(on: database.pool) == [user])
         }
     }

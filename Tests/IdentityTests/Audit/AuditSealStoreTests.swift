@@ -145,9 +145,8 @@ import Testing
             try await pool.query(
                 "INSERT INTO audit_origins (entry_id, at, salt) SELECT id, at, '' FROM audit_entries")
             let log = CapturedLog()
-            await Housekeeping(
-                database: pool, auditRetention: 30, originRetention: 10, seals: store, logger: log.logger
-            ).removeExpired()
+            await ExpiredRowStore(database: pool, auditRetention: 30, originRetention: 10, seals: store)
+                .removeExpired(log: log)
             #expect(log.lines == [])
             #expect(try await pool.query("SELECT count(*) FROM audit_entries")[0].decode(Int.self) == 20)
             #expect(try await pool.query("SELECT count(*) FROM audit_origins")[0].decode(Int.self) == 10)

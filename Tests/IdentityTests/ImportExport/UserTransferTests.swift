@@ -125,7 +125,7 @@ import Testing
             }
             let log = CapturedLog()
             for _ in 1...2 {
-                await Housekeeping(database: pool, auditRetention: 30, seals: seals, logger: log.logger).removeExpired()
+                await ExpiredRowStore(database: pool, auditRetention: 30, seals: seals).removeExpired(log: log)
             }
             #expect(log.lines == [])
             #expect(try await count("audit_entries WHERE event = 'deleted'", pool) == 0)

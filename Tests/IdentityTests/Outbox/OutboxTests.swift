@@ -12,10 +12,7 @@ import Testing
         on database: PostgresPool, log: CapturedLog, delivered: @escaping @Sendable (OutboxEntry) -> Void = { _ in }
     ) -> OutboxWorker {
         let store = OutboxStore(database: database)
-        return OutboxWorker(
-            store: store, housekeeping: Housekeeping(database: database, auditRetention: nil, logger: log.logger),
-            logger: log.logger
-        ) { entry in
+        return OutboxWorker(store: store, logger: log.logger) { entry in
             delivered(entry)
             try await store.complete(entry)
         }
@@ -91,10 +88,7 @@ import Testing
             let store = OutboxStore(database: pool)
             let log = CapturedLog()
             let told = Mutex<[OutboxTask]>([])
-            let worker = OutboxWorker(
-                store: store, housekeeping: Housekeeping(database: pool, auditRetention: nil, logger: log.logger),
-                logger: log.logger
-            ) { entry in
+            let worker = OutboxWorker(store: store, logger: log.logger) { entry in
                 told.withLock { $0.append(entry.task) }
                 if entry.task == slow { try await Task.sleep(for: .seconds(3600)) }
                 try await store.complete(entry)
@@ -121,10 +115,7 @@ import Testing
             let store = OutboxStore(database: pool)
             let log = CapturedLog()
             let isUnderWay = Mutex(false)
-            let worker = OutboxWorker(
-                store: store, housekeeping: Housekeeping(database: pool, auditRetention: nil, logger: log.logger),
-                logger: log.logger
-            ) { entry in
+            let worker = OutboxWorker(store: store, logger: log.logger) { entry in
                 isUnderWay.withLock { $0 = true }
                 // Returns when the worker has been told to stop, and throws if that cancels its tasks.
                 try await gracefulShutdown()

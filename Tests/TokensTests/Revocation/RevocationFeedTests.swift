@@ -280,7 +280,7 @@ import Testing
 extension TokensFixture {
     fileprivate func purgeRevocations() async throws {
         _ = try await database.pool.withTransaction {
-            try await store.purgeRevocations(retention: 604_800, batch: 10, $0)
+            try await SweepStore(sessions: store, revocationRetention: 604_800, batch: 10).purgeRevocations(on: $0)
         }
     }
 }

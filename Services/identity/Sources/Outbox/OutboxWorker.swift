@@ -12,7 +12,6 @@ import ServiceLifecycle
 /// Carries out the tasks of the outbox. Failed tasks are retried without limit.
 final class OutboxWorker: Service, Sendable {
     private let store: OutboxStore
-    private let housekeeping: Housekeeping
     private let deliver: @Sendable (OutboxEntry) async throws -> Void
     private let logger: Logger
     private let queues = OutboxDestination.allCases.map(Queue.init)
@@ -41,11 +40,9 @@ final class OutboxWorker: Service, Sendable {
     private static let interval = Duration.seconds(1)
 
     init(
-        store: OutboxStore, housekeeping: Housekeeping, logger: Logger,
-        deliver: @escaping @Sendable (OutboxEntry) async throws -> Void
+        store: OutboxStore, logger: Logger, deliver: @escaping @Sendable (OutboxEntry) async throws -> Void
     ) {
         self.store = store
-        self.housekeeping = housekeeping
         self.deliver = deliver
         self.logger = logger
     }
@@ -67,14 +64,6 @@ final class OutboxWorker: Service, Sendable {
                     }
                 }
                 for queue in self.queues { queue.wakeUp.finish() }
-            }
-            group.addTask {
-                await cancelWhenGracefulShutdown {
-                    while !Task.isCancelled {
-                        await self.housekeeping.removeExpired()
-                        try? await Task.sleep(for: .seconds(600))
-                    }
-                }
             }
             group.addTask {
                 await cancelWhenGracefulShutdown {

@@ -4,14 +4,14 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct HousekeepingTests {
+@Suite struct ExpiredRowStoreTests {
     /// Makes a statement fail that removes more rows than one batch has.
     private static func guardBatches(of table: String, on database: PostgresPool) async throws {
         try await database.query(
             """
             CREATE FUNCTION refuse_more_than_a_batch() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                IF (SELECT count(*) FROM gone) > \(unescaped: "\(Housekeeping.batch)") THEN
+                IF (SELECT count(*) FROM gone) > \(unescaped: "\(ExpiredRowStore.batch)") THEN
                     RAISE 'too many at once';
                 END IF;
                 RETURN NULL;
@@ -35,13 +35,13 @@ import Testing
                 """
                 INSERT INTO audit (at, user_id, actor, event)
                 SELECT now() - make_interval(days => (i % 2 * 2 + 29)::integer), gen_random_uuid(), 'user', 'registered'
-                FROM generate_series(1, \(Housekeeping.batch * 4)) i
+                FROM generate_series(1, \(ExpiredRowStore.batch * 4)) i
                 """)
             let log = CapturedLog()
-            await Housekeeping(database: pool, auditRetention: days, logger: log.logger).removeExpired()
+            await ExpiredRowStore(database: pool, auditRetention: days).removeExpired(log: log)
             #expect(log.lines == [])
             let left = try await pool.query("SELECT count(*) FROM audit")[0].decode(Int.self)
-            #expect(left == (days == nil ? 4 : 2) * Housekeeping.batch)
+            #expect(left == (days == nil ? 4 : 2) * ExpiredRowStore.batch)
         }
     }
 
@@ -52,11 +52,11 @@ import Testing
             try await pool.query(
                 """
                 INSERT INTO apple_notifications (id, received_at)
-                SELECT 'old ' || i, now() - interval '40 days' FROM generate_series(1, \(Housekeeping.batch * 2 + 1)) i
+                SELECT 'old ' || i, now() - interval '40 days' FROM generate_series(1, \(ExpiredRowStore.batch * 2 + 1)) i
                 """)
             try await pool.query("INSERT INTO apple_notifications (id) VALUES ('new')")
             let log = CapturedLog()
-            await Housekeeping(database: pool, auditRetention: nil, logger: log.logger).removeExpired()
+            await ExpiredRowStore(database: pool, auditRetention: nil).removeExpired(log: log)
             #expect(log.lines == [])
             let left = try await pool.query("SELECT id FROM apple_notifications").decode(String.self)
             #expect(left == ["new"])
@@ -70,7 +70,7 @@ import Testing
             try await pool.query(
                 "INSERT INTO apple_notifications (id, received_at) VALUES ('old', now() - interval '40 days')")
             let log = CapturedLog()
-            await Housekeeping(database: pool, auditRetention: nil, logger: log.logger).removeExpired()
+            await ExpiredRowStore(database: pool, auditRetention: nil).removeExpired(log: log)
             #expect(log.lines.count == 1 && log.lines.first?.contains("password_resets") == true)
             let left = try await pool.query("SELECT id FROM apple_notifications")
             #expect(left.isEmpty)

@@ -1,12 +1,13 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceKitPostgres
 import TestKit
 import Testing
 
 @testable import TokensService
 
-@Suite struct PurgerTests {
+@Suite struct SweepStoreTests {
     @Test func whatHasEndedIsPurgedInBatches() async throws {
         try await TokensFixture.with { tokens in
             var dead: [RefreshToken] = []
@@ -16,13 +17,12 @@ import Testing
             }
             for token in dead { try await tokens.age(token.sessionID, by: 2_592_001) }
             try await tokens.spreadSessions()
-            let purger = Purger(
-                store: tokens.store, revocationRetention: 604_800, logger: .quiet, blocks: 1, rest: .zero,
-                gap: .zero)
+            let sweeps = SweepStore(
+                sessions: tokens.store, revocationRetention: 604_800, blocks: 1, rest: .zero, gap: .zero)
             var left = 10
             var steps = 0
             while left > 5, steps < 20 {
-                try await purger.step(.sessions)
+                try await sweeps.step(.sessions)
                 let now = try await tokens.count("sessions")
                 #expect(left - now <= 2, "no more than a batch at a time")
                 left = now
@@ -30,7 +30,7 @@ import Testing
                 try await tokens.database.pool.query("UPDATE sweeps SET due_at = now()")
             }
             #expect(steps >= 3)
-            try await purger.step(.users)
+            try await sweeps.step(.users)
             #expect(left == 5)
             #expect(try await tokens.count("users") == 5)
             #expect(try await tokens.count("revocations WHERE reason = 'expired'") == 5)
@@ -42,10 +42,10 @@ import Testing
         try await TokensFixture.with { tokens in
             for _ in 0..<6 { _ = try await tokens.signIn() }
             try await tokens.spreadSessions()
-            func purger(blocks: Int64) -> Purger {
-                Purger(store: tokens.store, revocationRetention: 604_800, logger: .quiet, blocks: blocks)
+            func sweeps(blocks: Int64) -> SweepStore {
+                SweepStore(sessions: tokens.store, revocationRetention: 604_800, blocks: blocks)
             }
-            let (first, second) = (purger(blocks: 1), purger(blocks: 100))
+            let (first, second) = (sweeps(blocks: 1), sweeps(blocks: 100))
             #expect(try await first.step(.sessions) != nil)
             #expect(try await tokens.count("sweeps WHERE table_name = 'sessions' AND block = 1") == 1)
             try await tokens.database.pool.query("UPDATE sweeps SET due_at = now() + interval '1 minute'")
@@ -147,7 +147,7 @@ import Testing
             let purge = Task {
                 try await tokens.database.pool.withTransaction(deadline: .now + .seconds(60)) { transaction in
                     try await transaction.query("SET LOCAL search_path = public, pg_catalog")
-                    return try await tokens.store.purgeUsers(in: 0..<100, transaction).removed
+                    return try await tokens.sweeps.purgeUsers(in: 0..<100, on: transaction).removed
                 }
             }
             try await eventually("the purge is in its middle") {
@@ -184,10 +184,10 @@ import Testing
                 """)
             for _ in 0..<30 { try await tokens.age(tokens.signIn().sessionID, by: 2_592_001) }
             let purging = Task {
-                await Purger(
-                    store: tokens.store, revocationRetention: 604_800, logger: .quiet, batch: 10, blocks: 1,
-                    pause: .seconds(1800), rest: .seconds(1800), gap: .milliseconds(1)
-                ).run()
+                await SweepStore(
+                    sessions: tokens.store, revocationRetention: 604_800, batch: 10, blocks: 1, pause: .seconds(1800),
+                    rest: .seconds(1800), gap: .milliseconds(1)
+                ).purger(logger: .quiet).run()
             }
             defer { purging.cancel() }
             try await eventually("all is purged") {
@@ -210,9 +210,8 @@ import Testing
             try await tokens.database.pool.query("ALTER TABLE sessions RENAME COLUMN expires_at TO gone")
             let log = CapturedLog()
             let purging = Task {
-                await Purger(
-                    store: tokens.store, revocationRetention: 604_800, logger: log.logger, pause: .milliseconds(10)
-                ).run()
+                await SweepStore(sessions: tokens.store, revocationRetention: 604_800, pause: .milliseconds(10))
+                    .purger(logger: log.logger).run()
             }
             defer { purging.cancel() }
             try await eventually("others are purged") { try await tokens.count("revocations") == 0 }
@@ -224,6 +223,8 @@ import Testing
 }
 
 extension TokensFixture {
+    fileprivate var sweeps: SweepStore { SweepStore(sessions: store, revocationRetention: 604_800) }
+
     /// Makes rows so long that a block holds two, and room for one that is written anew.
     fileprivate func spreadSessions() async throws {
         try await database.pool.query("ALTER TABLE sessions ALTER COLUMN ip_address SET STORAGE PLAIN")
@@ -232,10 +233,10 @@ extension TokensFixture {
     }
 
     fileprivate func purgeSessions() async throws -> Int {
-        try await database.pool.withTransaction { try await store.purgeSessions(in: 0..<100, $0).removed }
+        try await database.pool.withTransaction { try await sweeps.purgeSessions(in: 0..<100, on: $0).removed }
     }
 
     fileprivate func purgeUsers() async throws -> Int {
-        try await database.pool.withTransaction { try await store.purgeUsers(in: 0..<100, $0).removed }
+        try await database.pool.withTransaction { try await sweeps.purgeUsers(in: 0..<100, on: $0).removed }
     }
 }

@@ -4,17 +4,15 @@ import Instruments
 import Logging
 import Postgres
 import ServiceKitPostgres
-import ServiceLifecycle
 
-/// Removes expired rows in the background, one batch of one table at a time.
+/// Removes expired rows in batches, by one replica at a time.
 ///
 /// Every replica runs a purger. For each table, the replica that locks the row in `sweeps` does the next batch; the row
-/// also says when that batch is due.
-struct Purger: Service {
-    let store: SessionStore
+/// also says when that batch is due. A batch is small, so that no refresh waits for a purge.
+struct SweepStore: Sendable {
+    let sessions: SessionStore
     /// Seconds for which the feed keeps its entries.
     let revocationRetention: Double
-    let logger: Logger
     /// Rows of a batch in a table with an index on age.
     var batch = 500
     /// Blocks of a batch in a table that is scanned: about 500 rows.
@@ -27,17 +25,13 @@ struct Purger: Service {
     /// expire, and long enough not to delay refreshes.
     var gap: Duration = .milliseconds(50)
 
-    private let failures = Table.each {
-        Counter("tokens_purge_errors_total", help: "Batches of a purge that failed.", labels: [("table", $0.rawValue)])
-    }
     private let removed = Table.each {
-        Counter("tokens_purged_rows_total", help: "Rows that were purged.", labels: [("table", $0.rawValue)])
+        Counter("tokens_purged_rows_total", help: "Rows that were purged.", labels: [("table", $0)])
     }
 
     /// Seconds for which audit events are kept: two years.
     static let auditRetention: Double = 63_072_000
 
-    /// The tables. Each is purged independently: a backlog or a failure in one does not delay the others.
     enum Table: String, Sendable, CaseIterable {
         case sessions
         case users
@@ -45,30 +39,14 @@ struct Purger: Service {
         case auditEvents = "audit_events"
     }
 
-    func run() async {
-        await cancelWhenGracefulShutdown {
-            var due = Dictionary(uniqueKeysWithValues: Table.allCases.map { ($0, ContinuousClock.now) })
-            while !Task.isCancelled {
-                for (table, instant) in due where instant <= .now {
-                    let wait = await purge(table)
-                    due[table] = .now + wait
-                }
-                try? await Task.sleep(until: due.values.min() ?? .now + pause)
-            }
+    func purger(logger: Logger) -> Purger {
+        let failures = Table.each {
+            Counter("tokens_purge_errors_total", help: "Batches of a purge that failed.", labels: [("table", $0)])
         }
-    }
-
-    /// - Returns: how long to wait for the next batch.
-    private func purge(_ table: Table) async -> Duration {
-        do {
-            return try await step(table) ?? pause
-        } catch {
-            guard !Task.isCancelled else { return pause }
-            failures[table]?.increment()
-            logger.warning(
-                "A purge failed; it is tried again.", metadata: ["table": "\(table.rawValue)", "error": "\(error)"])
-            return pause
+        let tables = Table.allCases.map { table in
+            Purger.Table(table.rawValue) { try await step(table) }
         }
+        return Purger(tables, pause: pause, logger: logger) { failures[$0.name]?.increment() }
     }
 
     /// Purges one batch, if it is due and no other replica is purging the table.
@@ -76,54 +54,56 @@ struct Purger: Service {
     /// - Returns: how long all replicas wait before the next batch; `nil` when this replica purged none.
     @discardableResult
     func step(_ table: Table) async throws -> Duration? {
-        try await store.pool.withTransaction { transaction in
-            guard let block = try await transaction.beginBatch(of: table) else { return Duration?.none }
+        try await sessions.pool.withTransaction { transaction in
+            guard let block = try await Self.beginBatch(of: table, on: transaction) else { return Duration?.none }
             let start = ContinuousClock.now
-            let (count, hasMore) = try await remove(from: table, block, transaction)
-            removed[table]?.increment(by: count)
+            let (count, hasMore) = try await remove(from: table, block, on: transaction)
+            removed[table.rawValue]?.increment(by: count)
             // When PostgreSQL is busy and a batch takes long, purging uses at most a fifth of the time.
             let wait = hasMore ? max(gap, start.duration(to: .now) * 4) : table.isReadWhole ? rest : pause
-            try await transaction.endBatch(of: table, nextBlock: hasMore ? block + blocks : 0, after: wait)
+            try await Self.endBatch(of: table, nextBlock: hasMore ? block + blocks : 0, after: wait, on: transaction)
             return wait
         }
     }
 
     private func remove(
-        from table: Table, _ block: Int64, _ transaction: PostgresTransaction
+        from table: Table, _ block: Int64, on transaction: PostgresTransaction
     ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
         switch table {
         case .sessions:
-            return try await store.purgeSessions(in: block..<block + blocks, transaction)
+            return try await purgeSessions(in: block..<block + blocks, on: transaction)
         case .users:
-            return try await store.purgeUsers(in: block..<block + blocks, transaction)
+            return try await purgeUsers(in: block..<block + blocks, on: transaction)
         case .revocations:
-            let removed = try await store.purgeRevocations(
-                retention: revocationRetention, batch: batch, transaction)
+            let removed = try await purgeRevocations(on: transaction)
             return (removed, removed == batch)
         case .auditEvents:
-            let removed = try await store.purgeAuditEvents(retention: Self.auditRetention, batch: batch, transaction)
+            let removed = try await purgeAuditEvents(on: transaction)
             return (removed, removed == batch)
         }
     }
 }
 
-extension Purger.Table {
+extension SweepStore.Table {
     /// Whether the table has no index that leads to expired rows, and must be scanned.
     fileprivate var isReadWhole: Bool { self == .sessions || self == .users }
 
-    fileprivate static func each(_ make: (Self) -> Counter) -> [Self: Counter] {
-        Dictionary(uniqueKeysWithValues: allCases.map { ($0, make($0)) })
+    /// A metric for each table, by the table's name.
+    fileprivate static func each(_ make: (String) -> Counter) -> [String: Counter] {
+        Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, make($0.rawValue)) })
     }
 }
 
-extension PostgresTransaction {
+extension SweepStore {
     /// Locks the table's row in `sweeps` until the transaction ends.
     ///
     /// - Returns: the first block of the batch; `nil` when no batch is due yet, or another replica holds the lock.
-    fileprivate func beginBatch(of table: Purger.Table) async throws(PostgresError) -> Int64? {
+    private static func beginBatch(
+        of table: Table, on transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Int64? {
         // No wait lasts an hour. If a batch seems due in more than an hour, the clock was set back, and the batch is
         // due now.
-        try await query(
+        try await transaction.query(
             """
             SELECT block FROM sweeps
             WHERE table_name = \(table.rawValue)
@@ -133,10 +113,10 @@ extension PostgresTransaction {
         ).decode(Int64.self).first
     }
 
-    fileprivate func endBatch(
-        of table: Purger.Table, nextBlock: Int64, after wait: Duration
+    private static func endBatch(
+        of table: Table, nextBlock: Int64, after wait: Duration, on transaction: PostgresTransaction
     ) async throws(PostgresError) {
-        try await query(
+        try await transaction.query(
             """
             UPDATE sweeps SET block = \(nextBlock), due_at = clock_timestamp() + \(wait / .seconds(1)) * interval '1 second'
             WHERE table_name = \(table.rawValue)
@@ -144,17 +124,17 @@ extension PostgresTransaction {
     }
 }
 
-/// Removes expired rows, a few with each statement, so that no refresh waits for a purge.
+/// The batches.
 ///
 /// A session's expiry has no index, because every rotation would have to update it. A sweep reads the table block by
 /// block instead. The sweep misses a row that moves to another block meanwhile. That row was just written, so its
 /// session has not expired.
-extension SessionStore {
+extension SweepStore {
     /// Ends the expired sessions in these blocks, and adds them to the revocation feed.
     ///
     /// - Returns: the number of ended sessions, and whether the table has more blocks.
     func purgeSessions(
-        in blocks: Range<Int64>, _ transaction: PostgresTransaction
+        in blocks: Range<Int64>, on transaction: PostgresTransaction
     ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
         try await transaction.query(
             """
@@ -167,7 +147,7 @@ extension SessionStore {
             ), ended AS (
                 DELETE FROM sessions WHERE id IN (SELECT id FROM dead) RETURNING id, user_id, access_expires_at
             ), entries AS (
-                \(revocationsOfEnded: .expired, lifetimes)
+                \(revocationsOfEnded: .expired, sessions.lifetimes)
             )
             SELECT (SELECT count(*) FROM ended), \(blocks.upperBound) < \(blocksOf: "sessions")
             """)[0].decode((Int, Bool).self)
@@ -178,7 +158,7 @@ extension SessionStore {
     ///
     /// - Returns: the number of removed users, and whether the table has more blocks.
     func purgeUsers(
-        in blocks: Range<Int64>, _ transaction: PostgresTransaction
+        in blocks: Range<Int64>, on transaction: PostgresTransaction
     ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
         let idle = try await transaction.query(
             """
@@ -186,7 +166,7 @@ extension SessionStore {
             WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
                 AND NOT EXISTS (SELECT FROM sessions WHERE sessions.user_id = users.id)
                 AND (signed_out_at IS NULL
-                    OR signed_out_at < statement_timestamp() - \(Self.signOutMemory) * interval '1 second')
+                    OR signed_out_at < statement_timestamp() - \(SessionStore.signOutMemory) * interval '1 second')
             FOR UPDATE SKIP LOCKED
             """
         ).decode(UUID.self)
@@ -204,18 +184,16 @@ extension SessionStore {
             """)[0].decode((Int, Bool).self)
     }
 
-    /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and stores the last
-    /// transaction whose entries were removed. A reader that has not seen that transaction starts over.
+    /// Removes up to ``batch`` old entries of the feed, and stores the last transaction whose entries were removed. A
+    /// reader that has not seen that transaction starts over.
     ///
     /// - Returns: the number of removed entries.
-    func purgeRevocations(
-        retention: TimeInterval, batch: Int, _ transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Int {
+    func purgeRevocations(on transaction: PostgresTransaction) async throws(PostgresError) -> Int {
         try await transaction.query(
             """
             WITH old AS MATERIALIZED (
                 SELECT id FROM revocations
-                WHERE revoked_at < statement_timestamp() - \(retention) * interval '1 second'
+                WHERE revoked_at < statement_timestamp() - \(revocationRetention) * interval '1 second'
                 ORDER BY revoked_at LIMIT \(batch) FOR UPDATE SKIP LOCKED
             ), removed AS (
                 DELETE FROM revocations WHERE id IN (SELECT id FROM old) RETURNING transaction_id
@@ -226,17 +204,15 @@ extension SessionStore {
             """)[0].decode(Int.self)
     }
 
-    /// Removes up to `batch` audit events that are older than `retention` seconds.
+    /// Removes up to ``batch`` old audit events.
     ///
     /// - Returns: the number of removed events.
-    func purgeAuditEvents(
-        retention: TimeInterval, batch: Int, _ transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Int {
+    private func purgeAuditEvents(on transaction: PostgresTransaction) async throws(PostgresError) -> Int {
         try await transaction.query(
             """
             DELETE FROM audit_events WHERE id IN (
                 SELECT id FROM audit_events
-                WHERE occurred_at < statement_timestamp() - \(retention) * interval '1 second'
+                WHERE occurred_at < statement_timestamp() - \(Self.auditRetention) * interval '1 second'
                 ORDER BY occurred_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows

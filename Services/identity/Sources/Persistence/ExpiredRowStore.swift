@@ -1,13 +1,12 @@
 import Instruments
 import Logging
 import Postgres
-import Sealing
+import ServiceKitPostgres
 
-/// Removes expired rows in batches. Each batch is its own statement, so that none exceeds the statement timeout,
-/// however many rows there are. Every replica does this, and skips rows that another has locked.
-struct Housekeeping: Sendable {
+/// Removes expired rows. Each batch is its own statement, so that none exceeds the statement timeout, however many rows
+/// there are. Every replica does this, and skips rows that another has locked.
+struct ExpiredRowStore: Sendable {
     let database: PostgresPool
-    let logger: Logger
     private let failures = Counter(
         "identity_housekeeping_failed_total", help: "Failed attempts to remove expired rows.")
 
@@ -17,6 +16,8 @@ struct Housekeeping: Sendable {
     private let unverifiedAccounts: UnverifiedAccountRemoval?
 
     static let batch = 500
+    /// The time between two looks at a table without expired rows.
+    private static let pause = Duration.seconds(600)
 
     /// - Parameters:
     ///   - auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
@@ -25,10 +26,9 @@ struct Housekeeping: Sendable {
     ///   - unverifiedAccounts: `nil` keeps accounts that have verified nothing.
     init(
         database: PostgresPool, auditRetention: Int?, originRetention: Int = 90, seals: AuditSealStore? = nil,
-        unverifiedAccounts: UnverifiedAccountRemoval? = nil, logger: Logger
+        unverifiedAccounts: UnverifiedAccountRemoval? = nil
     ) {
         self.database = database
-        self.logger = logger
         self.seals = seals
         self.auditRetention = auditRetention
         self.unverifiedAccounts = unverifiedAccounts
@@ -76,28 +76,22 @@ struct Housekeeping: Sendable {
         Removal(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
     ]
 
-    /// A failure in one table does not affect the others. The next run retries it.
-    func removeExpired() async {
-        for removal in removals {
-            await attempt(removal.table) { while try await remove(removal) == Self.batch {} }
+    func purger(logger: Logger) -> Purger {
+        var tables = removals.map { removal in
+            Purger.Table(removal.table) { try await remove(removal) == Self.batch ? .zero : nil }
         }
         if let unverifiedAccounts {
-            await attempt("users") { try await unverifiedAccounts.run() }
+            tables.append(
+                Purger.Table("users") {
+                    try await unverifiedAccounts.run()
+                    return nil
+                })
         }
         if let seals, let auditRetention {
-            await attempt("audit_entries") { while try await seals.removeOldest(olderThan: auditRetention) {} }
+            tables.append(
+                Purger.Table("audit_entries") { try await seals.removeOldest(olderThan: auditRetention) ? .zero : nil })
         }
-    }
-
-    private func attempt(_ table: String, _ body: () async throws -> Void) async {
-        do {
-            try await body()
-        } catch {
-            if Task.isCancelled { return }
-            failures.increment()
-            logger.warning(
-                "What has expired could not be removed", metadata: ["table": "\(table)", "error": "\(error)"])
-        }
+        return Purger(tables, pause: Self.pause, logger: logger) { _ in failures.increment() }
     }
 
     /// - Returns: the number of removed rows.
@@ -109,19 +103,5 @@ struct Housekeeping: Sendable {
                 LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
-    }
-}
-
-extension KeyRing {
-    /// Registers a metric of the keys that this replica has. The key file does not contain the age of a key.
-    ///
-    /// - Parameter kind: the purpose of the keys.
-    func registerMetrics(as kind: String) {
-        for id in ids {
-            Gauge(
-                "identity_key_info", help: "1 for each key of identity, by its use in this replica.",
-                labels: [("kind", kind), ("key", id), ("use", id == current.id ? "current" : "previous")]
-            ).set(1)
-        }
     }
 }

@@ -1,0 +1,69 @@
+public import Logging
+public import ServiceLifecycle
+
+/// Removes expired rows in the background, for as long as the service runs: one batch of one table at a time.
+///
+/// Each table is purged independently: a backlog or a failure in one does not delay the others. Every replica may run a
+/// purger, if its statements skip rows that another replica has locked.
+public struct Purger: Service {
+    /// A table whose rows expire.
+    public struct Table: Sendable {
+        /// The name of the table in metrics and in the log.
+        public let name: String
+        fileprivate let removeBatch: @Sendable () async throws -> Duration?
+
+        /// - Parameter removeBatch: removes a bounded number of rows. It returns how long to wait before the next
+        ///   batch, or `nil` for the purger's pause.
+        public init(_ name: String, removeBatch: @escaping @Sendable () async throws -> Duration?) {
+            self.name = name
+            self.removeBatch = removeBatch
+        }
+    }
+
+    /// The tables, in the order of their first batches.
+    public let tables: [Table]
+    private let pause: Duration
+    private let logger: Logger
+    private let countFailure: @Sendable (Table) -> Void
+
+    /// - Parameters:
+    ///   - pause: the time between two batches of a table when nothing is left to remove, or a batch has failed.
+    ///   - countFailure: counts a batch that has failed.
+    public init(
+        _ tables: [Table], pause: Duration, logger: Logger, countFailure: @escaping @Sendable (Table) -> Void
+    ) {
+        self.tables = tables
+        self.pause = pause
+        self.logger = logger
+        self.countFailure = countFailure
+    }
+
+    /// Purges until the service shuts down.
+    public func run() async {
+        await cancelWhenGracefulShutdown {
+            var due = tables.map { _ in ContinuousClock.now }
+            while !Task.isCancelled {
+                for (index, table) in tables.enumerated() where due[index] <= .now {
+                    let wait = await purge(table)
+                    due[index] = .now + wait
+                }
+                try? await Task.sleep(until: due.min() ?? .now + pause)
+            }
+        }
+    }
+
+    /// Removes one batch. A failure is counted and logged.
+    ///
+    /// - Returns: how long to wait for the next batch.
+    public func purge(_ table: Table) async -> Duration {
+        do {
+            return try await table.removeBatch() ?? pause
+        } catch {
+            guard !Task.isCancelled else { return pause }
+            countFailure(table)
+            logger.warning(
+                "A purge failed; it is tried again.", metadata: ["table": "\(table.name)", "error": "\(error)"])
+            return pause
+        }
+    }
+}
