@@ -102,7 +102,7 @@ struct IdentityParts {
     private let limits: AttemptLimits
     private let sessions: SessionIssuer
     private let screening: PasswordScreening
-    private let passwordSignIn: PasswordSignIn
+    private let passwordProofs: PasswordProofs
     private let codes: CodeStore
     private let codeProofs: CodeProofs
     private let appleNonces: AppleNonceIssuer
@@ -198,8 +198,8 @@ struct IdentityParts {
         screening = PasswordScreening(
             policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
             breached: configuration.breachedPasswords)
-        passwordSignIn = PasswordSignIn(
-            passwords: passwords, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,
+        passwordProofs = PasswordProofs(
+            passwords: passwords, identifiers: identifiers, hasher: hasher, limits: limits, home: configuration.home,
             logger: logger)
         codes = CodeStore(
             database: database, keys: CodeKeys(configuration.pepperKeys),
@@ -235,11 +235,11 @@ extension IdentityParts {
         PasswordRoutes(
             register: Registration(
                 passwords: passwords, hasher: hasher, screening: screening, sessions: sessions, limits: limits,
-                signIn: passwordSignIn, home: configuration.home),
-            login: passwordSignIn,
+                proofs: passwordProofs, home: configuration.home),
+            login: PasswordSignIn(proofs: passwordProofs, sessions: sessions),
             change: PasswordChange(
-                passwords: passwords, hasher: hasher, screening: screening, limits: limits, age: age,
-                notices: notices, delivery: delivery, worker: worker),
+                passwords: passwords, proofs: passwordProofs, hasher: hasher, screening: screening, limits: limits,
+                age: age, notices: notices, delivery: delivery, worker: worker),
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, screening: screening, limits: limits,
                 delivery: delivery, worker: worker,
@@ -305,27 +305,23 @@ extension IdentityParts {
             age: age, worker: worker)
     }
 
-    var reauthenticationRoutes: ReauthenticationRoutes {
-        ReauthenticationRoutes(
-            password: PasswordReauthentication(
-                passwords: passwords, hasher: hasher, limits: limits, reauthentication: reauthentication),
-            apple: appleReauthentication)
+    private var userProofs: UserProofs {
+        let apple = AppleAccountProofs(
+            identities: appleIdentities, nonces: NonceStore(database: database), proofs: appleProofs, limits: limits,
+            age: age)
+        return UserProofs(
+            passwords: passwordProofs, apple: configuration.apple.isOffered ? apple : nil, codes: codeProofs,
+            codeAccounts: CodeAccountStore(database: database))
     }
 
-    private var appleReauthentication: AppleReauthentication? {
-        guard configuration.apple.isOffered else { return nil }
-        return AppleReauthentication(
-            identities: appleIdentities, nonces: NonceStore(database: database), proofs: appleProofs, limits: limits,
-            age: age, reauthentication: reauthentication)
+    var reauthenticationRoutes: ReauthenticationRoutes {
+        ReauthenticationRoutes(proofs: userProofs, reauthentication: reauthentication)
     }
 
     var mergeRoutes: MergeRoutes {
         MergeRoutes(
             merging: AccountMerging(
-                proofs: MergeProofs(
-                    identifiers: identifiers, passwords: passwords, hasher: hasher, signIn: passwordSignIn,
-                    apple: appleReauthentication, codes: codeProofs,
-                    codeAccounts: CodeAccountStore(database: database), limits: limits, home: configuration.home),
+                proofs: userProofs,
                 merges: AccountMergeStore(database: database, grants: appleGrants, notices: notices),
                 accounts: accounts, sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
     }

@@ -144,37 +144,25 @@ struct AppleLinking: Sendable {
     }
 }
 
-/// Verifies a signed-in user again with Sign in with Apple, by the Apple account that is linked.
-struct AppleReauthentication: Sendable {
+/// Verifies the account that an Apple account is linked to, for a signed-in user.
+struct AppleAccountProofs: Sendable {
     let identities: AppleIdentityStore
     let nonces: NonceStore
     let proofs: AppleProofs
     let limits: AttemptLimits
     let age: AuthenticationAge
-    let reauthentication: Reauthentication
 
     /// - Throws: `INVALID_APPLE_TOKEN`, also for the token of another Apple account and for a token that was not issued
     ///   recently.
-    func callAsFunction(
-        _ identityToken: String, nonce: String?, of user: ForwardedUser, context: GatehouseRequestContext
-    ) async throws {
-        let refusal = Problem(.invalidAppleToken, "This is not the Apple account of this user.")
-        let account = try await account(verifiedBy: identityToken, nonce: nonce, of: user.id, context: context)
-        try await reauthentication(of: user, verified: account, by: [.apple], refusal: refusal)
-    }
-
-    /// The account that the Apple account is linked to.
-    /// - Parameter userID: the required user; `nil`: any.
-    /// - Throws: `INVALID_APPLE_TOKEN`, also for a token that was not issued recently.
     func account(
-        verifiedBy identityToken: String, nonce: String?, of userID: UUID? = nil, context: GatehouseRequestContext
+        of subject: ProofSubject, verifiedBy identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce)
         // A sign-in accepts a token for an hour. Here an hour-old token would count as recent authentication.
         guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
-        let found = try await identities.account(subject: proof.subject)
-        guard let account = found?.account, userID == nil || account.id == userID else {
+        guard let account = try await identities.account(subject: proof.subject)?.account, subject.accepts(account)
+        else {
             throw Problem(.invalidAppleToken, "This is not the Apple account of this user.")
         }
         // Before anything is changed. A repetition within a minute is accepted, because the response may have been

@@ -1,61 +1,23 @@
 import Contracts
 import Foundation
-import Logging
 import ServiceKit
 
 /// Signing in with an identifier and a password (`POST /v1/auth/login`).
 struct PasswordSignIn: Sendable {
-    let passwords: PasswordStore
-    let hasher: PasswordHasher
+    let proofs: PasswordProofs
     let sessions: SessionIssuer
-    let limits: AttemptLimits
-    let home: PhoneRegion?
-    let logger: Logger
 
     func callAsFunction(_ request: LoginRequest, context: GatehouseRequestContext) async throws -> AuthResponse {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
-            try Identifier(request.identifier, home: home)
+            try Identifier(request.identifier, home: proofs.home)
         }
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(request.password) }
         let device = try request.device?.checked()
         return try await sessions.issue(
             on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)
         ) {
-            try await verify(identifier, password, device: device, context: context)
+            try await proofs.account(identifiedBy: identifier, password, device: device, context: context)
         }.auth
-    }
-
-    /// The account of the identifier and the password.
-    ///
-    /// No account, no password and a wrong password produce the same response after the same amount of work. Only a
-    /// caller that knows the password learns that the account is disabled.
-    func verify(
-        _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
-    ) async throws -> Account {
-        try await limits.guess(passwordOf: identifier, from: context.clientAddress, on: device) {
-            try await compare(identifier, password)
-        }
-    }
-
-    private func compare(_ identifier: Identifier, _ password: Password) async throws -> Account {
-        let found = try await passwords.account(identifiedBy: identifier)
-        if let found { AuditedAttempt.note(.password, of: .user(found.account.id)) }
-        let isRight = try await hasher.verify(password, against: found?.passwordHash)
-        guard isRight, let found, let hash = found.passwordHash else { throw Problem(.invalidCredentials) }
-        guard found.account.state == .active else { throw Problem(.accountDisabled) }
-        if hasher.isOutdated(hash) { await rehash(password, of: found.account, replacing: hash) }
-        return found.account
-    }
-
-    /// Hashes the password again with current parameters and pepper. This is possible only at a sign-in, when the
-    /// password is known. A failure is ignored; the next sign-in retries.
-    private func rehash(_ password: Password, of account: Account, replacing old: String) async {
-        do {
-            let new = try await hasher.hash(password)
-            try await passwords.rehash(account.id, from: old, to: new)
-        } catch {
-            logger.warning("A password could not be hashed with current parameters", metadata: ["error": "\(error)"])
-        }
     }
 }
 
@@ -82,34 +44,11 @@ struct PasswordScreening: Sendable {
     }
 }
 
-/// Verifies a signed-in user again by the password.
-struct PasswordReauthentication: Sendable {
-    let passwords: PasswordStore
-    let hasher: PasswordHasher
-    let limits: AttemptLimits
-    let reauthentication: Reauthentication
-
-    /// - Throws: `INVALID_CREDENTIALS` for a wrong password, which counts as a wrong current password does when
-    ///   changing it; `INVALID_REQUEST` where the user has no password.
-    func callAsFunction(_ text: String, of user: ForwardedUser, context: GatehouseRequestContext) async throws {
-        let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
-        let found = try await passwords.account(user.id)
-        guard let (account, hash) = found else { throw Problem(.invalidToken) }
-        guard let hash else { throw Problem.invalid("password", "The account has no password.") }
-        try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
-            guard try await hasher.verify(password, against: hash) else {
-                throw Problem(.invalidCredentials, "The password is not right.")
-            }
-        }
-        try await reauthentication(
-            of: user, verified: account, by: [.password], refusal: Problem(.invalidCredentials))
-    }
-}
-
 /// Changes or sets the user's password (`POST /v1/auth/password`). All other sessions end. The current password counts
 /// as authentication. A user without a password must have authenticated recently.
 struct PasswordChange: Sendable {
     let passwords: PasswordStore
+    let proofs: PasswordProofs
     let hasher: PasswordHasher
     let screening: PasswordScreening
     let limits: AttemptLimits
@@ -130,13 +69,10 @@ struct PasswordChange: Sendable {
             throw Problem.invalid("newPassword", "The account has no e-mail address or phone number to sign in with.")
         }
         try await screening.check(new, for: [account.email, account.phone].compactMap(\.self), field: "newPassword")
-        if hash != nil {
+        if let hash {
             guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
-            try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
-                guard try await hasher.verify(current, against: hash) else {
-                    throw Problem(.invalidCredentials, "The current password is not right.")
-                }
-            }
+            try await proofs.check(
+                current, against: hash, of: account, wrong: "The current password is not right.", context: context)
         } else {
             try age.require(user)
             try await limits.admit(.passwordChange, from: context.clientAddress)
@@ -158,7 +94,7 @@ struct Registration: Sendable {
     let screening: PasswordScreening
     let sessions: SessionIssuer
     let limits: AttemptLimits
-    let signIn: PasswordSignIn
+    let proofs: PasswordProofs
     let home: PhoneRegion?
 
     /// Seconds in which a registration may be repeated, because its response may have been lost.
@@ -204,7 +140,7 @@ struct Registration: Sendable {
             Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
         else { throw taken }
         do {
-            return try await signIn.verify(identifier, password, device: device, context: context)
+            return try await proofs.account(identifiedBy: identifier, password, device: device, context: context)
         } catch let problem as Problem where problem.code == .invalidCredentials {
             throw taken
         }

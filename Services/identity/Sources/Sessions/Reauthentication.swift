@@ -6,30 +6,33 @@ import ServiceKit
 
 /// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`), by password or by Apple.
 struct ReauthenticationRoutes: Sendable {
-    let password: PasswordReauthentication
-    /// `nil` where sign-in with Apple is not offered.
-    let apple: AppleReauthentication?
+    let proofs: UserProofs
+    let reauthentication: Reauthentication
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/reauthenticate") { request, context in
             let user = try context.requireUser()
-            try await reauthenticate(user, request.decode(ReauthenticateRequest.self), context)
+            let proof = try await request.decode(ReauthenticateRequest.self).proof()
+            if case .password = proof { try proofs.passwords.hasher.requireRoom() }
+            try await proofs.verify(proof, of: .account(of: user), context: context) { verified in
+                try await reauthentication(
+                    of: user, verified: verified.account, by: verified.methods, refusal: Problem(.invalidCredentials))
+            }
             return Response.empty()
         }
     }
+}
 
-    private func reauthenticate(
-        _ user: ForwardedUser, _ request: ReauthenticateRequest, _ context: GatehouseRequestContext
-    ) async throws {
+extension ReauthenticateRequest {
+    /// - Throws: `INVALID_REQUEST` unless there is exactly one proof.
+    fileprivate func proof() throws(Problem) -> PresentedProof {
         // Checked also with a password, which needs no nonce: the API description allows no longer one.
-        try AppleNonceIssuer.checkLength(of: request.nonce)
-        switch (request.password, request.identityToken) {
+        try AppleNonceIssuer.checkLength(of: nonce)
+        switch (password, identityToken) {
         case (let text?, nil):
-            try password.hasher.requireRoom()
-            try await password(text, of: user, context: context)
+            return .password(text)
         case (nil, let token?):
-            guard let apple else { throw Problem(.invalidAppleToken) }
-            try await apple(token, nonce: request.nonce, of: user, context: context)
+            return .apple(identityToken: token, nonce: nonce)
         case (nil, nil):
             throw Problem.invalid("password", "Please enter your password, or sign in with Apple.")
         case (_?, _?):
