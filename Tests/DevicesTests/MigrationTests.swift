@@ -6,6 +6,6 @@ import Testing
 
 @Suite struct MigrationTests {
     @Test func theListIsThatOfTheFiles() throws {
-        #expect(try migrationFiles(of: "devices") == DevicesMigrations.all)
+        #expect(try migrationFiles(of: "devices") == Migrations.all)
     }
 }

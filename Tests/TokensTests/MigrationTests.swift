@@ -33,7 +33,7 @@ import Testing
             try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
             await connection.close()
             try await insert(after)
-            let store = SessionStore(pool: database.pool, lifetimes: .init())
+            let store = SessionStore(database: database.pool, lifetimes: .init())
             for session in [before, after] {
                 let grant = try #require(try await store.read(session)).grant
                 #expect(abs(grant.now.timeIntervalSince(grant.authentication.time) - 172_800) < 60)

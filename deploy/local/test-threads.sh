@@ -7,7 +7,7 @@ set -euo pipefail
 
 if [ $# = 0 ]; then
     set -- --filter '^(PostgresTests|RedisTests|GatewayTests)\.|^SharedTests\.(TokenBucket|SystemThread|LowerPriority)Tests' \
-        --filter '^TokensTests\.(RevocationFeed|Refresher|RefreshRace|RaceLock|SingleFlight|SweepStore|SigningKeyFile)Tests' \
+        --filter '^TokensTests\.(RevocationFeedStore|Refresher|RefreshRace|RaceLock|SingleFlight|SweepStore|SigningKeyFile)Tests' \
         --skip '^GatewayTests\.(Overload|Transfer|Memory|Crumb|ReloadProcess|Differential|Corpus|CanonicalPath|BodyReader)Tests' \
         --skip '^GatewayTests\.(FieldName|RequestHead|HTTP2RequestHead|ResponseHead)Tests'
 fi

@@ -10,7 +10,7 @@ public enum DevicesApplication: MigratingApplication {
     public static let name = "devices"
     public static let defaultPort = 8083
 
-    public static var migrations: [PostgresMigration] { DevicesMigrations.all }
+    public static var migrations: [PostgresMigration] { Migrations.all }
 
     public static func configuration(from settings: Settings) -> DevicesConfiguration {
         DevicesConfiguration(settings: settings)
@@ -30,7 +30,7 @@ public enum DevicesApplication: MigratingApplication {
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
             httpClient: boot.httpClient, patience: boot.patience)
         let consumer = RevocationConsumer(
-            tokens: tokens, store: RevocationStore(database: database), logger: boot.logger)
+            tokens: tokens, store: RevokedSessionStore(database: database), logger: boot.logger)
 
         return ServiceAssembly(
             services: [database, consumer],

@@ -1,8 +1,8 @@
-public import Postgres
+import Postgres
 
-/// The migrations of the devices database. Embedded files cannot be enumerated, so they are listed here.
-public enum DevicesMigrations {
-    public static let all = [
+/// The migrations that are embedded in the binary, which cannot list its own resources.
+enum Migrations {
+    static let all = [
         PostgresMigration(
             number: 1, name: "init", up: PackageResources._001_init_up_sql, down: PackageResources._001_init_down_sql),
         PostgresMigration(

@@ -16,7 +16,7 @@ public enum IdentityApplication: MigratingApplication {
     public static let name = "identity"
     public static let defaultPort = 8081
 
-    public static var migrations: [PostgresMigration] { identityMigrations }
+    public static var migrations: [PostgresMigration] { Migrations.all }
 
     public static func configuration(from settings: Settings) -> IdentityConfiguration {
         IdentityConfiguration(settings: settings)
@@ -85,9 +85,9 @@ struct IdentityParts {
     private let appleTransfers: AppleTransferStore
     private let outbox: OutboxStore
     private let knownDevices: KnownDeviceStore
-    let audit: AuditLog
+    let audit: AuditStore
     let seals: AuditSealStore
-    let events: EventFeed
+    let events: EventFeedStore
 
     // Messages, and tasks that are retried.
     let messageSenders: MessageSenders
@@ -148,9 +148,9 @@ struct IdentityParts {
         appleTransfers = AppleTransferStore(database: database)
         outbox = OutboxStore(database: database)
         knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
-        audit = AuditLog(database: database)
+        audit = AuditStore(database: database)
         seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
-        events = EventFeed(database: database)
+        events = EventFeedStore(database: database)
 
         let deviceTokens = DeviceTokens(keys: configuration.pepperKeys)
         let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
@@ -185,8 +185,8 @@ struct IdentityParts {
         purger = ExpiredRowStore(
             database: database, auditRetention: configuration.auditRetention,
             originRetention: configuration.auditOriginRetention, seals: seals,
-            unverifiedAccounts: configuration.unverifiedRetention.map { [database, tokens] days in
-                UnverifiedAccountRemoval(database: database, deletions: deletions, days: days) { user in
+            unverifiedAccounts: configuration.unverifiedRetention.map { [tokens] days in
+                UnverifiedAccountRemoval(deletions: deletions, days: days) { user in
                     try await !tokens.sessions(of: user).sessions.isEmpty
                 }
             }
@@ -211,7 +211,7 @@ struct IdentityParts {
             logger: logger)
         appleProofs = AppleProofs(
             verifier: appleVerifier, policy: configuration.apple.policy, issuer: appleNonces,
-            nonces: NonceStore(database: database), transfers: appleTransfers, logger: logger)
+            nonces: AppleNonceStore(database: database), transfers: appleTransfers, logger: logger)
         reauthentication = Reauthentication(database: database, tokens: tokens)
         deletion = AccountDeletion(deletions: deletions, delivery: delivery, worker: worker, logger: logger)
         administration = UserAdministration(
@@ -275,7 +275,7 @@ extension IdentityParts {
     var appleRoutes: AppleRoutes {
         AppleRoutes(
             signIn: AppleSignIn(
-                identities: appleIdentities, grants: appleGrants, nonces: NonceStore(database: database),
+                identities: appleIdentities, grants: appleGrants, nonces: AppleNonceStore(database: database),
                 proofs: appleProofs, sessions: sessions, limits: limits, worker: worker,
                 exchangesCodes: apple.clientSecret != nil, redirectURIs: configuration.apple.redirectURIs,
                 logger: logger),
@@ -307,8 +307,8 @@ extension IdentityParts {
 
     private var userProofs: UserProofs {
         let apple = AppleAccountProofs(
-            identities: appleIdentities, nonces: NonceStore(database: database), proofs: appleProofs, limits: limits,
-            age: age)
+            identities: appleIdentities, nonces: AppleNonceStore(database: database), proofs: appleProofs,
+            limits: limits, age: age)
         return UserProofs(
             passwords: passwordProofs, apple: configuration.apple.isOffered ? apple : nil, codes: codeProofs,
             codeAccounts: CodeAccountStore(database: database))
@@ -344,7 +344,7 @@ extension IdentityParts {
 
     var transfer: UserTransfer {
         UserTransfer(
-            store: UserImportStore(database: database), home: configuration.home,
+            store: UserTransferStore(database: database), home: configuration.home,
             keys: ImportedPasswordHash.Keys(
                 peppers: Set(configuration.pepperKeys.ids),
                 hasFirebaseSignerKey: configuration.firebaseSignerKey != nil))
@@ -355,7 +355,7 @@ extension IdentityParts {
     }
 
     var revocationFollower: RevocationFollower {
-        RevocationFollower(tokens: tokens, store: RevocationStore(database: database), logger: logger)
+        RevocationFollower(tokens: tokens, store: RevocationPositionStore(database: database), logger: logger)
     }
 
     var webhookWorker: WebhookWorker {

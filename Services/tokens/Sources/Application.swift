@@ -21,9 +21,9 @@ public enum TokensApplication: MigratingApplication {
     public static func build(
         _ configuration: TokensConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        var database = configuration.database
-        database.pool.check = DatabaseOrigin.check
-        let pool = database.pool(logger: boot.logger, tracing: boot.tracing)
+        var databaseConfiguration = configuration.database
+        databaseConfiguration.pool.check = DatabaseOriginStore.check
+        let database = databaseConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
         var redisConfiguration = configuration.redis
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(
             at: redisConfiguration.host, redisConfiguration.port, boot.tracing)
@@ -31,7 +31,7 @@ public enum TokensApplication: MigratingApplication {
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let keys = configuration.refreshKeys
         keys.registerMetrics()
-        let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)
+        let store = SessionStore(database: database, lifetimes: configuration.lifetimes)
         let signingKeyStore = try SigningKeyStore(
             configuration.signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
             audience: configuration.audience, logger: boot.logger)
@@ -56,24 +56,25 @@ public enum TokensApplication: MigratingApplication {
             rules: configuration.rules, keys: keys, accessTokens: accessTokens, store: store,
             issuer: configuration.issuer, clientID: configuration.clientID)
 
+        let feed = RevocationFeedStore(database: database)
         let router = ServiceRouter()
         SessionRoutes(refresher: refresher, revoker: revoker, store: store).add(to: router)
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
         try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)
         InternalRoutes(
-            store: store, feed: RevocationFeed(database: pool), keys: keys, issuer: issuer,
-            signingKeys: signingKeyStore, sessionLimit: configuration.sessionLimit
+            store: store, feed: feed, keys: keys, issuer: issuer, signingKeys: signingKeyStore,
+            sessionLimit: configuration.sessionLimit
         ).add(to: router)
 
         IntrospectionRoutes(introspector: introspector, credentials: configuration.credentials).add(to: router)
 
         let purger = SweepStore(sessions: store, revocationRetention: configuration.revocationRetention)
             .purger(logger: boot.logger)
-        let watch = PreparedTransactionWatch(pool: pool, logger: boot.logger)
+        let watch = PreparedTransactionWatch(feed: feed, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
-            services: [pool, redis, purger, watch, signingKeyStore],
-            readiness: [ReadinessCheck("postgres") { await pool.probe() }],
-            router: router, credentials: configuration.credentials, descriptors: pool.maximumDescriptors, boot: boot)
+            services: [database, redis, purger, watch, signingKeyStore],
+            readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
+            credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }
 }

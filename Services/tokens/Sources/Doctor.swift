@@ -31,7 +31,7 @@ extension TokensApplication: ExaminedApplication {
 
     private static func restoration(_ connection: PostgresConnection) async throws(PostgresError) -> [Finding] {
         do throws(PostgresError) {
-            guard try await DatabaseOrigin.isRestored(connection) else { return [] }
+            guard try await DatabaseOriginStore.isRestored(connection) else { return [] }
         } catch {
             // The table does not exist yet. Other findings already report the missing migration.
             guard error.sqlState == "42P01" else { throw error }

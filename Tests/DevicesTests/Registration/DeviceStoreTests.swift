@@ -21,7 +21,7 @@ import Testing
     }
 
     static func withStore(_ body: (DeviceStore) async throws -> Void) async throws {
-        try await withDatabase(migrations: DevicesMigrations.all) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             try await body(DeviceStore(database: database.pool))
         }
     }
@@ -103,7 +103,7 @@ import Testing
             let entry = RevocationPage.Entry(
                 sessionID: session, userID: ada, revokedAt: .now, accessExpiresAt: .now + 3600, reason: .logout)
             let page = RevocationPage(entries: [entry], cursor: "1", reset: false, more: false)
-            #expect(try await RevocationStore(database: store.database).apply(page, after: nil) == 1)
+            #expect(try await RevokedSessionStore(database: store.database).apply(page, after: nil) == 1)
             #expect(try await store.register(Self.registration(), user: ada, session: session) == nil)
         }
     }

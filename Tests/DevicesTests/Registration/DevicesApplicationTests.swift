@@ -159,7 +159,7 @@ import Testing
     @Test func whatWasRevokedWhileTheServiceWasDownIsCaughtUp() async throws {
         let tokens = FakeTokens()
         try await withHTTPServer(tokens.router()) { tokensURL in
-            try await withDatabase(migrations: DevicesMigrations.all) { database in
+            try await withDatabase(migrations: Migrations.all) { database in
                 let settings = TestDevices.settings(database: database.url, tokens: tokensURL)
                 let other = UUID()
                 try await withService(DevicesApplication.self, settings: settings) { service in
@@ -235,7 +235,7 @@ import Testing
 
     private static func migrate(_ url: String) async throws {
         let connection = try await PostgresConnection.patient(url)
-        try await PostgresMigrator(migrations: DevicesMigrations.all, logger: .quiet).up(on: connection)
+        try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
         await connection.close()
     }
 }

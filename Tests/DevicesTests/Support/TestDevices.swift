@@ -52,7 +52,7 @@ struct TestDevices: Sendable {
 func withDevices(_ body: @Sendable (TestDevices) async throws -> Void) async throws {
     let tokens = FakeTokens()
     try await withHTTPServer(tokens.router()) { tokensURL in
-        try await withDatabase(migrations: DevicesMigrations.all) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let settings = TestDevices.settings(database: database.url, tokens: tokensURL)
             try await withService(DevicesApplication.self, settings: settings) { service in
                 try await body(TestDevices(url: service.url, tokens: tokens))

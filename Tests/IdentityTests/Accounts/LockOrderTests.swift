@@ -20,7 +20,7 @@ import Testing
     /// hold no lock that the deletion needs next, and have no number: the feed of events would tell of it first.
     @Test(arguments: Change.allCases)
     func usersAreLockedBeforeWhatBelongsToThem(change: Change) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
             let address = Identifier.email(try EmailAddress("ada@example.com"))
@@ -121,7 +121,7 @@ import Testing
 
     /// The code becomes a token while the account is being deleted: the deletion sees the one or the other.
     @Test func aDeletionMissesNoTokenThatArrivesMeanwhile() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
             let sealer = Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose)
@@ -177,7 +177,7 @@ import Testing
         _ change: (_ account: Account, _ next: UUID, PostgresTransaction) async throws -> Void,
         then check: (_ isKept: Bool, AppleGrant?) throws -> Void
     ) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
             let account = try await stores.appleIdentities.signIn(.sample(), name: nil)
@@ -216,7 +216,7 @@ import Testing
 
     /// Two transactions deadlock. PostgreSQL ends one of them, which is run again.
     @Test func aDeadlockEndsNobody() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let users = [UUID(), UUID()]
             for user in users { try await pool.query("INSERT INTO users (id) VALUES (\(user))") }
@@ -236,7 +236,7 @@ import Testing
 
     /// Another transaction changes the further user after this one has got its number, and so has a higher one.
     @Test func whoNeedsAFurtherUserComesAfterWhatThatUserHadMeanwhile() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let accounts = AccountStore(database: pool)
             let users = [UUID(), UUID()]
@@ -250,11 +250,11 @@ import Testing
                 #expect(try await AccountStore.lock(users[0], on: transaction))
                 if attempt == 1 { _ = try await accounts.setState(.disabled, of: users[1], actor: .operator) }
                 #expect(try await AccountStore.lockAnother(users[1], on: transaction))
-                try await AuditLog.record(.identifierLost, users[1], by: .user, on: transaction)
+                try await AuditStore.record(.identifierLost, users[1], by: .user, on: transaction)
             }
             #expect(attempts.withLock { $0 } == 2)
             // Both are there when the feed is read, an entry a page.
-            let feed = EventFeed(database: pool, pageSize: 1)
+            let feed = EventFeedStore(database: pool, pageSize: 1)
             var (types, cursor, more): ([AccountEventType], String?, Bool) = ([], nil, true)
             while more {
                 let page = try await feed.page(after: cursor, waitingUntil: .now)

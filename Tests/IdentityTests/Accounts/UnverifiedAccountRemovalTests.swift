@@ -32,12 +32,12 @@ import Testing
     }
 
     @Test func onlyWhatWasNeverVerifiedAndIsNotUsedGoes() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let abandoned = try await [make("a@example.com", on: pool), make(nil, on: pool)]
             let signedIn = try await make("b@example.com", on: pool)
             let used = try await make("c@example.com", on: pool)
-            try await AuditLog.record(.signedIn, used, by: .user, on: pool)
+            try await AuditStore.record(.signedIn, used, by: .user, on: pool)
             let linked = try await make(nil, on: pool)
             try await pool.query(
                 "INSERT INTO apple_identities (subject, user_id, client_id) VALUES ('s', \(linked), 'app')")
@@ -49,7 +49,7 @@ import Testing
                 make("h@example.com", "'active', 'user', '{berlin}'", on: pool),
             ]
             let removal = UnverifiedAccountRemoval(
-                database: pool, deletions: Stores(on: pool).deletions, days: 30, isSignedIn: { $0 == signedIn })
+                deletions: Stores(on: pool).deletions, days: 30, isSignedIn: { $0 == signedIn })
             try await removal.run()
             #expect(try await remaining(on: pool) == Set(kept))
             // Others are told, as of every deletion.
@@ -62,7 +62,7 @@ import Testing
 
     /// A run reads a bounded number of users, and the next goes on where it ended.
     @Test func aRunIsBoundedAndTheNextGoesOn() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let most = UnverifiedAccountRemoval.page * UnverifiedAccountRemoval.pagesPerRun
             try await pool.query(
@@ -72,7 +72,7 @@ import Testing
                 """)
             let last = try await make(nil, on: pool)
             let removal = UnverifiedAccountRemoval(
-                database: pool, deletions: Stores(on: pool).deletions, days: 30, isSignedIn: { _ in false })
+                deletions: Stores(on: pool).deletions, days: 30, isSignedIn: { _ in false })
             try await removal.run()
             #expect(try await remaining(on: pool).contains(last))
             try await removal.run()
@@ -82,7 +82,7 @@ import Testing
 
     /// Without the setting nothing of the kind happens.
     @Test func itIsOffByDefault() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let user = try await make("a@example.com", days: 4000, on: database.pool)
             let log = CapturedLog()
             await ExpiredRowStore(database: database.pool, auditRetention: nil).removeExpired(log: log)

@@ -132,7 +132,7 @@ extension AdministrationServiceTests {
                 #expect(cleared.role == "courier" && cleared.storeIds == [] && cleared.displayName == nil)
                 let same = try await admin.send(.PATCH, path, json: "{}")
                 #expect(same.status == 200)
-                let log = AuditLog(database: admin.identity.database)
+                let log = AuditStore(database: admin.identity.database)
                 let events = try await log.page(of: id, before: nil, limit: 10)
                 #expect(
                     events.map(\.event) == [

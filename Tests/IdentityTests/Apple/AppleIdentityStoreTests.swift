@@ -9,7 +9,7 @@ import Testing
 /// Names that Unicode calls equivalent, and Swift therefore equal, are different names.
 @Suite struct AppleIdentityStoreTests {
     @Test func subjectsAreComparedByTheirBytes() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let stores = Stores(on: database.pool)
             let address = Identifier.email(try EmailAddress("ada@example.com"))
             let account = try #require(
@@ -29,7 +29,7 @@ import Testing
 
     /// As if the address had been kept before it was normalized, or by another version of Unicode.
     @Test func addressesAreComparedByTheirBytes() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let identities = Stores(on: pool).appleIdentities
             let (composed, decomposed) = ("andr\u{E9}@example.com", "andre\u{301}@example.com")

@@ -9,7 +9,7 @@ import Testing
 /// To which addresses Apple forwards no mail.
 @Suite struct AppleMailStoreTests {
     @Test func theLastDecisionCountsInWhateverOrderItIsTold() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let mail = AppleMailStore(database: database.pool)
             let ada = try EmailAddress("Ada@privaterelay.appleid.com")
             let eve = try EmailAddress("eve@privaterelay.appleid.com")
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func whoIsGoneIsNotRemembered() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let stores = Stores(on: database.pool)
             let mail = AppleMailStore(database: database.pool)
             let ada = try EmailAddress("ada@privaterelay.appleid.com")

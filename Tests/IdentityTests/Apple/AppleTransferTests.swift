@@ -77,7 +77,7 @@ import Testing
             @escaping @Sendable (Migration, PostgresPool, _ transfer: (String) throws -> AppleTransfer) async throws
             -> Void
     ) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             try await database.pool.query(
                 """
                 WITH made AS (

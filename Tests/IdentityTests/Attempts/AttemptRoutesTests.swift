@@ -231,7 +231,7 @@ extension ServiceTests {
 
         /// A sign-in with the former password that ends after the change is not remembered.
         @Test func aSignInThatTheNewPasswordOvertakesIsNotRemembered() async throws {
-            try await withDatabase(migrations: identityMigrations) { database in
+            try await withDatabase(migrations: Migrations.all) { database in
                 let stores = Stores(on: database.pool)
                 let address = Identifier.email(try EmailAddress("ada@example.com"))
                 let account = try #require(
@@ -262,7 +262,7 @@ extension ServiceTests {
 
         /// An account may have no password afterwards, and the former one's age says nothing then.
         @Test func anUndoEndsTheTokensOfDevicesAndForgetsNetworks() async throws {
-            try await withDatabase(migrations: identityMigrations) { database in
+            try await withDatabase(migrations: Migrations.all) { database in
                 let address = Identifier.email(try EmailAddress("ada@example.com"))
                 let account = try #require(
                     try await PasswordStore(database: database.pool).register(
@@ -297,7 +297,7 @@ extension ServiceTests {
         }
 
         @Test func theDevicesThatServedLongestAgoAreForgotten() async throws {
-            try await withDatabase(migrations: identityMigrations) { database in
+            try await withDatabase(migrations: Migrations.all) { database in
                 let passwords = PasswordStore(database: database.pool)
                 let address = Identifier.email(try EmailAddress("ada@example.com"))
                 let account = try #require(

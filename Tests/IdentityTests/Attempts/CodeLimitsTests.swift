@@ -92,7 +92,7 @@ import Testing
         _ budget: MessageBudget = MessageBudget(), isVerified: Bool = true,
         _ body: (Situation) async throws -> Void
     ) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             try await body(Situation(on: database.pool, budget: budget, isVerified: isVerified))
         }
     }

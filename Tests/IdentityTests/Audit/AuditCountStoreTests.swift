@@ -26,7 +26,7 @@ import Testing
 
     /// Sealed or not, counted by one replica or by four at once.
     @Test func eachEntryIsCountedOnce() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let (pool, store) = (database.pool, AuditCountStore(database: database.pool))
             try await Self.add(30, .signedIn, on: pool)
             try await Self.add(2, .signInRefused, times: 20, on: pool)
@@ -53,7 +53,7 @@ import Testing
 
     /// However long counting has stood still, what is read stays bounded.
     @Test func noMoreThanSomeUncountedEntriesAreRead() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let store = AuditCountStore(database: database.pool)
             try await Self.add(AuditCountStore.mostUncounted + 500, .signedIn, on: database.pool)
             #expect(try await Self.total(store).signIns == AuditCountStore.mostUncounted)
@@ -78,7 +78,7 @@ import Testing
         let rows = setting.flatMap { Int($0) } ?? 20_000
         let users = min(rows, 200_000)
         // The indexes of 12 and 13 are built afterwards, which takes less time.
-        try await withDatabase(migrations: identityMigrations.filter { $0.number < 12 }) { database in
+        try await withDatabase(migrations: Migrations.all.filter { $0.number < 12 }) { database in
             let pool = database.pool
             let connection = try await database.connect()
             try await connection.execute(
@@ -97,15 +97,15 @@ import Testing
                     FROM generate_series(1, \(rows)) AS n;
                     RESET session_replication_role;
                     """, deadline: .now + .seconds(3600))
-            try await PostgresMigrator(migrations: identityMigrations, logger: .quiet).up(on: connection)
+            try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
             try await connection.execute(
                 script: "ANALYZE users, outbox, audit_entries", deadline: .now + .seconds(3600))
 
             let figures = try await FigureStore(database: pool).figures()
             #expect(figures.disabledUsers == figures.mostCounted && figures.pendingDeletions == figures.mostCounted)
             for (name, query, bound) in [
-                ("page by id", AuditLog.entries(AuditSearch(), .id(before: .max), limit: 10), 100),
-                ("page by time", AuditLog.entries(AuditSearch(), .time(after: nil), limit: 10), 100),
+                ("page by id", AuditStore.entries(AuditSearch(), .id(before: .max), limit: 10), 100),
+                ("page by time", AuditStore.entries(AuditSearch(), .time(after: nil), limit: 10), 100),
                 ("counts", AuditCountStore.recentCounts, 1000),
                 // A row may stand in a block of its own.
                 ("figures", FigureStore.present, 3 * (figures.mostCounted + 100)),

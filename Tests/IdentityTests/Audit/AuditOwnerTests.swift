@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func theServicesRoleAddsAndReadsAndRemovesWhatIsTooOld() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let role = "identity_\(UUID().uuidString.prefix(8).lowercased())"
             let pool = database.pool
             try await pool.query("CREATE ROLE \(unescaped: role) NOLOGIN")
@@ -100,7 +100,7 @@ import Testing
             var url = try #require(URLComponents(string: database.url))
             (url.user, url.password) = (role, "identity")
             let connection = try await PostgresConnection.patient(try #require(url.string))
-            let migrator = PostgresMigrator(migrations: identityMigrations, logger: .quiet)
+            let migrator = PostgresMigrator(migrations: Migrations.all, logger: .quiet)
             try await migrator.up(on: connection, to: 11)
 
             try await psql(["name=\(role)", "days=730"], on: database.url)
@@ -111,7 +111,7 @@ import Testing
             #expect(invalid.isEmpty)
 
             try await psql(["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
-            #expect(try await migrator.up(on: connection) == identityMigrations.map(\.number).filter { $0 > 11 })
+            #expect(try await migrator.up(on: connection) == Migrations.all.map(\.number).filter { $0 > 11 })
             try await psql(["name=\(role)", "days=730"], on: database.url)
             #expect(try await migrator.up(on: connection) == [])
             await connection.close()

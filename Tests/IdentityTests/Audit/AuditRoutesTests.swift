@@ -12,7 +12,7 @@ extension AdministrationServiceTests {
     /// What the service writes into the audit log.
     @Suite struct AuditRoutesTests {
         private static func entries(_ service: Harness, of user: UUID) async throws -> [AuditRecord] {
-            try await AuditLog(database: service.database).page(of: user, before: nil, limit: 100)
+            try await AuditStore(database: service.database).page(of: user, before: nil, limit: 100)
         }
 
         @Test func aSignInSaysWhoWhereAndWithWhichClient() async throws {
@@ -97,7 +97,7 @@ extension AdministrationServiceTests {
                             "apple 1 user t", "apple reauthentication 1 user t", "code 1 user t",
                             "password 1 user t", "password reauthentication 1 user t",
                         ])
-                    let ofNoUser = try await refused(AuditLog.noUser)
+                    let ofNoUser = try await refused(AuditStore.noUser)
                     #expect(ofNoUser == ["apple 1 unknown"])
                 },
                 { service in

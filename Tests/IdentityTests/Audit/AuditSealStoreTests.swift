@@ -23,7 +23,7 @@ import Testing
 
     /// A log of 25 entries in three seals.
     private func withLog(_ body: (PostgresPool, AuditSealStore) async throws -> Void) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let store = AuditSealStore(database: database.pool, keys: .sample)
             try await Self.add(25, on: database.pool)
             try await Self.sealAll(store)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func manyReplicasMakeOneChain() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let store = AuditSealStore(database: pool, keys: .sample)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -66,7 +66,7 @@ import Testing
 
     /// Ids are not committed in their order.
     @Test func anEntryThatIsCommittedLateIsWaitedFor() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let store = AuditSealStore(database: pool, keys: .sample)
             let mark = try await pool.withTransaction { late in
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func whatIsTooOldGoesWithItsSealAndTheRestStaysIntact() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let store = AuditSealStore(database: pool, keys: .sample)
             let keys = KeyRing.sample.derived(for: "gatehouse identity audit seals")
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test func aReplicaOfTheVersionBeforeWritesTheSameLog() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let user = UUID()
             try await pool.query("ALTER TABLE audit DISABLE TRIGGER moves_on")
@@ -167,8 +167,8 @@ import Testing
                 "INSERT INTO audit (user_id, actor, event) VALUES (\(user), 'user', 'registered')")
             try await pool.query("ALTER TABLE audit ENABLE TRIGGER moves_on")
             try await pool.query("INSERT INTO audit (user_id, actor, event) VALUES (\(user), 'operator', 'disabled')")
-            try await AuditLog.record(.enabled, user, by: .operator, on: pool)
-            let log = AuditLog(database: pool)
+            try await AuditStore.record(.enabled, user, by: .operator, on: pool)
+            let log = AuditStore(database: pool)
             let all = try await log.page(of: user, before: nil, limit: 10)
             #expect(all.map(\.event) == ["enabled", "disabled", "registered"])
             // Page by page, over both tables.

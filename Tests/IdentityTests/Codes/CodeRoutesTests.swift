@@ -81,7 +81,7 @@ extension ServiceTests {
                 let code = try await messages.code(to: "ada@example.com")
                 let answer = try await show(identity, .init(identifier: "ada@example.com", code: code))
                 #expect(answer.status == 200)
-                let page = try await EventFeed(database: identity.database).page(after: nil, waitingUntil: .now)
+                let page = try await EventFeedStore(database: identity.database).page(after: nil, waitingUntil: .now)
                 #expect(page.events.map(\.type) == [.userCreated, .sessionCreated])
             }
         }

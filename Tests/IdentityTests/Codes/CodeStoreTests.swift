@@ -57,7 +57,7 @@ import Testing
     }
 
     private func withCodes(_ body: @Sendable (Situation) async throws -> Void) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let codes = CodeStore(
                 database: database.pool, keys: CodeKeys(.sample),
                 sealer: Sealer(keys: .sample, purpose: CodeStore.sealingPurpose))

@@ -18,7 +18,7 @@ import Testing
         let follower: RevocationFollower
         let log: CapturedLog
 
-        var store: RevocationStore { follower.store }
+        var store: RevocationPositionStore { follower.store }
 
         func end(_ session: UUID = UUID(), of user: UUID = UUID(), reason: RevocationReason = .logout) {
             tokens.state.withLock { $0.feed.end(session, of: user, reason: reason) }
@@ -47,7 +47,7 @@ import Testing
         _ limits: PostgresPoolConfiguration = .patient, _ body: @Sendable (Fixture) async throws -> Void
     ) async throws {
         let tokens = FakeTokens()
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = PostgresPool(configuration: try .patient(database.url), pool: limits)
             defer { pool.close() }
             try await withHTTPServer(tokens.router()) { url in
@@ -55,7 +55,7 @@ import Testing
                 let client = ServiceClient(
                     callee: "tokens", urls: [url], credential: FakeTokens.credentials[0], httpClient: .shared)
                 let follower = RevocationFollower(
-                    tokens: TokensClient(client: client), store: RevocationStore(database: pool),
+                    tokens: TokensClient(client: client), store: RevocationPositionStore(database: pool),
                     logger: log.logger)
                 try await body(Fixture(pool: pool, tokens: tokens, follower: follower, log: log))
             }
@@ -68,22 +68,22 @@ import Testing
             try await fixture.drain()
             // What ended before is not told.
             #expect(try await fixture.ended() == [])
-            let feed = EventFeed(database: fixture.pool)
-            let start = try await feed.page(after: EventFeed.latest, waitingUntil: .now).cursor
+            let feed = EventFeedStore(database: fixture.pool)
+            let start = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now).cursor
 
             let (user, session) = (UUID(), UUID())
             let time = Date(timeIntervalSince1970: 1_700_000_000)
             fixture.tokens.state.withLock { $0.feed.end(session, of: user, at: time, reason: .replay) }
             try await fixture.drain()
             let record = try #require(
-                try await AuditLog(database: fixture.pool).page(of: user, before: nil, limit: 10).first)
+                try await AuditStore(database: fixture.pool).page(of: user, before: nil, limit: 10).first)
             #expect(record.event == "session_revoked" && record.actor == "system" && record.actorID == nil)
             #expect(record.at == time && record.sessionID == session && record.detail == "replay")
             #expect(record.origin == nil)
             let event = try #require(try await feed.page(after: start, waitingUntil: .now).events.first)
             #expect(event.type == .sessionRevoked && event.userID == user && event.sessionID == session.path)
             #expect(event.occurredAt == time && event.reason == .replay && event.intoUserID == nil)
-            let export = try await AuditLog(database: fixture.pool).events(of: user)
+            let export = try await AuditStore(database: fixture.pool).events(of: user)
             #expect(export.map(\.event) == ["session_revoked"] && export.first?.sessionId == session.path)
             #expect(fixture.log.lines == [])
         }

@@ -51,13 +51,13 @@ import Testing
         _ body: @Sendable (PostgresPool, WebhookWorker, Webhook, Receiver, CapturedLog) async throws -> Void
     ) async throws {
         let receiver = Receiver()
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             try await withHTTPServer(receiver.router()) { url in
                 let webhook = Webhook(url: url.appending(path: "events"), secret: receiver.secret)
                 let log = CapturedLog()
                 let worker = WebhookWorker(
                     webhooks: [webhook], store: WebhookStore(database: database.pool),
-                    feed: EventFeed(database: database.pool, pageSize: 3),
+                    feed: EventFeedStore(database: database.pool, pageSize: 3),
                     sender: WebhookSender(httpClient: HTTPClient.shared), retention: 730, logger: log.logger)
                 try await body(database.pool, worker, webhook, receiver, log)
             }
@@ -75,13 +75,13 @@ import Testing
 
     @Test func whatHappensIsToldInOrderFromNowOn() async throws {
         try await with { pool, worker, webhook, receiver, log in
-            try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
             try await drain(worker, webhook, pool)
             let user = UUID()
             let told: [AuditEvent] = [
                 .registered, .signedIn, .signInRefused, .passwordChanged, .disabled, .enabled, .deleted,
             ]
-            for event in told { try await AuditLog.record(event, user, by: .user, on: pool) }
+            for event in told { try await AuditStore.record(event, user, by: .user, on: pool) }
             try await drain(worker, webhook, pool)
             #expect(
                 receiver.events.map(\.type) == [
@@ -100,12 +100,12 @@ import Testing
         try await with { pool, worker, webhook, receiver, log in
             try await drain(worker, webhook, pool)
             receiver.state.withLock { $0.isDown = true }
-            try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
             for _ in 0..<3 { try await drain(worker, webhook, pool) }
             let waiting = try await WebhookStore(database: pool).standings()
             #expect(waiting.first?.attempts == 3 && waiting.first?.oldestAge != nil)
             #expect(log.lines.count == 3)
-            try await AuditLog.record(.deleted, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.deleted, UUID(), by: .user, on: pool)
             receiver.state.withLock { $0.isDown = false }
             try await drain(worker, webhook, pool)
             #expect(receiver.events.map(\.type) == [.userCreated, .userDeleted])
@@ -118,7 +118,7 @@ import Testing
         try await with { pool, worker, webhook, receiver, _ in
             try await drain(worker, webhook, pool)
             receiver.state.withLock { $0.isDown = true }
-            try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
             for _ in 0..<8 { try await drain(worker, webhook, pool) }
             let attempts = receiver.state.withLock(\.attempts)
             #expect(attempts == 8)
@@ -131,7 +131,7 @@ import Testing
     @Test func replicasDoNotDoTheSameAtTheSameTime() async throws {
         try await with { pool, worker, webhook, receiver, _ in
             try await drain(worker, webhook, pool)
-            for _ in 0..<2 { try await AuditLog.record(.registered, UUID(), by: .user, on: pool) }
+            for _ in 0..<2 { try await AuditStore.record(.registered, UUID(), by: .user, on: pool) }
             try await pool.query("UPDATE webhooks SET next_attempt_at = now()")
             await withDiscardingTaskGroup { group in
                 for _ in 0..<8 { group.addTask { _ = await worker.work(on: webhook) } }
@@ -144,8 +144,8 @@ import Testing
         try await with { pool, worker, webhook, receiver, _ in
             try await drain(worker, webhook, pool)
             let administration = WebhookAdministration(
-                store: WebhookStore(database: pool), feed: EventFeed(database: pool))
-            for _ in 0..<4 { try await AuditLog.record(.registered, UUID(), by: .user, on: pool) }
+                store: WebhookStore(database: pool), feed: EventFeedStore(database: pool))
+            for _ in 0..<4 { try await AuditStore.record(.registered, UUID(), by: .user, on: pool) }
             try await drain(worker, webhook, pool)
             let first = try #require(receiver.state.withLock { $0.pages.first })
             try await administration.replay(webhook.url.absoluteString, after: first.cursor)
@@ -156,8 +156,8 @@ import Testing
             try await drain(worker, webhook, pool)
             #expect(receiver.events.count == 9)
             // And what waits is skipped.
-            try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
-            try await administration.replay(webhook.url.absoluteString, after: EventFeed.latest)
+            try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
+            try await administration.replay(webhook.url.absoluteString, after: EventFeedStore.latest)
             try await drain(worker, webhook, pool)
             #expect(receiver.events.count == 9)
             await #expect(throws: UserAdministration.Failure.self) {
@@ -175,9 +175,9 @@ import Testing
                 SELECT now() - interval '2 hours', gen_random_uuid(), 'user', 'registered' FROM generate_series(1, 5)
                 """)
             try await drain(worker, webhook, pool)
-            try await AuditLog.record(.enabled, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.enabled, UUID(), by: .user, on: pool)
             try await drain(worker, webhook, pool)
-            try await AuditLog.record(.disabled, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.disabled, UUID(), by: .user, on: pool)
             try await pool.query("TRUNCATE event_epoch")
             try await drain(worker, webhook, pool)
             #expect(receiver.events.map(\.type) == [.userEnabled, .userEnabled, .userDisabled])

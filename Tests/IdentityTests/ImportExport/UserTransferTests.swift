@@ -10,13 +10,13 @@ import Testing
 
 @Suite struct UserTransferTests {
     private func with(_ body: (UserTransfer, PostgresPool) async throws -> Void) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             try await body(Self.transfer(database.pool), database.pool)
         }
     }
 
     private static func transfer(_ pool: PostgresPool) -> UserTransfer {
-        UserTransfer(store: UserImportStore(database: pool), home: nil, keys: .init(peppers: ["p1"]))
+        UserTransfer(store: UserTransferStore(database: pool), home: nil, keys: .init(peppers: ["p1"]))
     }
 
     private func run(
@@ -180,7 +180,7 @@ import Testing
             #expect(lines.count == 2502 && all.contains(key))
             let middle = try JSON.decode(UserRecord.self, from: Data(lines[1999].utf8))
             #expect(try await export(transfer, after: middle.id).split(separator: "\n").count == 502)
-            try await withDatabase(migrations: identityMigrations) { elsewhere in
+            try await withDatabase(migrations: Migrations.all) { elsewhere in
                 let other = Self.transfer(elsewhere.pool)
                 let (summary, flaws) = try await run(other, all)
                 #expect(summary.created == 2502 && flaws == [])

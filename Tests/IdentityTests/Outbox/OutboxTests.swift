@@ -25,7 +25,7 @@ import Testing
             ("take_back", "null"),
         ])
     func aTaskThatCannotBeReadSpoilsNoOther(kind: String, task: String) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let strange = UUID()
             try await pool.query(
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func tellsWhatWaitsAndSinceWhen() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let store = OutboxStore(database: pool)
             let none = OutboxBacklog(count: 0, age: 0)
@@ -83,7 +83,7 @@ import Testing
     /// One destination never answers, and has more tasks than are carried out at once.
     @Test(arguments: tasks)
     func whoIsSlowHoldsUpNobodyElse(slow: OutboxTask) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let store = OutboxStore(database: pool)
             let log = CapturedLog()
@@ -110,7 +110,7 @@ import Testing
 
     /// An authorization code serves once: stopping in the middle of its exchange would lose what came of it.
     @Test func aTaskUnderWayIsFinishedWhenTheServiceStops() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let store = OutboxStore(database: pool)
             let log = CapturedLog()

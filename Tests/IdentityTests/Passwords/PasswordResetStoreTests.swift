@@ -48,7 +48,7 @@ import Testing
 
     @Test(arguments: Change.allCases)
     func whatMovesTheCredentialsEndsWhatWasSent(change: Change) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let stores = Stores(on: database.pool)
             let account = try await register(on: stores)
             let token = SingleUseToken(.passwordReset)
@@ -64,7 +64,7 @@ import Testing
     /// A token that was made at the same moment as the change, which did not remove it.
     @Test(arguments: [Change.linking, .takingOver, .disabling])
     func theConditionHoldsWhenTheTokenIsUsedToo(change: Change) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let stores = Stores(on: database.pool)
             let account = try await register(on: stores)
             try await change.happen(to: account, on: stores) { .sample(email: $0) }
@@ -83,7 +83,7 @@ import Testing
 
     /// After unlinking, the address that came from Apple still opens the account. An unproved phone number must not.
     @Test func nobodyLiesInWaitBehindAnotherIdentifier() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let stores = Stores(on: database.pool)
             let phone = Identifier.phone(try PhoneNumber("+491711234567"))
             let new = NewAccount(identifier: phone, passwordHash: "old")

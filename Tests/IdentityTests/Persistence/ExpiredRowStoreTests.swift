@@ -26,7 +26,7 @@ import Testing
 
     @Test(arguments: [nil, 30])
     func whatHappenedIsKeptForAsLongAsTheSettingSays(days: Int?) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             // As it was when the version before wrote here.
             try await pool.query("ALTER TABLE audit DISABLE TRIGGER moves_on")
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func whatHasExpiredGoesInBatches() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             try await Self.guardBatches(of: "apple_notifications", on: pool)
             try await pool.query(
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func whatFailsIsLoggedAndHindersNothingElse() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             try await pool.query("ALTER TABLE password_resets RENAME TO gone")
             try await pool.query(

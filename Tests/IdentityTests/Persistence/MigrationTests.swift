@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct MigrationTests {
     @Test func theListIsThatOfTheFiles() throws {
-        #expect(try migrationFiles(of: "identity") == identityMigrations)
+        #expect(try migrationFiles(of: "identity") == Migrations.all)
     }
 
     /// The indexes of 4, 9, 12 and 13 are in the scripts of these steps, too, which had landed before.
@@ -19,7 +19,7 @@ import Testing
                 ).decode(String.self)
             }
         }
-        let landed = identityMigrations.prefix { $0.number <= 13 }
+        let landed = Migrations.all.prefix { $0.number <= 13 }
         let scripts = landed.map {
             PostgresMigration(number: $0.number, name: $0.name, up: $0.up, down: $0.down)
         }
@@ -28,7 +28,7 @@ import Testing
 
     /// The server works on after the death of the program, and the next program waits for that.
     @Test func aKilledMigrationIsResumed() async throws {
-        try await withDatabase(migrations: identityMigrations.filter { $0.number < 12 }) { database in
+        try await withDatabase(migrations: Migrations.all.filter { $0.number < 12 }) { database in
             let environment = [
                 "IDENTITY_DATABASE_URL": database.url, "GATEHOUSE_ENVIRONMENT": "development",
                 "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
@@ -55,7 +55,7 @@ import Testing
             #expect(await second.waitForExit() == 0)
             #expect(try await invalid(database) == [])
             let connection = try await database.connect()
-            let status = try await PostgresMigrator(migrations: identityMigrations, logger: .quiet)
+            let status = try await PostgresMigrator(migrations: Migrations.all, logger: .quiet)
                 .status(on: connection)
             #expect(status.prefix(13).allSatisfy { $0.state == .applied })
         }
@@ -65,7 +65,7 @@ import Testing
     @Test func registrationsGoOnWhileIndexesAreBuilt() async throws {
         let setting = ProcessInfo.processInfo.environment["GATEHOUSE_MIGRATION_ROWS"]
         let rows = setting.flatMap { Int($0) } ?? 20_000
-        try await withDatabase(migrations: identityMigrations.filter { $0.number < 12 }) { database in
+        try await withDatabase(migrations: Migrations.all.filter { $0.number < 12 }) { database in
             let connection = try await database.connect()
             try await connection.execute(
                 script: """
@@ -97,7 +97,7 @@ import Testing
                 try await eventually("registrations go on") { await load.before.count >= 100 }
                 await load.beginBuild()
                 let start = ContinuousClock.now
-                try await PostgresMigrator(migrations: identityMigrations, logger: .quiet).up(on: connection, to: 13)
+                try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection, to: 13)
                 if setting != nil { print("12 and 13, \(rows) rows a table: \(ContinuousClock.now - start)") }
                 await load.end()
                 try await group.waitForAll()

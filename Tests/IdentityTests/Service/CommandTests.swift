@@ -211,8 +211,8 @@ extension AdministrationServiceTests {
                     #expect(status == 0, "\(output)")
                     return output
                 }
-                let pending = identityMigrations.map { "\($0.number)_\($0.name): pending\n" }
-                let numbers = identityMigrations.map { "\($0.number)" }
+                let pending = Migrations.all.map { "\($0.number)_\($0.name): pending\n" }
+                let numbers = Migrations.all.map { "\($0.number)" }
                 #expect(try await migrate("status") == pending.joined())
                 #expect(try await migrate("up") == "Taken: \(numbers.joined(separator: ", ")).\n")
                 #expect(try await migrate("up") == "Nothing to do.\n")

@@ -128,7 +128,7 @@ func withIdentity(
         "IDENTITY_APPLE_PRIVATE_KEY_FILE": try files.write(TestKeys.clientSecret),
         "IDENTITY_APPLE_TEAM_ID": "TEAM123456", "IDENTITY_APPLE_KEY_ID": "KEY1234567",
     ]
-    try await withDatabase(migrations: identityMigrations) { database in
+    try await withDatabase(migrations: Migrations.all) { database in
         try await withHTTPServer(tokens.router()) { tokensURL in
             try await withHTTPServer(devices.router()) { devicesURL in
                 try await withHTTPServer(apple.router()) { appleURL in

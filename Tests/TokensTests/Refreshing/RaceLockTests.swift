@@ -80,7 +80,7 @@ import Testing
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
             let held = await lock.acquire(first.sessionID)
             let before = try await looks(pool)
-            let refresher = try tokens.refresher(store: SessionStore(pool: pool, lifetimes: .init()), lock: lock)
+            let refresher = try tokens.refresher(store: SessionStore(database: pool, lifetimes: .init()), lock: lock)
             #expect(try await refresher.refresh(first).refresh.generation == 1)
             // Two while it waits, one to decide, one to rotate.
             #expect(try await looks(pool) - before == 4)

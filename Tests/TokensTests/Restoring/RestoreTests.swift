@@ -50,13 +50,13 @@ import Testing
             try await tokens.database.pool.query(
                 "UPDATE sessions SET access_expires_at = now() - interval '1 s' WHERE id = \(idle.sessionID)")
             var reader = FeedReader()
-            try await reader.follow(RevocationFeed(database: tokens.database.pool))
+            try await reader.follow(RevocationFeedStore(database: tokens.database.pool))
             let dump = try await DatabaseDump(of: tokens.database.url)
             defer { dump.remove() }
             try await withDatabase { database in
                 try await dump.restore(into: database.url)
                 _ = try await Restoration(database.url).run(keepingSessions: false)
-                let feed = RevocationFeed(database: database.pool)
+                let feed = RevocationFeedStore(database: database.pool)
                 #expect(try await feed.page(after: reader.cursor, waitingUntil: .now).reset)
                 try await reader.follow(feed)
                 #expect(reader.seen == ended, "one that has no access token any more is nobody's business")
@@ -95,7 +95,7 @@ import Testing
                     try await history.afterTheCopy(tokens)
                     try await copy.promote()
                     let connection = try await PostgresConnection.patient(copy.url())
-                    #expect(try await !DatabaseOrigin.isRestored(connection), "that is for the operator to know")
+                    #expect(try await !DatabaseOriginStore.isRestored(connection), "that is for the operator to know")
                     await connection.close()
                     let outcome = try await Restoration(copy.url()).run(keepingSessions: false)
                     #expect(outcome == .ended(sessions: history.sessionsInTheCopy))
@@ -111,13 +111,13 @@ import Testing
     @Test func onlyADumpChangesTheOrigin() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let connection = try await database.connect()
-            #expect(try await !DatabaseOrigin.isRestored(connection))
+            #expect(try await !DatabaseOriginStore.isRestored(connection))
             for upkeep in ["VACUUM FREEZE database_origin", "VACUUM FULL database_origin", "CHECKPOINT"] {
                 try? await connection.execute(script: upkeep)
-                #expect(try await !DatabaseOrigin.isRestored(connection), "\(upkeep)")
+                #expect(try await !DatabaseOriginStore.isRestored(connection), "\(upkeep)")
             }
             try await connection.query("DELETE FROM database_origin")
-            #expect(try await DatabaseOrigin.isRestored(connection), "a row that is missing proves nothing")
+            #expect(try await DatabaseOriginStore.isRestored(connection), "a row that is missing proves nothing")
             await connection.close()
         }
     }

@@ -11,8 +11,8 @@ import TestKit
 struct ServiceSide: Sendable {
     let pool: PostgresPool
 
-    var store: SessionStore { SessionStore(pool: pool, lifetimes: .init()) }
-    var feed: RevocationFeed { RevocationFeed(database: pool) }
+    var store: SessionStore { SessionStore(database: pool, lifetimes: .init()) }
+    var feed: RevocationFeedStore { RevocationFeedStore(database: pool) }
 }
 
 /// A reader of the feed, and what it has been told.
@@ -21,7 +21,7 @@ struct FeedReader: Sendable {
     var seen: Set<UUID> = []
 
     /// Reads until there are no more entries, starting over when the feed asks for it.
-    mutating func follow(_ feed: RevocationFeed) async throws {
+    mutating func follow(_ feed: RevocationFeedStore) async throws {
         while true {
             let page = try await feed.page(after: cursor, waitingUntil: .now)
             seen.formUnion(page.entries.map(\.sessionID))

@@ -29,7 +29,7 @@ struct TokensFixture: Sendable {
                 try await body(
                     TokensFixture(
                         database: database, redis: redis, keys: keys, rules: rules,
-                        store: SessionStore(pool: database.pool, lifetimes: lifetimes)))
+                        store: SessionStore(database: database.pool, lifetimes: lifetimes)))
             }
         }
     }

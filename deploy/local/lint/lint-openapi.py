@@ -595,7 +595,7 @@ BOUNDS = [
         "maxItems",
         int,
     ),
-    ("identity/Sources/Audit/AuditLog", r"limit: (\d+)", "identity", "AccountExport.events", "maxItems", int),
+    ("identity/Sources/Audit/AuditStore", r"limit: (\d+)", "identity", "AccountExport.events", "maxItems", int),
     (
         "identity/Sources/Identifiers/AddressRules#EmailAddress",
         r"maximumLength = (\d+)",
@@ -636,9 +636,16 @@ BOUNDS = [
         "pattern",
         lambda n: "^\\+[1-9][0-9]{6,%d}$" % (int(n) - 1),
     ),
-    ("identity/Sources/Events/EventFeed", r"pageSize = (\d+)", "identity", "AccountEventPage.events", "maxItems", int),
     (
-        "tokens/Sources/Revocation/RevocationFeed",
+        "identity/Sources/Events/EventFeedStore",
+        r"pageSize = (\d+)",
+        "identity",
+        "AccountEventPage.events",
+        "maxItems",
+        int,
+    ),
+    (
+        "tokens/Sources/Revocation/RevocationFeedStore",
         r"pageSize: Int = (\d+)",
         "tokens",
         "RevocationPage.entries",

@@ -11,7 +11,7 @@ struct DeviceRoutes: Sendable {
     func add(to router: ServiceRouter) {
         router.post("/v1/devices/register", use: register)
         router.get("/v1/devices", use: list)
-        router.delete("/v1/devices/{id}", use: remove)
+        router.delete("/v1/devices/{id}", use: delete)
     }
 
     private func register(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
@@ -30,7 +30,7 @@ struct DeviceRoutes: Sendable {
         return try .json(DeviceList(devices: devices.map(Device.init)))
     }
 
-    private func remove(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+    private func delete(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
         let wasThere = try await store.remove(context.uuid("id"), of: user.id)
         guard wasThere else { throw Problem(.notFound) }

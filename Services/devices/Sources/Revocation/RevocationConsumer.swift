@@ -2,7 +2,6 @@ import Contracts
 import Foundation
 import Instruments
 import Logging
-import Postgres
 import ServiceKit
 import ServiceLifecycle
 
@@ -17,7 +16,7 @@ struct RevocationConsumer: Service {
     private static let backoff: ClosedRange<Double> = 0.1...2
 
     let tokens: ServiceClient
-    let store: RevocationStore
+    let store: RevokedSessionStore
     let logger: Logger
     private let resets = Counter(
         "devices_revocation_feed_resets_total",
@@ -65,126 +64,5 @@ struct RevocationConsumer: Service {
         }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
         return page
-    }
-}
-
-/// The state of following tokens' revocation feed: the cursor, and the sessions that may no longer register.
-///
-/// Its statements use the pool's reserve, so that devices are detached even while requests hold all other connections.
-struct RevocationStore: Sendable {
-    /// Sessions revoked in one transaction. Each takes a lock, and PostgreSQL has room for some thousands of locks.
-    private static let batchSize = 200
-    /// Seconds for which a session stays barred after its last access token has expired, because clocks differ.
-    private static let clockMargin: TimeInterval = 300
-
-    let database: PostgresPool
-
-    /// The position up to which the feed has been read.
-    struct Position: Sendable, Equatable {
-        /// The cursor of the next page; `nil` before the first page.
-        var cursor: String?
-        /// When the feed was last read to its end; `nil` before that.
-        var readAt: Date?
-
-        /// Whether entries may be lost when the feed is read from its beginning: tokens keeps them for seven days.
-        func mayLoseEntries(at now: Date) -> Bool {
-            cursor != nil && now.timeIntervalSince(readAt ?? .distantPast) >= 7 * 86400
-        }
-
-        /// Whether `readAt` is so old that it must be stored again even if the feed has no new entries.
-        func isStale(at now: Date) -> Bool {
-            now.timeIntervalSince(readAt ?? .distantPast) >= 3600
-        }
-    }
-
-    func position() async throws(PostgresError) -> Position {
-        let rows = try await database.query("SELECT cursor, read_at FROM revocation_feed", usesReserve: true)
-        let (cursor, readAt) = try rows[0].decode((String?, Date?).self)
-        return Position(cursor: cursor, readAt: readAt)
-    }
-
-    /// Detaches the devices of the page's sessions, bars the sessions from registering, and moves the cursor in the
-    /// same transaction. Idempotent: a session that is already barred costs one lookup. If replicas read the same page
-    /// at the same time, one of them applies it.
-    ///
-    /// - Parameter cursor: the cursor with which the page was requested.
-    /// - Returns: the number of detached devices; `nil` when another replica has moved the cursor meanwhile, and thus
-    ///   applied the page.
-    func apply(_ page: RevocationPage, after cursor: String?) async throws -> Int? {
-        var detached = 0
-        var rest = page.entries[...]
-        repeat {
-            let batch = Array(rest.prefix(Self.batchSize))
-            rest = rest.dropFirst(Self.batchSize)
-            let isLast = rest.isEmpty
-            // No request waits for this transaction, so its deadline may be longer than a request's.
-            let deadline = ContinuousClock.now + .seconds(30)
-            let count: Int? = try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
-                let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
-                guard try current.first?.decode(String?.self) == .some(cursor) else { return nil }
-                let count = try await Self.revoke(batch, in: transaction)
-                if isLast { try await Self.move(past: page, in: transaction) }
-                return count
-            }
-            guard let count else { return nil }
-            detached += count
-        } while !rest.isEmpty
-        return detached
-    }
-
-    private static func revoke(
-        _ entries: [RevocationPage.Entry], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Int {
-        let barred = try await barred(entries.map(\.sessionID), in: transaction)
-        let entries = entries.filter { entry in
-            // Subtract a second, because PostgreSQL rounds times to microseconds.
-            barred[entry.sessionID].map { $0 < entry.accessExpiresAt.addingTimeInterval(clockMargin - 1) } ?? true
-        }
-        guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
-        let sessions = entries.map(\.sessionID)
-        // Acquire the locks first (see `session_is_live`), so that the next statements see every registration that was
-        // committed before.
-        try await transaction.query(
-            "SELECT count(pg_advisory_xact_lock(uuid_hash_extended(session, 0))) FROM unnest(\(sessions)) AS session")
-        try await transaction.query(
-            """
-            INSERT INTO revoked_sessions (session_id, expires_at)
-            SELECT DISTINCT session, \(lastExpiry.addingTimeInterval(clockMargin)) FROM unnest(\(sessions)) AS session
-            ON CONFLICT (session_id) DO UPDATE SET
-                expires_at = greatest(revoked_sessions.expires_at, excluded.expires_at)
-            """)
-        return try await transaction.query("DELETE FROM devices WHERE session_id = ANY(\(sessions))").affectedRows
-    }
-
-    /// The sessions among `sessions` that are already barred, with the end of each bar. The transaction that barred
-    /// them detached their devices, and no other device can have been registered since.
-    private static func barred(
-        _ sessions: [UUID], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [UUID: Date] {
-        let rows = try await transaction.query(
-            "SELECT session_id, expires_at FROM revoked_sessions WHERE session_id = ANY(\(sessions))")
-        return Dictionary(uniqueKeysWithValues: try rows.decode((UUID, Date).self))
-    }
-
-    private static func move(past page: RevocationPage, in transaction: PostgresTransaction) async throws(PostgresError)
-    {
-        try await transaction.query(
-            """
-            UPDATE revocation_feed SET cursor = \(page.cursor),
-                read_at = CASE WHEN \(page.more) THEN read_at ELSE statement_timestamp() END
-            """)
-    }
-
-    /// Deletes barred sessions whose access tokens have all expired, at most `batch` at a time.
-    ///
-    /// - Returns: the number of deleted sessions; fewer than `batch` when no more are left.
-    func purge(batch: Int) async throws(PostgresError) -> Int {
-        try await database.query(
-            """
-            DELETE FROM revoked_sessions WHERE session_id IN (
-                SELECT session_id FROM revoked_sessions WHERE expires_at < statement_timestamp()
-                ORDER BY expires_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
-            """, usesReserve: true
-        ).affectedRows
     }
 }

@@ -41,15 +41,7 @@ struct AccountNotices: Sendable {
     ) async throws {
         guard former.isVerified, (try? messages.check(former.identifier)) != nil else { return }
         let token = SingleUseToken(.identifierUndo)
-        try await transaction.query(
-            """
-            INSERT INTO identifier_changes (
-                digest, user_id, kind, value, since, merged_from, merged_at, is_merge, expires_at)
-            VALUES (
-                \(token.digest), \(userID), \(former.identifier.kind.rawValue), \(former.identifier.value),
-                \(former.origin.since), \(former.origin.mergedFrom), \(former.origin.mergedAt), \(isMerge),
-                \(Date.now.addingTimeInterval(token.lifetime)))
-            """)
+        try await IdentifierChangeStore.add(token, undoing: former, of: userID, isMerge: isMerge, on: transaction)
         let place = undoLink.map { "\($0.absoluteString)#\(token.text)" } ?? token.text
         try await enqueue(
             kind, to: former.identifier, values: [.link: place], lifetime: token.lifetime, on: transaction)

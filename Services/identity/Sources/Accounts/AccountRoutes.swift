@@ -78,7 +78,7 @@ struct Export: Sendable {
     let passwords: PasswordStore
     let appleIdentities: AppleIdentityStore
     let knownDevices: KnownDeviceStore
-    let audit: AuditLog
+    let audit: AuditStore
     let tokens: TokensClient
     let devices: DevicesClient
 

@@ -66,7 +66,7 @@ struct AccountStore: Sendable {
             if !events.isEmpty { try await Self.touch(userID, credentials: false, on: transaction) }
             let account = try await Self.account(userID, on: transaction)
             for event in events {
-                try await AuditLog.record(
+                try await AuditStore.record(
                     event, userID, by: actor, detail: event == .roleChanged ? account?.role : nil, on: transaction)
             }
             return account
@@ -98,7 +98,7 @@ struct AccountStore: Sendable {
             "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
         guard updated.affectedRows == 1, let version = try await touch(userID, credentials: true, on: transaction)
         else { return }
-        try await AuditLog.record(
+        try await AuditStore.record(
             state == .disabled ? .disabled : .enabled, userID, by: actor, detail: detail, on: transaction)
         if state == .disabled {
             try await OutboxStore.enqueue(
@@ -116,7 +116,7 @@ struct AccountStore: Sendable {
             WHERE id = \(userID) AND (role <> \(role) OR store_ids <> '{}')
             """)
         guard removed.affectedRows == 1 else { return }
-        try await AuditLog.record(.roleChanged, userID, by: .system, detail: role, on: transaction)
+        try await AuditStore.record(.roleChanged, userID, by: .system, detail: role, on: transaction)
     }
 
     /// Ends the user's sessions. Sign-ins in progress have to verify the user again.
@@ -126,7 +126,7 @@ struct AccountStore: Sendable {
             guard try await Self.lock(userID, on: transaction),
                 let version = try await Self.touch(userID, credentials: true, on: transaction)
             else { return false }
-            try await AuditLog.record(.sessionsEnded, userID, by: actor, on: transaction)
+            try await AuditStore.record(.sessionsEnded, userID, by: actor, on: transaction)
             try await OutboxStore.enqueue(
                 .revokeSessions(reason: .administrator, except: nil, below: version), user: userID, dueAtOnce: true,
                 on: transaction)
@@ -139,7 +139,7 @@ struct AccountStore: Sendable {
     func endSession(_ session: UUID, of userID: UUID) async throws -> Bool {
         try await database.withRetriedTransaction { transaction in
             guard try await Self.lock(userID, on: transaction) else { return false }
-            try await AuditLog.record(.sessionEnded, userID, by: .operator, session: session, on: transaction)
+            try await AuditStore.record(.sessionEnded, userID, by: .operator, session: session, on: transaction)
             try await OutboxStore.enqueue(
                 .endSession(session: session), user: userID, dueAtOnce: true, on: transaction)
             return true
@@ -312,10 +312,10 @@ struct AuthProviderStore: Sendable {
                     try await grants.enqueueRevocation(of: grant, on: transaction)
                 }
                 try await AppleIdentityStore.remove(of: userID, on: transaction)
-                try await AuditLog.record(.appleUnlinked, userID, by: actor, on: transaction)
+                try await AuditStore.record(.appleUnlinked, userID, by: actor, on: transaction)
             case .password:
                 try await PasswordStore.remove(of: userID, on: transaction)
-                try await AuditLog.record(.passwordRemoved, userID, by: actor, on: transaction)
+                try await AuditStore.record(.passwordRemoved, userID, by: actor, on: transaction)
             default:
                 // Never reached: an account has no provider that this version does not know.
                 return .notLinked

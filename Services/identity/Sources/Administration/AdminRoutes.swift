@@ -70,7 +70,7 @@ struct AdminRoutes: Sendable {
     }
 }
 
-extension AuditLog {
+extension AuditStore {
     /// The user id of an entry that concerns no particular user. No user has this id.
     static let noUser = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
@@ -135,7 +135,7 @@ extension GatehouseRequestContext {
 
 /// The audit log and figures, for operators.
 struct AdminLogRoutes: Sendable {
-    let audit: AuditLog
+    let audit: AuditStore
     let figures: FigureStore
 
     func add(to admin: AdminRouter) {
@@ -174,7 +174,7 @@ extension AdminAuditEntry {
         let id = record.actorID.flatMap(UUID.init(uuidString:))?.path
         self.init(
             id: String(record.id), at: record.at, action: record.event,
-            user: record.userID == AuditLog.noUser ? nil : record.userID.path,
+            user: record.userID == AuditStore.noUser ? nil : record.userID.path,
             by: Actor(kind: record.actor, id: id, name: id == nil ? record.actorID : nil),
             address: record.origin?.address, client: record.origin?.userAgent, device: record.origin?.device,
             appVersion: record.origin?.appVersion, session: record.sessionID?.path, detail: record.detail,

@@ -9,7 +9,7 @@ struct AdminUserRoutes: Sendable {
     let accounts: AccountStore
     let administration: UserAdministration
     let deletion: AccountDeletion
-    let audit: AuditLog
+    let audit: AuditStore
     let age: AuthenticationAge
     let worker: OutboxWorker
     let home: PhoneRegion?
@@ -174,7 +174,7 @@ struct AdminIdentifierRoutes: Sendable {
 struct AdminSessionRoutes: Sendable {
     let accounts: AccountStore
     let administration: UserAdministration
-    let audit: AuditLog
+    let audit: AuditStore
     let tokens: TokensClient
     let devices: DevicesClient
     let age: AuthenticationAge

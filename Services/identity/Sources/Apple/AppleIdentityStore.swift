@@ -59,7 +59,7 @@ struct AppleIdentityStore: Sendable {
         try await database.withRetriedTransaction { transaction in
             guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
             if let nonce {
-                guard try await NonceStore.use(nonce, on: transaction) else { return .nonceSpent }
+                guard try await AppleNonceStore.use(nonce, on: transaction) else { return .nonceSpent }
             }
             let existing = try await transaction.query(
                 """
@@ -77,7 +77,7 @@ struct AppleIdentityStore: Sendable {
                     try await Self.adopt(email, for: userID, on: transaction)
                 }
                 try await AccountStore.touch(userID, credentials: true, on: transaction)
-                try await AuditLog.record(.appleLinked, userID, by: .user, on: transaction)
+                try await AuditStore.record(.appleLinked, userID, by: .user, on: transaction)
             } else if !isLinked {
                 return .taken
             }
@@ -181,7 +181,7 @@ extension AppleIdentityStore {
                     _ = try await IdentifierStore.claim(
                         email, for: id, isVerified: true, actor: .apple, isNewUser: true, on: transaction)
                 }
-                try await AuditLog.record(.registered, id, by: .apple, on: transaction)
+                try await AuditStore.record(.registered, id, by: .apple, on: transaction)
                 return try await AccountStore.account(id, on: transaction)
             }
         } catch is Exists {

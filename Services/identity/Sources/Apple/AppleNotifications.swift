@@ -1,7 +1,6 @@
 import Contracts
 import Foundation
 import Logging
-import Postgres
 import ServiceKit
 
 /// Apple's notifications (`POST /v1/auth/apple/notifications`). A notification is recorded as handled after it has been
@@ -110,44 +109,5 @@ extension AppleNotification.Event: Decodable {
         time = try container.decodeIfPresent(Double.self, forKey: .time).map { time in
             time > 100_000_000_000 ? time / 1000 : time
         }
-    }
-}
-
-/// The notifications that have been acted on (table `apple_notifications`).
-struct AppleNotificationStore: Sendable {
-    let database: PostgresPool
-
-    func knows(_ id: String) async throws -> Bool {
-        try await !database.query("SELECT id FROM apple_notifications WHERE id = \(id)").isEmpty
-    }
-
-    func add(_ id: String) async throws {
-        try await database.query("INSERT INTO apple_notifications (id) VALUES (\(id)) ON CONFLICT (id) DO NOTHING")
-    }
-}
-
-/// The users' choice whether Apple forwards mail to their private relay addresses (table `apple_mail_forwarding`).
-struct AppleMailStore: Sendable {
-    let database: PostgresPool
-
-    /// Whether a message may be sent to the address. Every sender of mail checks this first: Apple would reject the
-    /// mail, and counts rejected mail against the team.
-    func mayReceiveMail(_ address: EmailAddress) async throws -> Bool {
-        try await database.query(
-            "SELECT user_id FROM apple_mail_forwarding WHERE email = \(address.value) AND NOT enabled"
-        ).isEmpty
-    }
-
-    /// Stores the user's decision. An earlier decision that arrives late changes nothing.
-    func note(isForwarded: Bool, to address: EmailAddress, of userID: UUID, since time: Date) async throws {
-        // The user's row is locked, so that the account is not deleted in between.
-        try await database.query(
-            """
-            INSERT INTO apple_mail_forwarding (user_id, email, enabled, changed_at)
-            SELECT id, \(address.value), \(isForwarded), \(time) FROM users WHERE id = \(userID) FOR KEY SHARE
-            ON CONFLICT (user_id) DO UPDATE
-                SET email = EXCLUDED.email, enabled = EXCLUDED.enabled, changed_at = EXCLUDED.changed_at
-                WHERE apple_mail_forwarding.changed_at <= EXCLUDED.changed_at
-            """)
     }
 }

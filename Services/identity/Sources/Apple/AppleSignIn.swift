@@ -42,7 +42,7 @@ struct AppleRoutes: Sendable {
 struct AppleSignIn: Sendable {
     let identities: AppleIdentityStore
     let grants: AppleGrantStore
-    let nonces: NonceStore
+    let nonces: AppleNonceStore
     let proofs: AppleProofs
     let sessions: SessionIssuer
     let limits: AttemptLimits
@@ -147,7 +147,7 @@ struct AppleLinking: Sendable {
 /// Verifies the account that an Apple account is linked to, for a signed-in user.
 struct AppleAccountProofs: Sendable {
     let identities: AppleIdentityStore
-    let nonces: NonceStore
+    let nonces: AppleNonceStore
     let proofs: AppleProofs
     let limits: AttemptLimits
     let age: AuthenticationAge

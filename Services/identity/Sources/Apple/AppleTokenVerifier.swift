@@ -10,7 +10,7 @@ struct AppleProofs: Sendable {
     let verifier: AppleTokenVerifier
     let policy: AppleTokenPolicy
     let issuer: AppleNonceIssuer
-    let nonces: NonceStore
+    let nonces: AppleNonceStore
     let transfers: AppleTransferStore
     let logger: Logger
 

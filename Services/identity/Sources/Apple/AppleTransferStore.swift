@@ -95,7 +95,7 @@ struct AppleTransferStore: Sendable {
                     .email(email), from: try former.decode(String?.self), for: userID, on: transaction)
                 try await AccountStore.touch(userID, credentials: false, on: transaction)
             }
-            try await AuditLog.record(.appleTransferred, userID, by: .apple, on: transaction)
+            try await AuditStore.record(.appleTransferred, userID, by: .apple, on: transaction)
             return .done
         }
     }

@@ -5,7 +5,7 @@ import ServiceKit
 
 /// Operator commands for the audit log.
 public struct AuditAdministration: Sendable {
-    let log: AuditLog
+    let log: AuditStore
     let seals: AuditSealStore
     let users: UserAdministration
     /// Days; `nil` keeps entries for ever.

@@ -57,7 +57,7 @@ struct AuditSealStore: Sendable {
     /// - Returns: the seal; `nil` where nothing has to be sealed, or another process is sealing.
     func seal(upTo mark: Mark, limit: Int = batch) async throws -> AuditSeal? {
         try await database.withTransaction { transaction in
-            guard try await Self.lock(transaction) else { return nil }
+            guard try await Self.lock(on: transaction) else { return nil }
             let last = try await Self.newest(on: transaction)
             let entries = try await Self.entries(after: last?.lastID ?? 0, upTo: mark.id, limit: limit, on: transaction)
             guard !entries.isEmpty else { return nil }
@@ -75,7 +75,7 @@ struct AuditSealStore: Sendable {
     /// - Returns: whether one was removed.
     func removeOldest(olderThan days: Int) async throws -> Bool {
         try await database.withTransaction { transaction in
-            guard try await Self.lock(transaction) else { return false }
+            guard try await Self.lock(on: transaction) else { return false }
             let oldest = try await transaction.query(
                 """
                 SELECT number, last_id FROM audit_seals
@@ -94,7 +94,7 @@ struct AuditSealStore: Sendable {
                     INSERT INTO deleted_users (user_id, at)
                     SELECT user_id, max(at) FROM removed
                     WHERE event = \(AuditEvent.deleted.rawValue)
-                        AND at >= now() - make_interval(days => \(UserImportStore.deletionMemory)::integer)
+                        AND at >= now() - make_interval(days => \(UserTransferStore.deletionMemory)::integer)
                     GROUP BY user_id
                     ON CONFLICT (user_id) DO UPDATE SET at = greatest(deleted_users.at, excluded.at)
                 )
@@ -173,7 +173,7 @@ extension AuditSealStore {
     }
 
     /// - Returns: whether no other process holds the lock. It is held until the transaction ends.
-    static func lock(_ transaction: PostgresTransaction) async throws -> Bool {
+    static func lock(on transaction: PostgresTransaction) async throws -> Bool {
         try await transaction.query("SELECT pg_try_advisory_xact_lock(\(lock))")[0].decode(Bool.self)
     }
 

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Seals the audit log, adds up its entries for the overview, and adds entries with the numbers of refused sign-ins.
 final class AuditWorker: Service, Sendable {
-    private let log: AuditLog
+    private let log: AuditStore
     private let seals: AuditSealStore
     private let counts: AuditCountStore
     private let logger: Logger
@@ -34,7 +34,7 @@ final class AuditWorker: Service, Sendable {
     /// How often the newest seal is logged, so that a copy exists outside the database.
     private static let headInterval = Duration.seconds(3600)
 
-    init(log: AuditLog, seals: AuditSealStore, logger: Logger) {
+    init(log: AuditStore, seals: AuditSealStore, logger: Logger) {
         self.log = log
         self.seals = seals
         counts = AuditCountStore(database: log.database)
@@ -42,7 +42,7 @@ final class AuditWorker: Service, Sendable {
     }
 
     /// Counts a refused attempt for the account that was found, or else for that of the signed-in user. Without either,
-    /// only a refused Apple token is counted, under ``AuditLog/noUser``.
+    /// only a refused Apple token is counted, under ``AuditStore/noUser``.
     /// - Parameter detail: the reason, as a fixed word.
     func refused(_ scope: AuditScope, detail: String) async {
         var user = scope.userID
@@ -56,7 +56,7 @@ final class AuditWorker: Service, Sendable {
             }
         case nil: break
         }
-        if user == nil, detail == "apple" { user = AuditLog.noUser }
+        if user == nil, detail == "apple" { user = AuditStore.noUser }
         guard let user else { return }
         let key = RefusalTally.Key(userID: user, detail: detail, by: scope.userID)
         if !refusals.withLock({ $0.note(key, from: scope.origin, at: .now) }) { dropped.increment() }
@@ -115,7 +115,7 @@ final class AuditWorker: Service, Sendable {
             do {
                 let scope = AuditScope(origin: counted.origin)
                 try await AuditScope.$current.withValue(scope) {
-                    try await AuditLog.record(
+                    try await AuditStore.record(
                         .signInRefused, key.userID, by: key.by == nil ? .unknown : .user, actorID: key.by,
                         detail: key.detail, count: counted.count, on: log.database)
                 }

@@ -249,7 +249,7 @@ struct CodeAccountStore: Sendable {
                 WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND user_id = \(userID)
                 """)
             try await AccountStore.touch(userID, credentials: false, on: transaction)
-            try await AuditLog.record(.identifierVerified, userID, by: .user, on: transaction)
+            try await AuditStore.record(.identifierVerified, userID, by: .user, on: transaction)
             return true
         }
     }
@@ -292,7 +292,7 @@ struct CodeAccountStore: Sendable {
                 let isTheirs = try await IdentifierStore.claim(
                     identifier, for: id, isVerified: true, actor: .user, isNewUser: true, on: transaction)
                 guard isTheirs else { throw Taken() }
-                try await AuditLog.record(.registered, id, by: .user, on: transaction)
+                try await AuditStore.record(.registered, id, by: .user, on: transaction)
                 return try await AccountStore.account(id, on: transaction)
             }
         } catch is Taken {

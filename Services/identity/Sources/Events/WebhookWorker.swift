@@ -12,7 +12,7 @@ import ServiceLifecycle
 struct WebhookWorker: Service {
     let webhooks: [Webhook]
     let store: WebhookStore
-    let feed: EventFeed
+    let feed: EventFeedStore
     let sender: WebhookSender
     /// Days for which events are kept; `nil` for ever.
     let retention: Int?
@@ -41,7 +41,7 @@ struct WebhookWorker: Service {
     }
 
     init(
-        webhooks: [Webhook], store: WebhookStore, feed: EventFeed, sender: WebhookSender, retention: Int?,
+        webhooks: [Webhook], store: WebhookStore, feed: EventFeedStore, sender: WebhookSender, retention: Int?,
         logger: Logger
     ) {
         self.webhooks = webhooks
@@ -82,7 +82,7 @@ struct WebhookWorker: Service {
             if let claim = try await store.claim(webhook) { return try await deliver(to: webhook, claim) }
             // A known webhook is claimed by another process, or is not due.
             if try await !store.knows(webhook) {
-                try await store.add(webhook, cursor: feed.page(after: EventFeed.latest, waitingUntil: .now).cursor)
+                try await store.add(webhook, cursor: feed.page(after: EventFeedStore.latest, waitingUntil: .now).cursor)
             }
             return false
         } catch {
@@ -153,7 +153,7 @@ struct WebhookSender: Sendable {
 /// Operator commands for webhooks.
 public struct WebhookAdministration: Sendable {
     let store: WebhookStore
-    let feed: EventFeed
+    let feed: EventFeedStore
 
     /// A webhook, and its delivery position.
     public struct Entry: Sendable, Encodable {
@@ -187,7 +187,7 @@ public struct WebhookAdministration: Sendable {
     ///   everything that waits.
     public func replay(_ url: String, after cursor: String) async throws {
         var cursor = cursor
-        if cursor == EventFeed.latest { cursor = try await feed.page(after: cursor, waitingUntil: .now).cursor }
+        if cursor == EventFeedStore.latest { cursor = try await feed.page(after: cursor, waitingUntil: .now).cursor }
         guard try await store.replay(url, after: cursor) else {
             throw UserAdministration.Failure(description: "There is no webhook \(url).")
         }

@@ -49,7 +49,7 @@ struct IdentifierStore: Sendable {
                 guard inserted.affectedRows == 1 else { continue }
                 try await forgetLoss(of: kind, by: userID, on: transaction)
                 if !isNewUser {
-                    try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                    try await AuditStore.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
                 }
                 return true
             case .own:
@@ -60,7 +60,7 @@ struct IdentifierStore: Sendable {
                     WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(userID)
                     """)
                 guard verified.affectedRows == 1 else { continue }
-                try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                try await AuditStore.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
                 return true
             case .takeOver(let former):
                 guard try await AccountStore.lockAnother(former, on: transaction) else { continue }
@@ -74,10 +74,10 @@ struct IdentifierStore: Sendable {
                 try await noteLoss(of: identifier, by: former, on: transaction)
                 try await forgetLoss(of: kind, by: userID, on: transaction)
                 try await AccountStore.touch(former, credentials: true, on: transaction)
-                try await AuditLog.record(
+                try await AuditStore.record(
                     .identifierLost, former, by: actor, actorID: userID, detail: kind, on: transaction)
                 if !isNewUser {
-                    try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                    try await AuditStore.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
                 }
                 return true
             case .refused:
@@ -213,7 +213,7 @@ extension IdentifierStore {
                     try await IdentifierChangeStore.forget(kind, of: userID, on: transaction)
                 }
                 try await AccountStore.touch(userID, credentials: true, on: transaction)
-                try await AuditLog.record(
+                try await AuditStore.record(
                     .identifierRemoved, userID, by: actor, detail: kind.rawValue, on: transaction)
                 let account = try await AccountStore.account(userID, on: transaction)
                 guard let account, account.isReachable(byCodeTo: codeKinds) else { throw LastOne() }
@@ -240,7 +240,7 @@ extension IdentifierStore {
             for id in [formerID, userID] { try await IdentifierChangeStore.forget(kind, of: id, on: transaction) }
             try await Self.noteLoss(of: former.identifier, by: formerID, on: transaction)
             try await AccountStore.touch(formerID, credentials: true, on: transaction)
-            try await AuditLog.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
+            try await AuditStore.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
             guard try await Self.claim(former.identifier, for: userID, isVerified: true, actor: actor, on: transaction)
             else { throw StoreConflict() }
             try await AccountStore.touch(userID, credentials: false, on: transaction)

@@ -88,11 +88,11 @@ struct AccountMergeStore: Sendable {
         try await transaction.query(
             "UPDATE users SET display_name = coalesce(display_name, \(from.displayName)) WHERE id = \(into.id)")
         try await transaction.query("DELETE FROM outbox WHERE user_id = \(from.id)")
-        try await AuditLog.record(
+        try await AuditStore.record(
             .absorbed, into.id, by: .user, actorID: into.id, detail: from.id.uuidString.lowercased(), on: transaction)
         try await transaction.query("DELETE FROM users WHERE id = \(from.id)")
         for event in [AuditEvent.merged, .deleted] {
-            try await AuditLog.record(
+            try await AuditStore.record(
                 event, from.id, by: .user, actorID: into.id,
                 detail: event == .merged ? into.id.uuidString.lowercased() : nil, on: transaction)
         }

@@ -54,7 +54,7 @@ struct MessageDelivery: Sendable {
     /// Records that a message has bounced, whether or not an account has the identifier.
     func bounced(from identifier: Identifier, _ status: BounceStatus?) async throws {
         if let holder = try await passwords.account(identifiedBy: identifier)?.account.id {
-            try await AuditLog.record(
+            try await AuditStore.record(
                 .messageBounced, holder, by: .system, detail: status?.text, on: passwords.database)
         }
         outcomes.count(.bounced, identifier.kind)
@@ -89,7 +89,7 @@ struct MessageDelivery: Sendable {
                 "A message was refused for good",
                 metadata: ["id": "\(id)", "kind": "\(envelope.kind)", "reason": "\(refusal)"])
             if let holder {
-                try await AuditLog.record(.messageRefused, holder, by: .system, on: passwords.database)
+                try await AuditStore.record(.messageRefused, holder, by: .system, on: passwords.database)
             }
         } catch {
             outcomes.count(.failed, identifier.kind)

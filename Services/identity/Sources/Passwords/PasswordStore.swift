@@ -65,7 +65,7 @@ struct PasswordStore: Sendable {
                 if let hash = new.passwordHash {
                     try await transaction.query("INSERT INTO passwords (user_id, hash) VALUES (\(new.id), \(hash))")
                 }
-                try await AuditLog.record(.registered, new.id, by: new.actor, on: transaction)
+                try await AuditStore.record(.registered, new.id, by: new.actor, on: transaction)
                 return try await AccountStore.account(new.id, on: transaction)
             }
         } catch is Taken {
@@ -110,7 +110,7 @@ struct PasswordStore: Sendable {
             return nil
         }
         try await notices?.send(.passwordChanged, toUser: userID, on: transaction)
-        try await AuditLog.record(event, userID, by: actor, on: transaction)
+        try await AuditStore.record(event, userID, by: actor, on: transaction)
         return try await OutboxStore.enqueue(
             .revokeSessions(reason: .passwordChanged, except: session, below: version), user: userID, on: transaction)
     }

@@ -16,7 +16,7 @@ struct ExpiredRowStore: Sendable {
     private let unverifiedAccounts: UnverifiedAccountRemoval?
 
     static let batch = 500
-    /// The time between two looks at a table without expired rows.
+    /// The time between two batches of a table without expired rows.
     private static let pause = Duration.seconds(600)
 
     /// - Parameters:
@@ -37,7 +37,7 @@ struct ExpiredRowStore: Sendable {
                 table: "audit", key: "id",
                 condition: """
                     at < now() - make_interval(days => \($0)) AND (event <> '\(AuditEvent.deleted.rawValue)'
-                        OR at < now() - make_interval(days => \(UserImportStore.deletionMemory)))
+                        OR at < now() - make_interval(days => \(UserTransferStore.deletionMemory)))
                     """)
         }
         let origins = Removal(
@@ -72,7 +72,7 @@ struct ExpiredRowStore: Sendable {
             condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.networkLifetime))"),
         Removal(
             table: "deleted_users", key: "user_id",
-            condition: "at < now() - make_interval(days => \(UserImportStore.deletionMemory))"),
+            condition: "at < now() - make_interval(days => \(UserTransferStore.deletionMemory))"),
         Removal(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
     ]
 

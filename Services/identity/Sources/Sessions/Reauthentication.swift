@@ -64,7 +64,7 @@ struct Reauthentication: Sendable {
         guard account.state == .active else { throw Problem(.accountDisabled) }
         try await tokens.renewAuthentication(
             of: user.sessionID, RenewAuthenticationRequest(userID: user.id, methods: methods))
-        try await AuditLog.record(.reauthenticated, user.id, by: .user, on: database)
+        try await AuditStore.record(.reauthenticated, user.id, by: .user, on: database)
     }
 }
 

@@ -56,7 +56,7 @@ struct SessionIssuer: Sendable {
         do {
             // A session is issued only if the audit log has recorded it.
             let standing = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
-                try await AuditLog.recordSignIn(
+                try await AuditStore.recordSignIn(
                     to: account, by: methods, session: issued.sessionID, on: accounts.database)
             }
             outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: standing)

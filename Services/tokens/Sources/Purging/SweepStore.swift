@@ -54,7 +54,7 @@ struct SweepStore: Sendable {
     /// - Returns: how long all replicas wait before the next batch; `nil` when this replica purged none.
     @discardableResult
     func step(_ table: Table) async throws -> Duration? {
-        try await sessions.pool.withTransaction { transaction in
+        try await sessions.database.withTransaction { transaction in
             guard let block = try await Self.beginBatch(of: table, on: transaction) else { return Duration?.none }
             let start = ContinuousClock.now
             let (count, hasMore) = try await remove(from: table, block, on: transaction)

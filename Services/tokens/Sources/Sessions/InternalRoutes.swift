@@ -6,7 +6,7 @@ import ServiceKit
 /// The routes for Gatehouse's other services. Each route lists the callers that it accepts.
 struct InternalRoutes: Sendable {
     let store: SessionStore
-    let feed: RevocationFeed
+    let feed: RevocationFeedStore
     let keys: RefreshKeyRing
     let issuer: TokenIssuer
     let signingKeys: SigningKeyStore
@@ -22,7 +22,7 @@ struct InternalRoutes: Sendable {
         identity.post("/users/{id}/revoke", use: revokeSessions)
         identity.put("/users/{id}/snapshot", use: updateSnapshot)
         router.internal(callers: "gateway", "devices", "identity", "introspection")
-            .get("/revocations", use: revocations)
+            .get("/revocations", use: listRevocations)
         router.internal(callers: "gateway").get("/keys", use: listKeys)
     }
 
@@ -102,7 +102,7 @@ struct InternalRoutes: Sendable {
     }
 
     /// The revocation feed, a long poll. `after` is the cursor of the previous page, `wait` is in seconds.
-    @Sendable func revocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+    @Sendable func listRevocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let end = try context.longPollEnd(of: request)
         return try .json(try await feed.page(after: request.uri.queryParameters.get("after"), waitingUntil: end))
     }

@@ -5,7 +5,7 @@ import Postgres
 /// The sessions in PostgreSQL. A write that depends on a read repeats the read values in its WHERE clause, so that it
 /// does nothing when the row has changed since.
 struct SessionStore: Sendable {
-    let pool: PostgresPool
+    let database: PostgresPool
     let lifetimes: Lifetimes
 
     /// Seconds.
@@ -24,8 +24,8 @@ struct SessionStore: Sendable {
     ) async throws -> SessionGrant {
         let user = try UserRecord(request.snapshot.user)
         let methods = request.authenticationMethods?.map(\.rawValue) ?? []
-        return try await pool.withTransaction { transaction in
-            let admittedAt = try await transaction.lockUser(user.id)
+        return try await database.withTransaction { transaction in
+            let admittedAt = try await Self.lockUser(user.id, on: transaction)
             // PostgreSQL's clock was read before this one, so a wait in between can only add to the sign-in's age.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
             let rows = try await transaction.commit(
@@ -91,7 +91,7 @@ struct SessionStore: Sendable {
 
     /// The user's sessions that have not expired, the most recently used first.
     func list(of userID: UUID, current: UUID?) async throws(PostgresError) -> [Session] {
-        let rows = try await pool.query(
+        let rows = try await database.query(
             """
             SELECT id, created_at, rotated_at, expires_at, device, ip_address FROM sessions
             WHERE user_id = \(userID) AND expires_at > statement_timestamp() ORDER BY rotated_at DESC, id
@@ -102,23 +102,21 @@ struct SessionStore: Sendable {
     /// Stores a newer snapshot of a user. An older snapshot, or one of a user without sessions, changes nothing.
     func update(_ snapshot: UserSnapshot) async throws {
         let user = try UserRecord(snapshot.user)
-        try await pool.query(
+        try await database.query(
             """
             UPDATE users SET version = \(snapshot.version), role = \(user.role), store_ids = \(user.storeIDs),
                 email = \(user.email), profile = \(user.profile)
             WHERE id = \(user.id) AND version < \(snapshot.version)
             """)
     }
-}
 
-extension PostgresTransaction {
     /// Locks a user until the transaction ends, so that only one transaction at a time creates or ends sessions of the
     /// user.
     ///
     /// - Returns: PostgreSQL's clock after the lock was acquired.
     @discardableResult
-    func lockUser(_ id: UUID) async throws(PostgresError) -> Date {
-        try await query(
+    static func lockUser(_ id: UUID, on transaction: PostgresTransaction) async throws(PostgresError) -> Date {
+        try await transaction.query(
             """
             WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(\(id)::text, 0)))
             SELECT clock_timestamp() FROM locked
@@ -247,7 +245,7 @@ extension SessionStore {
     func renewAuthentication(
         of id: UUID, userID: UUID, by methods: [AuthenticationMethod]
     ) async throws(PostgresError) -> Bool {
-        let result = try await pool.query(
+        let result = try await database.query(
             """
             UPDATE sessions SET authenticated_at = statement_timestamp(),
                 authentication_methods = \(methods.map(\.rawValue))
@@ -264,7 +262,7 @@ extension SessionStore {
     func rotate(
         _ presented: RefreshToken, to successor: RefreshToken, sealed: [UInt8], ipAddress: String?
     ) async throws(PostgresError) -> SessionGrant? {
-        let rows = try await pool.query(
+        let rows = try await database.query(
             """
             UPDATE sessions AS session SET
                 generation = session.generation + 1,
@@ -293,7 +291,7 @@ extension SessionStore {
     ///
     /// - Returns: `nil` when no such session exists.
     func read(_ id: UUID) async throws(PostgresError) -> SessionRecord? {
-        let rows = try await pool.query(
+        let rows = try await database.query(
             """
             SELECT statement_timestamp() AS now, session.generation, session.current_hash, session.previous_hash,
                 session.sealed_current, session.rotated_at, session.late_replays, session.late_replayed,
@@ -308,11 +306,150 @@ extension SessionStore {
     ///
     /// - Returns: `false` when the row has changed since it was read.
     func countLateReplay(of id: UUID, generation: Int32) async throws(PostgresError) -> Bool {
-        let result = try await pool.query(
+        let result = try await database.query(
             """
             UPDATE sessions SET late_replays = late_replays + 1, late_replayed = true
             WHERE id = \(id) AND generation = \(generation) AND NOT late_replayed
             """)
         return result.affectedRows == 1
+    }
+}
+
+/// Ending a session deletes its row and, in the same statement, adds an entry to the revocation feed.
+extension SessionStore {
+    /// Ends one session; with `userID`, only if the session is that user's.
+    ///
+    /// - Returns: `false` when no such session exists.
+    @discardableResult
+    func revoke(_ id: UUID, of userID: UUID? = nil, reason: RevocationReason) async throws(PostgresError) -> Bool {
+        let result = try await database.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND (\(userID) IS NULL OR user_id = \(userID))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """)
+        return result.affectedRows == 1
+    }
+
+    /// Ends one session if `hash` is the hash of its current token or of the predecessor.
+    ///
+    /// - Returns: `false` when no session matches.
+    @discardableResult
+    func revoke(_ id: UUID, holding hash: [UInt8], reason: RevocationReason) async throws(PostgresError) -> Bool {
+        let result = try await database.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND (current_hash = \(hash) OR previous_hash = \(hash))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """)
+        return result.affectedRows == 1
+    }
+
+    /// Ends a session whose refresh token two holders have used, and adds an audit event.
+    ///
+    /// - Returns: `false` when the session has been rotated since it was read.
+    func revokeStolen(
+        _ id: UUID, generation: Int32, theft: RotationDecision.Theft
+    ) async throws(PostgresError) -> Bool {
+        let result = try await database.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND generation = \(generation)
+                RETURNING id, user_id, access_expires_at
+            ), event AS (
+                INSERT INTO audit_events (kind, user_id, session_id)
+                SELECT \("theft." + theft.rawValue), user_id, id FROM ended
+            )
+            \(revocationsOfEnded: .replay, lifetimes)
+            """)
+        return result.affectedRows == 1
+    }
+
+    /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was verified
+    /// against older credentials. If the account was deleted, removes the user too, who can then have no session again.
+    func revokeAll(
+        of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason
+    ) async throws {
+        try await database.withTransaction { transaction in
+            try await Self.lockUser(userID, on: transaction)
+            try await endSessions(
+                of: userID, except: spared, below: credentialsVersion, reason: reason, on: transaction)
+            guard reason == .accountDeleted else { return }
+            try await transaction.query("DELETE FROM users WHERE id = \(userID)")
+            try await transaction.query("INSERT INTO audit_events (kind, user_id) VALUES ('userErased', \(userID))")
+        }
+    }
+
+    /// Seconds for which the service remembers that a user signed out everywhere: longer than any sign-in takes.
+    static let signOutMemory: TimeInterval = 600
+
+    /// Ends all sessions of a user except `spared`. A sign-in in progress gets no session either.
+    func signOut(_ userID: UUID, except spared: UUID?) async throws {
+        try await database.withTransaction { transaction in
+            try await Self.lockUser(userID, on: transaction)
+            try await endSessions(of: userID, except: spared, reason: .logout, on: transaction)
+            try await transaction.query(
+                "UPDATE users SET signed_out_at = statement_timestamp() WHERE id = \(userID)")
+        }
+    }
+
+    /// Ends the sessions of a user. The caller has called ``lockUser(_:on:)``.
+    private func endSessions(
+        of userID: UUID, except spared: UUID?, below credentialsVersion: Int64? = nil, reason: RevocationReason,
+        on transaction: PostgresTransaction
+    ) async throws(PostgresError) {
+        try await transaction.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions
+                WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
+                    AND (\(credentialsVersion) IS NULL OR credentials_version < \(credentialsVersion))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """)
+    }
+}
+
+/// The sessions of a restored database (``Restoration``).
+extension SessionStore {
+    static func count(on transaction: PostgresTransaction) async throws -> Int {
+        try await transaction.query("SELECT count(*) FROM sessions")[0].decode(Int.self)
+    }
+
+    /// Ends every session. Adds an entry to the feed only for sessions with a valid access token. Otherwise gateways would
+    /// have to remember millions of sessions whose access tokens have long expired.
+    static func endAll(_ lifetimes: Lifetimes, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("LOCK TABLE sessions, users IN ACCESS EXCLUSIVE MODE")
+        try await transaction.query(
+            """
+            WITH ended AS (
+                SELECT id, user_id, access_expires_at FROM sessions WHERE access_expires_at > statement_timestamp()
+            )
+            \(revocationsOfEnded: .administrator, lifetimes)
+            """)
+        try await transaction.query("TRUNCATE sessions, users")
+    }
+}
+
+extension PostgresQuery.Interpolation {
+    /// Adds entries to the feed for the sessions that `ended`, the statement's common table expression, deleted.
+    mutating func appendInterpolation(
+        revocationsOfEnded reason: RevocationReason, _ lifetimes: SessionStore.Lifetimes
+    ) {
+        appendLiteral(
+            """
+            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            SELECT id, user_id, GREATEST(access_expires_at, statement_timestamp() +
+            """)
+        appendLiteral(" ")
+        appendInterpolation(lifetimes.access)
+        appendLiteral(" * interval '1 second'), ")
+        appendInterpolation(reason.rawValue)
+        appendLiteral(" FROM ended")
     }
 }

@@ -1,28 +1,11 @@
 import Contracts
 import Foundation
-import Hummingbird
 import Postgres
-import ServiceKit
 import ServiceKitPostgres
-
-/// The feed of events, for other systems. They authenticate with a credential of their own.
-struct EventRoutes: Sendable {
-    let feed: EventFeed
-
-    func add(to router: ServiceRouter) {
-        router.internal(callers: "events").get("/events", use: events)
-    }
-
-    /// A long poll: `after` is the cursor of the previous page, `wait` is in seconds.
-    @Sendable func events(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let end = try context.longPollEnd(of: request)
-        return try .json(try await feed.page(after: request.uri.queryParameters.get("after"), waitingUntil: end))
-    }
-}
 
 /// Events about users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.
-struct EventFeed: Sendable {
+struct EventFeedStore: Sendable {
     private let feed: TransactionFeed<Entry>
 
     /// An entry of the audit log; `event` is `nil` where the entry is not an event.
@@ -58,7 +41,7 @@ struct EventFeed: Sendable {
     }
 }
 
-extension EventFeed.Entry {
+extension EventFeedStore.Entry {
     fileprivate init(_ row: PostgresRow) throws {
         guard let type = AccountEventType(auditing: try row.decode("event")) else { return }
         let id: Int64 = try row.decode("id")

@@ -7,10 +7,11 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct EventFeedTests {
+@Suite struct EventFeedStoreTests {
     /// Reads until there is no more.
-    private func read(_ feed: EventFeed, after cursor: String?) async throws -> (events: [AccountEvent], cursor: String)
-    {
+    private func read(
+        _ feed: EventFeedStore, after cursor: String?
+    ) async throws -> (events: [AccountEvent], cursor: String) {
         var events: [AccountEvent] = []
         var cursor = cursor
         while true {
@@ -23,19 +24,19 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 1000]) func everyEventComesOnceAndInOrder(pageSize: Int) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeed(database: pool, pageSize: pageSize)
+            let feed = EventFeedStore(database: pool, pageSize: pageSize)
             let user = UUID()
             let session = UUID()
-            try await AuditLog.record(.registered, user, by: .user, on: pool)
-            try await AuditLog.record(.signInRefused, user, by: .unknown, count: 3, on: pool)
-            try await AuditLog.record(.signedIn, user, by: .user, session: session, on: pool)
+            try await AuditStore.record(.registered, user, by: .user, on: pool)
+            try await AuditStore.record(.signInRefused, user, by: .unknown, count: 3, on: pool)
+            try await AuditStore.record(.signedIn, user, by: .user, session: session, on: pool)
             let (events, cursor) = try await read(feed, after: nil)
             #expect(events.map(\.type) == [.userCreated, .sessionCreated])
             #expect(events.allSatisfy { $0.userID == user } && events[1].sessionID == session.path)
             #expect(try await read(feed, after: cursor).events == [])
-            try await AuditLog.record(.deleted, user, by: .user, on: pool)
+            try await AuditStore.record(.deleted, user, by: .user, on: pool)
             #expect(try await read(feed, after: cursor).events.map(\.type) == [.userDeleted])
             // Again, as often as one likes.
             #expect(try await read(feed, after: nil).events.count == 3)
@@ -43,13 +44,13 @@ import Testing
     }
 
     @Test func anEntryThatIsCommittedLateIsNotSkipped() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeed(database: pool)
+            let feed = EventFeedStore(database: pool)
             let (late, soon) = (UUID(), UUID())
             let cursor = try await pool.withTransaction { transaction in
-                try await AuditLog.record(.registered, late, by: .user, on: transaction)
-                try await AuditLog.record(.registered, soon, by: .user, on: pool)
+                try await AuditStore.record(.registered, late, by: .user, on: transaction)
+                try await AuditStore.record(.registered, soon, by: .user, on: pool)
                 let (events, cursor) = try await read(feed, after: nil)
                 #expect(events.map(\.userID) == [soon])
                 return cursor
@@ -59,38 +60,38 @@ import Testing
     }
 
     @Test func whoWantsNothingOfBeforeBeginsAtTheEnd() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeed(database: pool)
-            try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
-            let start = try await feed.page(after: EventFeed.latest, waitingUntil: .now)
+            let feed = EventFeedStore(database: pool)
+            try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
+            let start = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now)
             #expect(start.events == [] && !start.more && !start.reset)
             #expect(try await read(feed, after: start.cursor).events == [])
-            try await AuditLog.record(.enabled, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.enabled, UUID(), by: .user, on: pool)
             #expect(try await read(feed, after: start.cursor).events.map(\.type) == [.userEnabled])
         }
     }
 
     @Test func aReaderThatWaitsIsToldAtOnce() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeed(database: pool)
-            let start = try await feed.page(after: EventFeed.latest, waitingUntil: .now)
+            let feed = EventFeedStore(database: pool)
+            let start = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now)
             let waiting = Task { try await feed.page(after: start.cursor, waitingUntil: .now + .seconds(60)) }
-            try await AuditLog.record(.enabled, UUID(), by: .user, on: pool)
+            try await AuditStore.record(.enabled, UUID(), by: .user, on: pool)
             #expect(try await waiting.value.events.count == 1)
         }
     }
 
     /// Retention has removed what the reader has not read.
     @Test func aCursorThatIsTooOldStartsOver() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeed(database: pool)
+            let feed = EventFeedStore(database: pool)
             let store = AuditSealStore(database: pool, keys: .sample)
-            let before = try await feed.page(after: EventFeed.latest, waitingUntil: .now).cursor
+            let before = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now).cursor
             for _ in 0..<2 {
-                try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
+                try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
                 #expect(try await store.seal(upTo: AuditSealStore.Mark(id: .max, transaction: 0)) != nil)
             }
             let after = try await read(feed, after: before).cursor

@@ -1,8 +1,9 @@
+import Contracts
 import Foundation
 import Postgres
 
-/// Creates many users with few statements.
-struct UserImportStore: Sendable {
+/// Creates and reads many users with few statements.
+struct UserTransferStore: Sendable {
     let database: PostgresPool
 
     /// Days for which the id of a deleted user is refused. tokens refuses sessions to it for 730 days, and may learn of
@@ -127,5 +128,52 @@ extension ImportDecision.Found {
             hasID: try row.decode("has_id"), email: try row.decode("email_owner"),
             phone: try row.decode("phone_owner"), apple: try row.decode("apple_owner"),
             wasDeleted: try row.decode("was_deleted"))
+    }
+}
+
+extension UserTransferStore {
+    /// A user's position in the order of creation.
+    typealias Position = (createdAt: Date, id: UUID)
+
+    func position(of id: UUID) async throws -> Position? {
+        try await database.query("SELECT created_at, id FROM users WHERE id = \(id)").first.map { row in
+            let (createdAt, id) = try row.decode((Date, UUID).self)
+            return (createdAt, id)
+        }
+    }
+
+    /// Users in the order of creation, after `last`.
+    func page(after last: Position?, limit: Int, withHashes: Bool) async throws -> [UserRecord] {
+        try await database.query(
+            """
+            SELECT u.id, e.value AS email, e.verified AS email_verified, p.value AS phone,
+                p.verified AS phone_verified, u.display_name, u.role, u.store_ids, u.state,
+                CASE WHEN \(withHashes) THEN w.hash END AS hash, a.subject, a.client_id, a.email AS apple_email,
+                u.created_at
+            FROM users u \(unescaped: Account.joins)
+            WHERE \(last?.id) IS NULL OR (u.created_at, u.id) > (\(last?.createdAt), \(last?.id))
+            ORDER BY u.created_at, u.id LIMIT \(limit)
+            """
+        ).map(UserRecord.init)
+    }
+}
+
+extension UserRecord {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(id: try row.decode("id"))
+        email = try row.decode("email")
+        emailVerified = try row.decode("email_verified")
+        phone = try row.decode("phone")
+        phoneVerified = try row.decode("phone_verified")
+        displayName = try row.decode("display_name")
+        role = try row.decode("role")
+        storeIds = try row.decode("store_ids")
+        state = try row.decode("state")
+        passwordHash = try row.decode("hash")
+        if let subject: String = try row.decode("subject") {
+            apple = Apple(
+                subject: subject, clientId: try row.decode("client_id"), email: try row.decode("apple_email"))
+        }
+        createdAt = try row.decode("created_at")
     }
 }

@@ -7,10 +7,11 @@ import Testing
 
 @testable import TokensService
 
-@Suite struct RevocationFeedTests {
+@Suite struct RevocationFeedStoreTests {
     /// Reads from a cursor until there are no more entries.
-    private func read(_ feed: RevocationFeed, after cursor: String?) async throws -> (sessions: [UUID], cursor: String)
-    {
+    private func read(
+        _ feed: RevocationFeedStore, after cursor: String?
+    ) async throws -> (sessions: [UUID], cursor: String) {
         var sessions: [UUID] = []
         var cursor = cursor
         while true {
@@ -32,7 +33,7 @@ import Testing
 
     @Test func everyEntryIsReadOnce() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool, pageSize: 3)
+            let feed = RevocationFeedStore(database: tokens.database.pool, pageSize: 3)
             let empty = try await read(feed, after: nil)
             #expect(empty.sessions.isEmpty)
             let sessions = (0..<10).map { _ in UUID() }
@@ -53,7 +54,7 @@ import Testing
             let session = UUID()
             try await revoke(session, on: pool)
             try await pool.withConnection { _ in
-                let found = try await read(RevocationFeed(database: pool), after: nil)
+                let found = try await read(RevocationFeedStore(database: pool), after: nil)
                 #expect(found.sessions == [session])
             }
         }
@@ -67,7 +68,7 @@ import Testing
                 VALUES (gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() - interval '90.5 seconds'),
                     (gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() + interval '1 hour')
                 """)
-            let feed = RevocationFeed(database: tokens.database.pool)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
             let ages = try await feed.page(after: nil, waitingUntil: .now).entries.compactMap(\.age)
             try #require(ages.count == 2)
             #expect(ages[0] >= 90.5 && ages[0] < 3600 && ages[1] == 0)
@@ -86,7 +87,7 @@ import Testing
                     VALUES (\(session), \(UUID()), now() + interval '1 hour', 'logout', \(String(transaction))::xid8)
                     """)
             }
-            let feed = RevocationFeed(database: tokens.database.pool, pageSize: pageSize)
+            let feed = RevocationFeedStore(database: tokens.database.pool, pageSize: pageSize)
             #expect(try await read(feed, after: nil).sessions == sessions)
         }
     }
@@ -94,7 +95,7 @@ import Testing
     /// The entry with the lower number commits after the higher one was read.
     @Test func whatCommitsLateIsNotSkipped() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool, pageSize: 2)
+            let feed = RevocationFeedStore(database: tokens.database.pool, pageSize: 2)
             let start = try await read(feed, after: nil).cursor
             let late = UUID()
             let early = (0..<5).map { _ in UUID() }
@@ -117,7 +118,7 @@ import Testing
 
     @Test func writersInAnyOrderLoseNothing() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool, pageSize: 7)
+            let feed = RevocationFeedStore(database: tokens.database.pool, pageSize: 7)
             let sessions = (0..<200).map { _ in UUID() }
             var cursor = try await read(feed, after: nil).cursor
             var cursors: [String] = []
@@ -154,7 +155,7 @@ import Testing
 
     @Test func aReaderThatWaitsIsAnsweredSoon() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
             let cursor = try await read(feed, after: nil).cursor
             let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(60)) }
             let session = UUID()
@@ -167,7 +168,7 @@ import Testing
 
     @Test func aCursorFromBeforeWhatIsKeptStartsOver() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
             let before = try await read(feed, after: nil).cursor
             try await revoke(UUID(), on: tokens.database.pool)
             try await tokens.database.pool.query("UPDATE revocations SET revoked_at = now() - interval '8 days'")
@@ -187,7 +188,7 @@ import Testing
     /// What is purged meanwhile is not of that transaction, so no reader has to start over.
     @Test func aForgottenTransactionStartsNobodyOverForEver() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
             let forgotten = try await tokens.database.connect()
             let (held, later) = (UUID(), UUID())
             var cursor = ""
@@ -213,7 +214,7 @@ import Testing
     }
 
     /// Reads until there are no more entries, starting over when the feed asks for it.
-    private func follow(_ feed: RevocationFeed, _ cursor: inout String) async throws -> Set<UUID> {
+    private func follow(_ feed: RevocationFeedStore, _ cursor: inout String) async throws -> Set<UUID> {
         var sessions: Set<UUID> = []
         while true {
             let page = try await feed.page(after: cursor, waitingUntil: .now)
@@ -226,7 +227,7 @@ import Testing
     /// An entry is as old as its transaction. If that commits late, the entry may be purged before anybody has read it.
     @Test func whatAForgottenTransactionLeavesIsMissedByNobody() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
             let forgotten = try await tokens.database.connect()
             var cursor = ""
             try await forgotten.withTransaction { transaction in
@@ -245,7 +246,7 @@ import Testing
     /// A dump brings the horizon of the cluster that it was taken from, whose transactions may have had higher numbers.
     @Test func aRestoredHorizonStartsNobodyOver() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
             try await tokens.database.pool.query("UPDATE revocation_horizon SET purged_through = '1000000000000'")
             let start = try await read(feed, after: nil).cursor
             let session = UUID()
@@ -261,7 +262,8 @@ import Testing
     @Test(arguments: ["x", "AAAA", "!", "MS0xLzU6NTo"])
     func cursorsOfAnotherMakeStartOver(cursor: String) async throws {
         try await TokensFixture.with { tokens in
-            let page = try await RevocationFeed(database: tokens.database.pool).page(after: cursor, waitingUntil: .now)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
+            let page = try await feed.page(after: cursor, waitingUntil: .now)
             #expect(page.reset)
         }
     }
@@ -269,7 +271,7 @@ import Testing
     /// After a restore the clock of transactions is behind the cursor.
     @Test func aCursorFromTheFutureStartsOver() async throws {
         try await TokensFixture.with { tokens in
-            let feed = RevocationFeed(database: tokens.database.pool)
+            let feed = RevocationFeedStore(database: tokens.database.pool)
             var cursor = try #require(FeedCursor(text: try await read(feed, after: nil).cursor))
             cursor.seen = "18446744073709551000:18446744073709551000:"
             #expect(try await feed.page(after: cursor.text, waitingUntil: .now).reset)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DevicesService
 
-@Suite struct RevocationStoreTests {
+@Suite struct RevokedSessionStoreTests {
     static func page(_ sessions: [UUID], cursor: String, expires: Date = .now + 3600) -> RevocationPage {
         RevocationPage(
             entries: sessions.map {
@@ -15,9 +15,9 @@ import Testing
             }, cursor: cursor, reset: false, more: false)
     }
 
-    static func withStores(_ body: (DeviceStore, RevocationStore) async throws -> Void) async throws {
-        try await withDatabase(migrations: DevicesMigrations.all) { database in
-            try await body(DeviceStore(database: database.pool), RevocationStore(database: database.pool))
+    static func withStores(_ body: (DeviceStore, RevokedSessionStore) async throws -> Void) async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            try await body(DeviceStore(database: database.pool), RevokedSessionStore(database: database.pool))
         }
     }
 
@@ -37,13 +37,13 @@ import Testing
     }
 
     @Test func devicesAreDetachedWhileRequestsHoldTheirConnections() async throws {
-        try await withDatabase(migrations: DevicesMigrations.all) { database in
+        try await withDatabase(migrations: Migrations.all) { database in
             var limits = PostgresPoolConfiguration.patient
             (limits.maximumConnections, limits.reservedConnections) = (2, 1)
             let pool = PostgresPool(configuration: try .patient(database.url), pool: limits)
             defer { pool.close() }
             let devices = DeviceStore(database: pool)
-            let revocations = RevocationStore(database: pool)
+            let revocations = RevokedSessionStore(database: pool)
             _ = try await devices.register(DeviceStoreTests.registration(), user: user, session: session)
             try await pool.withConnection { _ in
                 let position = try await revocations.position()
@@ -72,7 +72,7 @@ import Testing
     @Test func onlyALongAbsenceLosesEntries() {
         let now = Date.now
         let day: TimeInterval = 86400
-        func position(_ cursor: String?, readAgo: TimeInterval?) -> RevocationStore.Position {
+        func position(_ cursor: String?, readAgo: TimeInterval?) -> RevokedSessionStore.Position {
             .init(cursor: cursor, readAt: readAgo.map { now - $0 })
         }
         #expect(position("c1", readAgo: 7 * day).mayLoseEntries(at: now))

@@ -1,8 +1,6 @@
 import Bytes
 import Contracts
 import Foundation
-import HTTPTypes
-import Hummingbird
 import Postgres
 import ServiceKit
 
@@ -10,7 +8,7 @@ import ServiceKit
 ///
 /// An entry outlives the account, so it contains no personal data but the user's id. The actor's address and client are
 /// stored in a separate row, which is deleted with the account.
-struct AuditLog: Sendable {
+struct AuditStore: Sendable {
     let database: PostgresPool
 
     /// Adds an entry, in the transaction of the change that it records.
@@ -77,7 +75,7 @@ struct AuditLog: Sendable {
     }
 }
 
-extension AuditLog {
+extension AuditStore {
     /// Adds the entry of a sign-in whose session has been created, unless the account has changed since the user was
     /// verified. In that case the session is not issued (``SignInOutcome``), and no entry is added. It is one
     /// statement, because each sign-in runs it.
@@ -114,7 +112,7 @@ extension AuditLog {
     }
 }
 
-extension AuditLog {
+extension AuditStore {
     /// Entries from the newest to the oldest. Those of one user are ordered by id, others by time.
     /// - Parameter cursor: where the previous page ended; `nil` for the first page.
     func search(_ search: AuditSearch, after cursor: AuditCursor?, limit: Int) async throws -> [AuditRecord] {
@@ -160,7 +158,7 @@ extension AuditLog {
 extension PostgresQuery.Interpolation {
     /// - Parameter table: the name of the table in the statement.
     fileprivate mutating func appendInterpolation(
-        entriesOf table: String, _ search: AuditSearch, _ order: AuditLog.Order, limit: Int
+        entriesOf table: String, _ search: AuditSearch, _ order: AuditStore.Order, limit: Int
     ) {
         appendLiteral("WHERE true")
         append(" AND \(table).user_id = ", search.userID)
@@ -231,65 +229,5 @@ struct AuditRecord: Sendable {
         origin = AuditOrigin(
             address: try row.decode("address"), userAgent: try row.decode("user_agent"),
             device: try row.decode("device"), appVersion: try row.decode("app_version"))
-    }
-}
-
-/// The actor and origin for the audit log. The scope is set once for a request or command, and read where an entry is
-/// written, so that the functions in between need not pass it on.
-struct AuditScope: Sendable {
-    @TaskLocal static var current: AuditScope?
-
-    /// The signed-in user.
-    var userID: UUID?
-    /// The actor where it is not a user: an operator's name on the machine, for example.
-    var name: String?
-    var origin: AuditOrigin?
-    /// The attempt of the request. All copies of the scope share it.
-    let attempt = AuditedAttempt()
-
-    init(userID: UUID? = nil, name: String? = nil, origin: AuditOrigin? = nil) {
-        self.userID = userID
-        self.name = name
-        self.origin = origin
-    }
-
-    /// The same scope with the device as the app describes it.
-    func on(_ device: SessionDevice?) -> AuditScope {
-        guard let device else { return self }
-        var scope = self
-        scope.origin = AuditOrigin(
-            address: origin?.address, userAgent: origin?.userAgent, device: device.name ?? device.model,
-            appVersion: device.appVersion)
-        return scope
-    }
-}
-
-/// Sets the scope of each request, and records refused credentials. Every attempt to open an account passes through it.
-struct AuditMiddleware: RouterMiddleware {
-    typealias Context = GatehouseRequestContext
-
-    let worker: AuditWorker
-
-    func handle(
-        _ request: Request, context: GatehouseRequestContext,
-        next: (Request, GatehouseRequestContext) async throws -> Response
-    ) async throws -> Response {
-        let scope = AuditScope(
-            userID: context.user?.id,
-            origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
-        return try await AuditScope.$current.withValue(scope) {
-            try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
-                do {
-                    return try await next(request, context)
-                } catch let problem as Problem {
-                    let detail = scope.attempt.refusal(
-                        problem, path: request.uri.path, bearerError: context.bearerError)
-                    if let detail {
-                        await worker.refused(scope, detail: detail)
-                    }
-                    throw problem
-                }
-            }
-        }
     }
 }

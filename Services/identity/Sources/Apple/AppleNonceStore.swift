@@ -1,0 +1,38 @@
+import Postgres
+
+/// Remembers which nonces have been used (table `used_nonces`).
+struct AppleNonceStore: Sendable {
+    let database: PostgresPool
+
+    /// Seconds in which a nonce is accepted again with the same token, because the response may have been lost.
+    static let retryWindow = 60.0
+
+    /// Whether the nonce can no longer be used.
+    func isSpent(_ use: NonceUse) async throws -> Bool {
+        try await !database.query(
+            """
+            SELECT digest FROM used_nonces
+            WHERE digest = \(use.nonce) AND NOT (token_digest = \(use.token)
+                AND used_at > now() - make_interval(secs => \(Self.retryWindow)))
+            """
+        ).isEmpty
+    }
+
+    /// - Returns: whether this was the first use, or a repetition of it.
+    func use(_ use: NonceUse) async throws -> Bool {
+        try await Self.use(use, on: database)
+    }
+
+    /// The same within the transaction that the nonce is used for.
+    static func use(_ use: NonceUse, on database: some PostgresQuerying) async throws -> Bool {
+        try await database.query(
+            """
+            INSERT INTO used_nonces (digest, token_digest, expires_at)
+            VALUES (\(use.nonce), \(use.token), to_timestamp(\(Double(use.expiresAt))))
+            ON CONFLICT (digest) DO UPDATE SET token_digest = EXCLUDED.token_digest
+                WHERE used_nonces.token_digest = EXCLUDED.token_digest
+                    AND used_nonces.used_at > now() - make_interval(secs => \(Self.retryWindow))
+            """
+        ).affectedRows == 1
+    }
+}

@@ -1,0 +1,65 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// The actor and origin for the audit log. The scope is set once for a request or command, and read where an entry is
+/// written, so that the functions in between need not pass it on.
+struct AuditScope: Sendable {
+    @TaskLocal static var current: AuditScope?
+
+    /// The signed-in user.
+    var userID: UUID?
+    /// The actor where it is not a user: an operator's name on the machine, for example.
+    var name: String?
+    var origin: AuditOrigin?
+    /// The attempt of the request. All copies of the scope share it.
+    let attempt = AuditedAttempt()
+
+    init(userID: UUID? = nil, name: String? = nil, origin: AuditOrigin? = nil) {
+        self.userID = userID
+        self.name = name
+        self.origin = origin
+    }
+
+    /// The same scope with the device as the app describes it.
+    func on(_ device: SessionDevice?) -> AuditScope {
+        guard let device else { return self }
+        var scope = self
+        scope.origin = AuditOrigin(
+            address: origin?.address, userAgent: origin?.userAgent, device: device.name ?? device.model,
+            appVersion: device.appVersion)
+        return scope
+    }
+}
+
+/// Sets the scope of each request, and records refused credentials. Every attempt to open an account passes through it.
+struct AuditMiddleware: RouterMiddleware {
+    typealias Context = GatehouseRequestContext
+
+    let worker: AuditWorker
+
+    func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        let scope = AuditScope(
+            userID: context.user?.id,
+            origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
+        return try await AuditScope.$current.withValue(scope) {
+            try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
+                do {
+                    return try await next(request, context)
+                } catch let problem as Problem {
+                    let detail = scope.attempt.refusal(
+                        problem, path: request.uri.path, bearerError: context.bearerError)
+                    if let detail {
+                        await worker.refused(scope, detail: detail)
+                    }
+                    throw problem
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Contracts
+import Foundation
+import Postgres
+
+enum UndoOutcome: Sendable {
+    /// - Parameter revocation: the task in the outbox that ends all sessions.
+    case undone(OutboxEntry)
+    /// Two parties that may each be the owner have used a token. The account is disabled until an operator decides.
+    case locked
+    /// The token does not exist, has expired or was used.
+    case unknown
+    /// Another user has verified the identifier since. The token stays valid.
+    case taken
+}
+
+/// Changes of identifiers that can still be undone (table `identifier_changes`).
+struct IdentifierChangeStore: Sendable {
+    let database: PostgresPool
+    let grants: AppleGrantStore
+
+    /// Restores the former identifier, ends all sessions, and removes credentials that an attacker may have.
+    func undo(_ digest: [UInt8]) async throws -> UndoOutcome {
+        struct Taken: Error {}
+        do {
+            return try await database.withRetriedTransaction { transaction in
+                let holder = try await transaction.query(
+                    "SELECT user_id FROM identifier_changes WHERE digest = \(digest) AND expires_at > now()"
+                ).first?.decode(UUID.self)
+                guard let userID = holder, try await AccountStore.lock(userID, on: transaction) else {
+                    return .unknown
+                }
+                let tokens = try await Self.tokens(of: userID, on: transaction)
+                guard let used = tokens.first(where: { $0.digest == digest }) else { return .unknown }
+                if used.isContested {
+                    try await transaction.query("DELETE FROM identifier_changes WHERE user_id = \(userID)")
+                    try await AccountStore.setState(
+                        .disabled, of: userID, actor: .system, detail: "contested", on: transaction)
+                    return .locked
+                }
+                let change = used.change
+                try await IdentifierStore.delete(change.former.kind, of: userID, on: transaction)
+                let isTheirs = try await IdentifierStore.claim(
+                    change.former, for: userID, isVerified: true, actor: .user, on: transaction)
+                guard isTheirs else { throw Taken() }
+                try await IdentifierStore.restore(change.origin, of: change.former, on: transaction)
+                try await settle(tokens, after: used, on: transaction)
+                try await removeCredentials(of: userID, undoing: change, on: transaction)
+                if IdentifierUndo.removesRights(undoing: change) {
+                    try await AccountStore.removeRights(of: userID, on: transaction)
+                }
+                return try await .undone(revocation(of: userID, change.former.kind, on: transaction))
+            }
+        } catch is Taken {
+            return .taken
+        }
+    }
+
+    /// Stores the token that undoes the change of an identifier.
+    /// - Parameter former: the identifier that was changed, removed or merged.
+    static func add(
+        _ token: SingleUseToken, undoing former: AccountIdentifier, of userID: UUID, isMerge: Bool,
+        on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO identifier_changes (
+                digest, user_id, kind, value, since, merged_from, merged_at, is_merge, expires_at)
+            VALUES (
+                \(token.digest), \(userID), \(former.identifier.kind.rawValue), \(former.identifier.value),
+                \(former.origin.since), \(former.origin.mergedFrom), \(former.origin.mergedAt), \(isMerge),
+                \(Date.now.addingTimeInterval(token.lifetime)))
+            """)
+    }
+
+    private struct Token {
+        var digest: [UInt8]
+        var change: IdentifierUndo.Change
+        var isContested: Bool
+
+        init(_ row: PostgresRow) throws {
+            digest = try row.decode("digest")
+            change = IdentifierUndo.Change(
+                former: try Identifier(row.decode("value")),
+                origin: CredentialOrigin(
+                    since: try row.decode("since"), mergedFrom: try row.decode("merged_from"),
+                    mergedAt: try row.decode("merged_at")),
+                at: try row.decode("changed_at"), accountCreatedAt: try row.decode("created_at"))
+            isContested = try row.decode("is_contested")
+        }
+    }
+
+    private static func tokens(of userID: UUID, on transaction: PostgresTransaction) async throws -> [Token] {
+        try await transaction.query(
+            """
+            SELECT digest, value, changed_at, since, merged_from, merged_at, is_contested, created_at
+            FROM identifier_changes JOIN users ON users.id = user_id
+            WHERE user_id = \(userID) AND expires_at > now()
+            """
+        ).map(Token.init)
+    }
+
+    /// Older tokens stay valid, because the account's owner may have them.
+    private func settle(_ tokens: [Token], after used: Token, on transaction: PostgresTransaction) async throws {
+        for token in tokens {
+            switch token.digest == used.digest ? .ends : IdentifierUndo.fate(of: token.change, undoing: used.change) {
+            case .stays: continue
+            case .ends:
+                try await transaction.query("DELETE FROM identifier_changes WHERE digest = \(token.digest)")
+            case .isContested:
+                try await transaction.query(
+                    "UPDATE identifier_changes SET is_contested = true WHERE digest = \(token.digest)")
+            }
+        }
+    }
+
+    private func removeCredentials(
+        of userID: UUID, undoing change: IdentifierUndo.Change, on transaction: PostgresTransaction
+    ) async throws {
+        try await PasswordStore.remove(of: userID, on: transaction)
+        try await KnownDeviceStore.forget(devicesOf: userID, on: transaction)
+        for other in try await IdentifierStore.all(of: userID, on: transaction)
+        where other.identifier.kind != change.former.kind && IdentifierUndo.removes(other.origin, undoing: change) {
+            try await IdentifierStore.delete(other.identifier.kind, of: userID, on: transaction)
+        }
+        let linked = try await transaction.query(
+            "SELECT created_at, merged_from, merged_at FROM apple_identities WHERE user_id = \(userID)"
+        ).decode((Date, UUID?, Date?).self).first
+        if let (since, account, mergedAt) = linked,
+            IdentifierUndo.removes(
+                CredentialOrigin(since: since, mergedFrom: account, mergedAt: mergedAt), undoing: change)
+        {
+            if let grant = try await grants.grant(of: userID, on: transaction) {
+                try await grants.enqueueRevocation(of: grant, on: transaction)
+            }
+            try await AppleIdentityStore.remove(of: userID, on: transaction)
+        }
+    }
+
+    private func revocation(
+        of userID: UUID, _ kind: Identifier.Kind, on transaction: PostgresTransaction
+    ) async throws -> OutboxEntry {
+        guard let version = try await AccountStore.touch(userID, credentials: true, on: transaction) else {
+            throw StoreConflict()
+        }
+        try await AuditStore.record(.identifierRestored, userID, by: .user, detail: kind.rawValue, on: transaction)
+        return try await OutboxStore.enqueue(
+            .revokeSessions(reason: .passwordChanged, except: nil, below: version), user: userID, on: transaction)
+    }
+
+    /// An operator's change is final. Earlier changes can no longer be undone.
+    static func forget(_ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            "DELETE FROM identifier_changes WHERE user_id = \(userID) AND kind = \(kind.rawValue)")
+    }
+}

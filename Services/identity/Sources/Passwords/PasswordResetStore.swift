@@ -1,0 +1,78 @@
+import Foundation
+import Postgres
+
+/// Tokens for setting a new password (table `password_resets`).
+struct PasswordResetStore: Sendable {
+    let database: PostgresPool
+
+    /// Whether a message to the identifier `i` may open the account of the user `u`.
+    ///
+    /// An unverified identifier opens the account only while a password is the account's only credential. Otherwise an
+    /// attacker could register another person's address and add an Apple account or a second identifier of their own.
+    /// When the address's owner resets the password later, the attacker would share the account with them.
+    private static let isOpenedByItsIdentifier = """
+        u.state = 'active' AND (
+            i.verified OR (
+                NOT EXISTS (SELECT FROM apple_identities a WHERE a.user_id = u.id)
+                AND NOT EXISTS (SELECT FROM identifiers o WHERE o.user_id = u.id AND o.kind <> i.kind)))
+        """
+
+    /// Stores a token for the reader of the identifier's messages.
+    /// - Returns: the account; `nil` when the identifier opens none.
+    func start(of identifier: Identifier, token: SingleUseToken, expiresAt: Date) async throws -> Account? {
+        try await database.withRetriedTransaction { transaction in
+            let kind = identifier.kind.rawValue
+            let owner = try await transaction.query(
+                """
+                SELECT i.user_id FROM identifiers i JOIN users u ON u.id = i.user_id
+                WHERE i.kind = \(kind) AND i.value = \(identifier.value)
+                    AND \(unescaped: Self.isOpenedByItsIdentifier)
+                """
+            ).first?.decode(UUID.self)
+            guard let owner else { return nil }
+            try await transaction.query(
+                """
+                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
+                VALUES (\(token.digest), \(owner), \(kind), \(identifier.value), \(expiresAt))
+                """)
+            return try await AccountStore.account(owner, on: transaction)
+        }
+    }
+
+    /// - Parameter digest: the digest of a token, ``SingleUseToken/digest(of:)``.
+    func knows(_ digest: [UInt8]) async throws -> Bool {
+        try await !database.query(
+            "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
+        ).isEmpty
+    }
+
+    /// Uses up all tokens of the user, and sets the password. Receiving the token verifies the identifier, if it still
+    /// belongs to the user and still opens the account.
+    /// - Returns: the task in the outbox that ends all sessions; `nil` when the token is invalid.
+    func use(_ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil) async throws -> OutboxEntry? {
+        try await database.withRetriedTransaction { transaction in
+            let holder = try await transaction.query(
+                "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
+            ).first?.decode(UUID.self)
+            guard let userID = holder, try await AccountStore.lock(userID, on: transaction) else { return nil }
+            let used = try await transaction.query(
+                "DELETE FROM password_resets WHERE digest = \(digest) AND user_id = \(userID) RETURNING kind, value"
+            ).first?.decode((String, String).self)
+            guard let (kind, value) = used else { return nil }
+            let proved = try await transaction.query(
+                """
+                UPDATE identifiers i SET verified = true FROM users u
+                WHERE i.kind = \(kind) AND i.value = \(value) AND i.user_id = \(userID) AND u.id = i.user_id
+                    AND \(unescaped: Self.isOpenedByItsIdentifier)
+                """)
+            guard proved.affectedRows == 1 else { return nil }
+            return try await PasswordStore.replace(
+                of: userID, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, notices: notices,
+                on: transaction)
+        }
+    }
+
+    static func removeAll(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
+    }
+}

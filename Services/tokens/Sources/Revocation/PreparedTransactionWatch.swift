@@ -1,0 +1,48 @@
+import Instruments
+import Logging
+import Postgres
+import ServiceLifecycle
+
+/// Warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and their
+/// revocations stay invisible to every reader. Gatehouse prepares none, but other applications on the same server may.
+struct PreparedTransactionWatch: Service {
+    let feed: RevocationFeedStore
+    let logger: Logger
+    var metrics: (any MetricsFactory)?
+    var interval: Duration = .seconds(60)
+    /// Seconds after which a prepared transaction counts as abandoned.
+    var abandonedAfter: Double = 3600
+
+    func run() async {
+        await cancelWhenGracefulShutdown {
+            var logged: Set<String> = []
+            while !Task.isCancelled {
+                // If PostgreSQL is unavailable, other components log it.
+                if let abandoned = try? await check(logged: logged) { logged = abandoned }
+                try? await Task.sleep(for: interval)
+            }
+        }
+    }
+
+    /// Sets `tokens_oldest_prepared_transaction_seconds`, and logs each abandoned transaction that is not in `logged`.
+    ///
+    /// - Returns: the names of all abandoned transactions.
+    func check(logged: Set<String>) async throws(PostgresError) -> Set<String> {
+        let transactions = try await feed.preparedTransactions()
+        Gauge(
+            "tokens_oldest_prepared_transaction_seconds",
+            help: "Age of the oldest transaction of the server that is prepared and neither committed nor rolled back.",
+            factory: metrics
+        ).set(transactions.first?.age ?? 0)
+        let abandoned = transactions.filter { $0.age >= abandonedAfter }
+        for each in abandoned where !logged.contains(each.name) {
+            logger.warning(
+                "A prepared transaction was forgotten: COMMIT PREPARED or ROLLBACK PREPARED it.",
+                metadata: [
+                    "name": "\(each.name)", "database": "\(each.database)", "owner": "\(each.owner)",
+                    "seconds": "\(Int(each.age))",
+                ])
+        }
+        return Set(abandoned.map(\.name))
+    }
+}
