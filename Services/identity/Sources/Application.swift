@@ -59,7 +59,8 @@ public enum IdentityApplication: MigratingApplication {
     }
 }
 
-/// Dependencies that several features share. Each feature is built from them by a property below.
+/// What holds connections, threads or state, and what several features share. Each feature is built from it by the
+/// properties below.
 struct IdentityParts {
     private let configuration: IdentityConfiguration
     private let httpClient: HTTPClient
@@ -83,6 +84,7 @@ struct IdentityParts {
     private let appleGrants: AppleGrantStore
     private let appleMail: AppleMailStore
     private let appleTransfers: AppleTransferStore
+    private let deletions: AccountDeletionStore
     private let outbox: OutboxStore
     private let knownDevices: KnownDeviceStore
     let audit: AuditStore
@@ -98,19 +100,10 @@ struct IdentityParts {
     let worker: OutboxWorker
     let purger: Purger
 
-    // Signing in, and verifying the user again.
+    // Signing in.
     private let limits: AttemptLimits
     private let sessions: SessionIssuer
-    private let screening: PasswordScreening
-    private let passwordProofs: PasswordProofs
-    private let codes: CodeStore
-    private let codeProofs: CodeProofs
-    private let appleNonces: AppleNonceIssuer
     private let appleVerifier: AppleTokenVerifier
-    private let appleProofs: AppleProofs
-    private let reauthentication: Reauthentication
-    private let deletion: AccountDeletion
-    let administration: UserAdministration
 
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
@@ -146,6 +139,7 @@ struct IdentityParts {
         appleGrants = AppleGrantStore(database: database, sealer: sealer)
         appleMail = AppleMailStore(database: database)
         appleTransfers = AppleTransferStore(database: database)
+        deletions = AccountDeletionStore(database: database, grants: appleGrants)
         outbox = OutboxStore(database: database)
         knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
         audit = AuditStore(database: database)
@@ -180,12 +174,11 @@ struct IdentityParts {
                 messages: messageDelivery, link: configuration.messages.resetLink),
             messages: messageDelivery,
             lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
-        let deletions = AccountDeletionStore(database: database, grants: appleGrants)
         worker = OutboxWorker(store: outbox, logger: logger, deliver: delivery.deliver)
         purger = ExpiredRowStore(
             database: database, auditRetention: configuration.auditRetention,
             originRetention: configuration.auditOriginRetention, seals: seals,
-            unverifiedAccounts: configuration.unverifiedRetention.map { [tokens] days in
+            unverifiedAccounts: configuration.unverifiedRetention.map { [deletions, tokens] days in
                 UnverifiedAccountRemoval(deletions: deletions, days: days) { user in
                     try await !tokens.sessions(of: user).sessions.isEmpty
                 }
@@ -195,28 +188,9 @@ struct IdentityParts {
         sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens,
             logger: logger)
-        screening = PasswordScreening(
-            policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
-            breached: configuration.breachedPasswords)
-        passwordProofs = PasswordProofs(
-            passwords: passwords, identifiers: identifiers, hasher: hasher, limits: limits, home: configuration.home,
-            logger: logger)
-        codes = CodeStore(
-            database: database, keys: CodeKeys(configuration.pepperKeys),
-            sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))
-        codeProofs = CodeProofs(codes: codes, limits: limits, home: configuration.home, logger: logger)
-        appleNonces = AppleNonceIssuer(keys: configuration.sealingKeys)
         appleVerifier = AppleTokenVerifier(
             keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { [apple] in try await apple.keys() },
             logger: logger)
-        appleProofs = AppleProofs(
-            verifier: appleVerifier, policy: configuration.apple.policy, issuer: appleNonces,
-            nonces: AppleNonceStore(database: database), transfers: appleTransfers, logger: logger)
-        reauthentication = Reauthentication(database: database, tokens: tokens)
-        deletion = AccountDeletion(deletions: deletions, delivery: delivery, worker: worker, logger: logger)
-        administration = UserAdministration(
-            accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,
-            screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
     }
 
     /// Ends the background work where it is not run as a service.
@@ -230,6 +204,18 @@ struct IdentityParts {
 
 extension IdentityParts {
     private var age: AuthenticationAge { configuration.authenticationAge }
+
+    private var screening: PasswordScreening {
+        PasswordScreening(
+            policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
+            breached: configuration.breachedPasswords)
+    }
+
+    private var passwordProofs: PasswordProofs {
+        PasswordProofs(
+            passwords: passwords, identifiers: identifiers, hasher: hasher, limits: limits, home: configuration.home,
+            logger: logger)
+    }
 
     var passwordRoutes: PasswordRoutes {
         PasswordRoutes(
@@ -247,6 +233,16 @@ extension IdentityParts {
                 home: configuration.home, messages: messages, notices: notices,
                 isHooked: configuration.resetHook != nil),
             hasher: hasher)
+    }
+
+    private var codes: CodeStore {
+        CodeStore(
+            database: database, keys: CodeKeys(configuration.pepperKeys),
+            sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))
+    }
+
+    private var codeProofs: CodeProofs {
+        CodeProofs(codes: codes, limits: limits, home: configuration.home, logger: logger)
     }
 
     var codeRoutes: CodeRoutes {
@@ -272,6 +268,14 @@ extension IdentityParts {
         AuthProviderStore(database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
     }
 
+    private var appleNonces: AppleNonceIssuer { AppleNonceIssuer(keys: configuration.sealingKeys) }
+
+    private var appleProofs: AppleProofs {
+        AppleProofs(
+            verifier: appleVerifier, policy: configuration.apple.policy, issuer: appleNonces,
+            nonces: AppleNonceStore(database: database), transfers: appleTransfers, logger: logger)
+    }
+
     var appleRoutes: AppleRoutes {
         AppleRoutes(
             signIn: AppleSignIn(
@@ -294,6 +298,10 @@ extension IdentityParts {
         apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
     }
 
+    private var deletion: AccountDeletion {
+        AccountDeletion(deletions: deletions, delivery: delivery, worker: worker, logger: logger)
+    }
+
     var accountRoutes: AccountRoutes {
         AccountRoutes(
             accounts: accounts, deletion: deletion,
@@ -304,6 +312,8 @@ extension IdentityParts {
                 devices: devices),
             age: age, worker: worker)
     }
+
+    private var reauthentication: Reauthentication { Reauthentication(database: database, tokens: tokens) }
 
     private var userProofs: UserProofs {
         let apple = AppleAccountProofs(
@@ -324,6 +334,12 @@ extension IdentityParts {
                 proofs: userProofs,
                 merges: AccountMergeStore(database: database, grants: appleGrants, notices: notices),
                 accounts: accounts, sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
+    }
+
+    var administration: UserAdministration {
+        UserAdministration(
+            accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,
+            screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
     }
 
     var adminRoutes: AdminRoutes {
