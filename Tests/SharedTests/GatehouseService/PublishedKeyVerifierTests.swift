@@ -37,7 +37,7 @@ struct PublishedKeyVerifierTests {
             let expected = ForwardedUser(
                 id: user, sessionID: session, role: "courier", storeIDs: ["store-1"],
                 authenticatedAt: Date(timeIntervalSince1970: 1_800_000_000), authenticationMethods: [.password])
-            #expect(try await verifier.user(of: token)) == expected)
+            #expect(try await verifier.user(of: token) == expected)
         }
     }
 
