@@ -32,8 +32,9 @@ public struct PublicRoute: Sendable, Equatable {
         public static let hashes = Guards(rawValue: 2)
         /// The service hashes a password if the body has a member `password`.
         public static let mayHash = Guards(rawValue: 4)
-        /// Refusals are counted for each address. Well-behaved apps are seldom refused, however many share an address.
-        public static let refusals = Guards(rawValue: 8)
+        /// The service's 4xx responses, and bodies that are too slow, are counted for each address. Well-behaved apps
+        /// seldom cause them, however many share an address.
+        public static let rejections = Guards(rawValue: 8)
     }
 
     public var method: String
@@ -92,12 +93,12 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("DELETE", "/v1/auth/identifiers/{kind}", .identity, .required),
         PublicRoute("POST", "/v1/auth/identifiers/undo", .identity, .none),
         PublicRoute("POST", "/v1/auth/merge", .identity, .required, guards: .mayHash),
-        PublicRoute("POST", "/v1/auth/refresh", .tokens, .none, guards: .refusals),
+        PublicRoute("POST", "/v1/auth/refresh", .tokens, .none, guards: .rejections),
         PublicRoute("POST", "/v1/auth/logout", .tokens, .reported),
         PublicRoute("POST", "/v1/auth/logout-all", .tokens, .required),
         PublicRoute("GET", "/v1/auth/sessions", .tokens, .required),
         PublicRoute("DELETE", "/v1/auth/sessions/{id}", .tokens, .required),
-        PublicRoute("POST", "/oauth/token", .tokens, .none, guards: .refusals, errors: .oauth),
+        PublicRoute("POST", "/oauth/token", .tokens, .none, guards: .rejections, errors: .oauth),
         PublicRoute("POST", "/oauth/revoke", .tokens, .none, errors: .oauth),
         PublicRoute("GET", "/.well-known/jwks.json", .tokens, .none),
         PublicRoute("HEAD", "/.well-known/jwks.json", .tokens, .none),

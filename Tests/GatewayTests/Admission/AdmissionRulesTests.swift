@@ -57,8 +57,8 @@ struct AdmissionRulesTests {
         func makePreflightResponse() -> Bool { choose(.preflight, [false, true]) }
         func makeDocument() -> Bool { choose(.document, [true, false]) }
         func takePlaceToWaitForKeys() -> Bool { choose(.placeForKeys, [true, false]) }
-        func isInTime() -> Bool { choose(.time, [true, false]) }
-        func hasRoomForStream() -> Bool { choose(.stream, [true, false]) }
+        var isInTime: Bool { choose(.time, [true, false]) }
+        var hasRoomForStream: Bool { choose(.stream, [true, false]) }
         func verifyBearer() -> BearerVerifier.Verification? { choose(.bearer, AdmissionRulesTests.bearers) }
 
         func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Refusal? {

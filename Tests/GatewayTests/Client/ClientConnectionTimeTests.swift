@@ -4,16 +4,16 @@ import Testing
 
 @Suite("What a client's connection does with time")
 struct ClientConnectionTimeTests {
-    typealias State = ClientConnectionState
+    typealias State = ClientConnectionMachine
 
     @Test("Silence closes a connection; half a head is refused")
     func head() {
         var state = State.opened()
-        #expect(state.timedOut(at: 999) == .wait)
+        #expect(state.timedOut(at: 999) == .goOn)
         var silent = state
         #expect(silent.timedOut(at: 1000) == .close)
         #expect(state.received(isFirst: true, at: 900) == true)
-        #expect(state.timedOut(hasInput: true, at: 1199) == .wait)
+        #expect(state.timedOut(hasInput: true, at: 1199) == .goOn)
         #expect(state.timedOut(hasInput: true, at: 1200) == .refuseHead)
     }
 
@@ -30,9 +30,9 @@ struct ClientConnectionTimeTests {
     @Test("An upstream that does not respond is the exchange's matter", arguments: [true, false])
     func exchange(hasBody: Bool) {
         var state = State.forwarding(hasBody: hasBody)
-        #expect(state.timedOut(at: 499) == .wait)
+        #expect(state.timedOut(at: 499) == .goOn)
         state.allow(until: 600)
-        #expect(state.timedOut(at: 599) == .wait)
+        #expect(state.timedOut(at: 599) == .goOn)
         #expect(state.timedOut(at: 600) == .endExchange)
         #expect(state.deadline == 620, "it is looked at again in any case")
     }
@@ -42,8 +42,8 @@ struct ClientConnectionTimeTests {
         var state = State.forwarding()
         state.extendStream(at: 100)
         state.wrote(1000)
-        #expect(state.timedOut(waiting: 1000, hasResponse: true, at: 5100) == .wait)
-        #expect(state.timedOut(waiting: 500, hasResponse: true, at: 10_050) == .wait)
+        #expect(state.timedOut(waiting: 1000, hasResponse: true, at: 5100) == .goOn)
+        #expect(state.timedOut(waiting: 500, hasResponse: true, at: 10_050) == .goOn)
         #expect(state.timedOut(waiting: 0, hasResponse: true, at: 10_100) == .endExchange)
     }
 
@@ -59,8 +59,8 @@ struct ClientConnectionTimeTests {
         var state = State.forwarding()
         state.wrote(10)
         #expect(state.responseEnded(hasInput: false, at: 100) == .readNextRequest)
-        #expect(state.timedOut(waiting: 10, at: 1100) == .wait)
-        #expect(state.timedOut(waiting: 5, at: 2099) == .wait)
+        #expect(state.timedOut(waiting: 10, at: 1100) == .goOn)
+        #expect(state.timedOut(waiting: 5, at: 2099) == .goOn)
         #expect(state.timedOut(waiting: 0, at: 2100) == .close)
     }
 
@@ -75,10 +75,10 @@ struct ClientConnectionTimeTests {
         for now in stride(from: Int64(120), through: 9000, by: 20) {
             #expect(state.timedOut(waiting: 1_000_000 - Int(now) * 100, at: now) == .wait, "at \(now)")
         }
-        #expect(state.update(waiting: 0, at: 9010) == true)
+        #expect(state.update(untakenBytes: 0, at: 9010) == true)
         state.taken(at: 9010)
         #expect(state.deadline == 9030)
-        #expect(state.timedOut(at: 9029) == .wait)
+        #expect(state.timedOut(at: 9029) == .goOn)
         #expect(state.timedOut(at: 9030) == .close)
     }
 
@@ -87,7 +87,7 @@ struct ClientConnectionTimeTests {
         var state = State.forwarding(closes: true)
         #expect(state.responseEnded(hasInput: false, at: 0) == .linger)
         for now in [Int64(20), 40, 60, 80] {
-            #expect(state.timedOut(isUndelivered: true, at: now) == .wait)
+            #expect(state.timedOut(isUndelivered: true, at: now) == .goOn)
             #expect(state.deadline == min(100, now + 20))
         }
         #expect(state.timedOut(isUndelivered: true, at: 100) == .close)
@@ -113,7 +113,7 @@ struct ClientConnectionTimeTests {
         state.respond(bodyLength: 10, expectsContinue: false, closes: false)
         state.wrote(500)
         #expect(state.responseEnded(hasInput: false, at: 0) == .discardBody)
-        #expect(state.timedOut(waiting: 500, at: 20) == .wait)
+        #expect(state.timedOut(waiting: 500, at: 20) == .goOn)
         #expect(state.deadline == 40)
         #expect(state.timedOut(waiting: 0, at: 40) == .close)
     }
@@ -125,25 +125,25 @@ struct ClientConnectionTimeTests {
         var responding = State.forwarding()
         responding.extendStream(at: 0)
         responding.wrote(100)
-        #expect(responding.update(waiting: 100, at: 0) == true)
+        #expect(responding.update(untakenBytes: 100, at: 0) == true)
         #expect(responding.deadline == 5000)
         responding.extendStream(at: 6000)
         #expect(responding.deadline == 10_000, "its patience ends before the stream's time")
         var taking = responding
         #expect(responding.timedOut(waiting: 100, hasResponse: true, at: 10_000) == .endSlowReader)
         // The last byte gives time back for as long as nothing waits.
-        #expect(taking.update(waiting: 0, at: 9999) == true)
+        #expect(taking.update(untakenBytes: 0, at: 9999) == true)
         #expect(taking.deadline == 11_000)
 
         var lingering = State.forwarding(closes: true)
         lingering.wrote(100)
-        #expect(lingering.update(waiting: 100, at: 0) == true)
+        #expect(lingering.update(untakenBytes: 100, at: 0) == true)
         #expect(lingering.responseEnded(hasInput: false, at: 0) == .linger)
         #expect(lingering.timedOut(waiting: 100, at: 10_000) == .endSlowReader)
 
         var idle = State.opened()
         idle.wrote(100)
-        #expect(idle.update(waiting: 100, at: 0) == true)
+        #expect(idle.update(untakenBytes: 100, at: 0) == true)
         #expect(idle.timedOut(waiting: 100, at: 10_000) == .endSlowReader)
     }
 
@@ -151,7 +151,7 @@ struct ClientConnectionTimeTests {
     func closed() {
         var state = State.forwarding()
         state.wrote(100)
-        #expect(state.update(waiting: 100, at: 0) == true)
+        #expect(state.update(untakenBytes: 100, at: 0) == true)
         state.abort()
         #expect(state.timedOut(waiting: 100, at: 20_000) == .close)
     }
@@ -160,14 +160,14 @@ struct ClientConnectionTimeTests {
     func patience() {
         var state = State.forwarding()
         state.wrote(100)
-        #expect(state.update(waiting: 100, at: 0) == true)
-        #expect(state.update(waiting: 100, at: 9000) == true)
+        #expect(state.update(untakenBytes: 100, at: 0) == true)
+        #expect(state.update(untakenBytes: 100, at: 9000) == true)
         var pipelined = state
-        #expect(state.update(waiting: 0, at: 9000) == true)
+        #expect(state.update(untakenBytes: 0, at: 9000) == true)
         #expect(state.responseEnded(hasInput: false, at: 9000) == .readNextRequest)
         state.forward(hasBody: false, expectsContinue: false, closes: false, until: 100_000)
         state.wrote(100)
-        #expect(state.update(waiting: 100, at: 9000) == true)
+        #expect(state.update(untakenBytes: 100, at: 9000) == true)
         #expect(state.deadline == 19_000)
 
         #expect(pipelined.responseEnded(hasInput: false, at: 9000) == .readNextRequest)

@@ -72,7 +72,7 @@ struct RateLimitedClientTests {
             $0.settings.failureLimit = RateLimit(capacity: 2, perSecond: 0.01)
             $0.settings.placeTimeout = .milliseconds(50)
             $0.patience = .seconds(600)
-            $0.settings.maximumRequestsOfRefusedNetwork = 2
+            $0.settings.maximumRequestsPerRejectedNetwork = 2
             $0.ownBehaviour = { request in
                 if request.text == "held" { return [.pause] }
                 let status = request.text == "bad" ? "401 Unauthorized" : "200 OK"

@@ -15,14 +15,14 @@ struct RateLimitTests {
         for _ in 0..<2 { #expect(limiter.take(victim, now: 5) == nil) }
         #expect(limiter.take(victim, now: 5) != nil)
         for value: UInt64 in 0..<200_000 { _ = limiter.take(AddressKey(value: 0x2001_0db8_0000_0000 + value), now: 5) }
-        #expect(limiter.take(victim, now: 5) != nil && limiter.wait(victim, now: 5) != nil)
+        #expect(limiter.take(victim, now: 5) != nil && limiter.delay(of: victim, now: 5) != nil)
         #expect(limiter.count == 65_536)
         // Who comes new has room with his neighbours, of whom the flood is none.
         let elsewhere = (1...10).map { AddressKey(value: 0x2a00_0000_0000_0000 + $0 << 32) }
         // One of them may share a bucket by chance.
         #expect(elsewhere.count { limiter.take($0, now: 5) == nil && limiter.take($0, now: 5) == nil } >= 9)
         let flooding = AddressKey(value: 0x2001_0db8_0004_0000)
-        #expect(limiter.take(flooding, now: 5) != nil && limiter.wait(flooding, now: 5) != nil)
+        #expect(limiter.take(flooding, now: 5) != nil && limiter.delay(of: flooding, now: 5) != nil)
         // A bucket that is full again has nothing to tell, and leaves its place to others.
         let later: Int64 = 10_000_000_000
         for value: UInt64 in 0..<200 { #expect(limiter.take(AddressKey(value: value), now: later) == nil) }
@@ -94,7 +94,7 @@ struct RateLimitTests {
         #expect(told.withLock { $0 } == [1, 1, 1])
         // What the others have counted holds here too.
         let other = limiter(100)
-        #expect(other.wait(key, now: 5) == nil)
+        #expect(other.delay(of: key, now: 5) == nil)
         other.exhaust(key, for: .seconds(2), now: 5)
         #expect(other.take(key, now: 5) != nil && other.take(key, now: 5 + 2_000_000_000) == nil)
     }
@@ -122,7 +122,7 @@ struct RateLimitTests {
             try await counted(5)
             #expect(other.take(busy, now: now) == nil, "the second of four that it has counted itself")
             try await eventually("the other replica is told that it is one too many") {
-                other.wait(busy, now: now) != nil
+                other.delay(of: busy, now: now) != nil
             }
             #expect(other.take(quiet, now: now) == nil)
         }

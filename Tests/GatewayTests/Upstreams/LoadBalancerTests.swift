@@ -128,9 +128,9 @@ struct LoadBalancerTests {
         let now = loop.worker.now
         loop.pool(2).failed(.unreachable, now: now)
         let due = now + Circuit.shortest
-        while loop.balancer.mayRetry() {}
+        while loop.balancer.takeRetry() {}
         loop.worker.takeRoutes()
-        #expect(!loop.balancer.mayRetry())
+        #expect(!loop.balancer.takeRetry())
         #expect(loop.ports(now: due) == [1])
         let later = due + Int64(RetryBudget.seconds + 60) * 1_000_000_000
         let probe = loop.exchange()

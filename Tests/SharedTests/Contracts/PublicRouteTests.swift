@@ -65,7 +65,7 @@ import Testing
                 "/v1/auth/login", "/v1/auth/password", "/v1/auth/password/reset", "/v1/auth/register",
             ])
         #expect(paths(.mayHash) == ["/v1/admin/users", "/v1/auth/merge", "/v1/auth/reauthenticate"])
-        #expect(paths(.refusals) == ["/oauth/token", "/v1/auth/refresh"])
+        #expect(paths(.rejections) == ["/oauth/token", "/v1/auth/refresh"])
     }
 
     @Test func nothingInternalIsPublic() {

@@ -48,7 +48,7 @@ enum AdmissionRefusal: Sendable, Equatable {
     }
 }
 
-/// The outcome of admission.
+/// What the rules decide, before anything is built.
 enum AdmissionDecision {
     /// - Parameters:
     ///   - identity: `nil`: the request is unauthenticated.
@@ -71,7 +71,8 @@ enum AdmissionDecision {
     }
 }
 
-/// Performs the checks of one request for ``AdmissionRules``, which calls each method once at the most.
+/// Performs the checks of one request for ``AdmissionRules``, which performs none twice (`count(in:user:)` once for each
+/// limit).
 protocol AdmissionChecks {
     /// Whether the connection is one more than the gateway takes.
     var isOverConnectionLimit: Bool { get }
@@ -86,6 +87,10 @@ protocol AdmissionChecks {
     var hasUnknownExpectation: Bool { get }
     /// Seconds since 1970.
     var wallClock: Int64 { get }
+    /// Whether the client still waits for a response.
+    var isInTime: Bool { get }
+    /// Whether there is room for the stream or WebSocket that the request asks for, if it asks for one.
+    var hasRoomForStream: Bool { get }
 
     /// Takes a place among the requests of the route's upstream.
     mutating func takePlace() -> Bool
@@ -108,17 +113,15 @@ protocol AdmissionChecks {
     ///
     /// - Returns: `false` where the request may not wait, or too many wait already.
     mutating func takePlaceToWaitForKeys() -> Bool
-    /// Whether the client still waits for a response.
-    mutating func isInTime() -> Bool
-    /// Whether there is room for the stream or WebSocket that the request asks for, if it asks for one.
-    mutating func hasRoomForStream() -> Bool
 }
 
 /// Decides by its head whether a request is forwarded.
 ///
-/// The contract fixes the order of the checks: the gateway's own health, limits, route, bearer, role, size. The first
-/// that fails decides, and no later one is performed. Each has its result at once, so their order is that of the
-/// statements. A request waits for its body and its queue's place afterwards: see ``ExchangeState``.
+/// In this order: the gateway's own health; connection limit; place; limit of the address; preflight; route;
+/// `Max-Forwards`; document; limit of sign-ins; bearer; role; age of the authentication; limit of the user; limit of
+/// the route; size; `Expect`; time; room for a stream. The first that fails decides.
+///
+/// A request waits for its body and its queue's place afterwards: see ``ExchangeMachine``.
 enum AdmissionRules {
     static func decide(_ match: RouteTable.Match, _ checks: inout some AdmissionChecks) -> AdmissionDecision {
         var isForUpstream = false
@@ -191,7 +194,7 @@ enum AdmissionRules {
 
         if let length = checks.bodyLength, length > route.bodyLimit { return .refuse(.bodyTooLarge) }
         if checks.hasUnknownExpectation { return .refuse(.unknownExpectation) }
-        guard checks.isInTime(), checks.hasRoomForStream() else { return .refuse(.unavailable) }
+        guard checks.isInTime, checks.hasRoomForStream else { return .refuse(.unavailable) }
         return .forward(identity: identity, bearerError: bearerError, maxForwards: maxForwards)
     }
 }

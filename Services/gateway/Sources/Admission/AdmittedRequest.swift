@@ -28,8 +28,8 @@ struct AdmittedRequest {
     /// The CORS lines of the response: whole field lines.
     var cors: [UInt8] = []
     var client: ClientAddress
-    /// Whether refusals by the service count against the client's address.
-    var countsFailures = false
+    /// Whether 4xx responses of the service, and a slow body, count against the client's address.
+    var countsRejections = false
     /// When the head was read; nanoseconds of the worker's clock.
     var startedAt: Int64
     /// When the request arrived: earlier than `startedAt` if it may have waited in its socket.
@@ -37,7 +37,7 @@ struct AdmittedRequest {
 }
 
 extension RequestAdmission {
-    mutating func forward(identity: VerifiedToken?, bearerError: ErrorCode?, maxForwards: Int?) -> Admission {
+    mutating func forward(identity: VerifiedToken?, bearerError: ErrorCode?, maxForwards: Int?) -> AdmissionResult {
         guard let plan, let place, case .route(let route, let forwardedPath) = match else { return refuse(.notFound) }
         let given = fields.traceparent.flatMap {
             TraceParent(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
@@ -65,8 +65,7 @@ extension RequestAdmission {
                 ? fields.connectionOptions(in: bytes) + gateway.settings.droppedFields : [], requestID: requestID,
             trace: trace, clientSpan: clientSpan, serverSpan: serverSpan, identity: identity,
             upgrades: upgrades, opensStream: opensStream, cors: Array(cors.utf8), client: address,
-            countsFailures: route.limitsFailures,
-            startedAt: now, arrivedAt: arrivedAt)
+            countsRejections: route.limitsRejections, startedAt: now, arrivedAt: arrivedAt)
         return .forward(Exchange(client: client, plan: plan, request: request, place: place))
     }
 

@@ -1,7 +1,7 @@
 import Contracts
 
-/// The decision about a request whose head was parsed.
-enum Admission {
+/// What the connection does with an admitted or refused request.
+enum AdmissionResult {
     case forward(Exchange)
     case respond(LocalResponse, requestID: [UInt8])
     /// The gateway is fetching the key of the bearer token. The head is admitted again afterwards.
@@ -13,11 +13,11 @@ extension Worker {
     ///
     /// - Parameters:
     ///   - bytes: exactly the head that was scanned into `requestHead`.
-    ///   - mayWait: `false` once the request has waited for keys for as long as it may.
+    ///   - mayWaitForKeys: `false` once the request has waited for keys for as long as it may.
     func admit(
-        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWait: Bool
-    ) -> Admission {
-        var request = RequestAdmission(bytes, from: client, mayWait: mayWait)
+        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool
+    ) -> AdmissionResult {
+        var request = RequestAdmission(bytes, from: client, mayWaitForKeys: mayWaitForKeys)
         return switch AdmissionRules.decide(request.match, &request) {
         case .forward(let identity, let bearerError, let maxForwards):
             request.forward(identity: identity, bearerError: bearerError, maxForwards: maxForwards)
@@ -41,34 +41,35 @@ struct RequestAdmission: AdmissionChecks {
     let now: Int64
     let address: ClientAddress
     let match: RouteTable.Match
-    private let mayWait: Bool
+    private let mayWaitForKeys: Bool
+    /// When the request arrived: earlier than `now` if it may have waited in its socket.
+    let arrivedAt: Int64
     /// The plan of the route that was found.
     let plan: RoutePlan?
     /// The CORS lines of every response: whole field lines.
     let cors: String
+    /// Whether the client asks for an upgrade to WebSocket.
+    let upgrades: Bool
+    /// Whether the client asks for a WebSocket or an event stream.
+    let opensStream: Bool
 
     // What the checks have found, or hold.
     private(set) var place: RequestPlaces.Place?
     private var ownResponse: LocalResponse?
-    /// When the request arrived: earlier than `now` if it may have waited in its socket.
-    private(set) var arrivedAt: Int64 = 0
-    /// Whether the client asks for an upgrade to WebSocket.
-    private(set) var upgrades = false
-    /// Whether the client asks for a WebSocket or an event stream.
-    private(set) var opensStream = false
 
-    init(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWait: Bool) {
+    init(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool) {
         let worker = client.worker
         let fields = worker.requestHead.fields
         self.worker = worker
         self.client = client
         self.bytes = bytes
-        self.mayWait = mayWait
+        self.mayWaitForKeys = mayWaitForKeys
         self.fields = fields
         method = worker.requestHead.method
         framing = worker.requestHead.framing
         requestID = worker.requestID(fields, bytes)
         now = worker.now
+        arrivedAt = now - worker.socketDelay
         address = worker.clientAddress(fields, bytes, of: client.peer)
         let path = UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path])
         match = worker.routes.table.match(path: path, method: method)
@@ -78,6 +79,12 @@ struct RequestAdmission: AdmissionChecks {
         } else {
             plan = nil
             cors = ""
+        }
+        if method == .get, let plan {
+            upgrades = plan.route.allowsWebSocket && framing == .length(0) && fields.upgradesToWebSocket(in: bytes)
+            opensStream = upgrades || fields.acceptsEventStream(in: bytes)
+        } else {
+            (upgrades, opensStream) = (false, false)
         }
     }
 
@@ -97,6 +104,8 @@ struct RequestAdmission: AdmissionChecks {
     var bodyLength: Int? { framing.length }
     var hasUnknownExpectation: Bool { fields.hasUnknownExpectation }
     var wallClock: Int64 { worker.wallClock }
+    var isInTime: Bool { plan.map { now < arrivedAt + $0.timeout } ?? false }
+    var hasRoomForStream: Bool { !opensStream || gateway.streams.hasRoom(for: address.key) }
 
     mutating func takePlace() -> Bool {
         place = plan?.share.flatMap { gateway.places.take($0, of: address.key) }
@@ -146,33 +155,20 @@ struct RequestAdmission: AdmissionChecks {
 
     mutating func takePlaceToWaitForKeys() -> Bool {
         leavePlace()
-        guard mayWait, let plan else { return false }
+        guard mayWaitForKeys, let plan else { return false }
         let share = plan.route.issuers.isEmpty ? gateway.keyWaits : gateway.partnerKeyWaits
         place = gateway.places.take(share, of: address.key)
         return place != nil
     }
 
-    mutating func isInTime() -> Bool {
-        arrivedAt = now - worker.wait
-        return plan.map { now < arrivedAt + $0.timeout } ?? false
-    }
-
-    mutating func hasRoomForStream() -> Bool {
-        guard method == .get else { return true }
-        upgrades =
-            plan?.route.allowsWebSocket == true && framing == .length(0) && fields.upgradesToWebSocket(in: bytes)
-        opensStream = upgrades || fields.acceptsEventStream(in: bytes)
-        return !opensStream || gateway.streams.hasRoom(for: address.key)
-    }
-
     // MARK: Responses
 
-    mutating func waitForKeys() -> Admission {
+    mutating func waitForKeys() -> AdmissionResult {
         guard let place else { return refuse(.unavailable) }
         return .waitForKeys(place)
     }
 
-    mutating func respond(_ response: AdmissionDecision.Response) -> Admission {
+    mutating func respond(_ response: AdmissionDecision.Response) -> AdmissionResult {
         switch response {
         case .health: return respond(with: healthResponse)
         case .preflight: break
@@ -195,7 +191,7 @@ struct RequestAdmission: AdmissionChecks {
         return LocalResponse(status: 200, body: .text(#"{"status":"ready"}"#))
     }
 
-    mutating func refuse(_ refusal: AdmissionRefusal) -> Admission {
+    mutating func refuse(_ refusal: AdmissionRefusal) -> AdmissionResult {
         let problem = refusal.problem
         let response = LocalResponse.refusal(
             problem, as: plan?.route.errorForm ?? .problem, requestID: requestID,
@@ -210,7 +206,7 @@ struct RequestAdmission: AdmissionChecks {
         return respond(with: response, refusal: reason)
     }
 
-    private mutating func respond(with response: LocalResponse, refusal: String? = nil) -> Admission {
+    private mutating func respond(with response: LocalResponse, refusal: String? = nil) -> AdmissionResult {
         leavePlace()
         worker.logAccess(
             AccessLine(

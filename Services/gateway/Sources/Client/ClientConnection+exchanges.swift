@@ -5,7 +5,7 @@ import NIOCore
 extension ClientConnection {
     private enum HeadOutcome {
         case incomplete
-        case admitted(Admission, length: Int)
+        case admitted(AdmissionResult, length: Int)
         case fault(HeadFault)
     }
 
@@ -18,7 +18,7 @@ extension ClientConnection {
                 guard scannedBytes == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
                 guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
-                let admission = worker.admit(head, from: self, mayWait: state.mayWait)
+                let admission = worker.admit(head, from: self, mayWaitForKeys: state.mayWaitForKeys)
                 return .admitted(admission, length: length)
             } catch {
                 return .fault(error)
@@ -32,7 +32,7 @@ extension ClientConnection {
             refuse(fault)
             return true
         case .admitted(.waitForKeys(let place), _):
-            wait(at: place, for: worker.clientTimes.keys)
+            waitForKeys(at: place, for: worker.clientTimes.keys)
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
@@ -145,22 +145,22 @@ extension ClientConnection {
     // MARK: Keys
 
     /// Waits for the keys that the request's token needs.
-    private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
-        waitingPlace = place
+    private func waitForKeys(at place: RequestPlaces.Place, for timeout: Int64) {
+        keyWaitPlace = place
         becomeActive()
-        state.wait(for: timeout, at: worker.now)
+        state.waitForKeys(for: timeout, at: worker.now)
         noteDeadline()
     }
 
-    func leaveWait() {
-        if let place = waitingPlace.take() { worker.gateway.places.leave(place) }
+    func leaveKeyWait() {
+        if let place = keyWaitPlace.take() { worker.gateway.places.leave(place) }
     }
 
     /// Admits or refuses the request, because the keys have been fetched or the wait has timed out.
-    func endWait() {
-        leaveWait()
+    func endKeyWait() {
+        leaveKeyWait()
         becomeIdle(at: worker.now)
-        state.endWait()
+        state.endKeyWait()
         scannedBytes = 0
         process()
         flushBothWays()

@@ -22,7 +22,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var workerIndex = -1
 
     var context: ChannelHandlerContext?
-    var state: ClientConnectionState
+    var state: ClientConnectionMachine
     var input = ByteBuffer()
     /// Bytes of an incomplete head that were scanned.
     var scannedBytes = 0
@@ -32,7 +32,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var chunkBudget: PieceBudget?
     var exchange: Exchange?
     /// The place of a request that waits for keys.
-    var waitingPlace: RequestPlaces.Place?
+    var keyWaitPlace: RequestPlaces.Place?
     /// Whether its request counts as active at `peer`.
     private var isActive = false
     var output = PendingOutput()
@@ -49,31 +49,31 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         self.worker = worker
         self.peer = peer
         self.stream = stream
-        state = ClientConnectionState(times: worker.clientTimes, carriesOneRequest: stream != nil)
+        state = ClientConnectionMachine(times: worker.clientTimes, carriesOneRequest: stream != nil)
     }
 
     var settings: GatewaySettings { worker.gateway.settings }
     var isWritable: Bool { context?.channel.isWritable ?? false }
-    var waitsForKeys: Bool { state.phase == .waiting }
+    var waitsForKeys: Bool { state.phase == .waitingForKeys }
 
     // MARK: Channel
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         worker.add(self)
-        wait(isPrepared: !settings.expectsProxyHeader && (!peer.isSecure || peer.isHTTP2))
+        awaitFirstRequest(isPrepared: !settings.expectsProxyHeader && (!peer.isSecure || peer.isHTTP2))
     }
 
     /// Begins to wait for the first request, or for the PROXY header or TLS handshake before it.
-    func wait(isPrepared: Bool = true) {
+    func awaitFirstRequest(isPrepared: Bool = true) {
         state.open(isPrepared: isPrepared, isOverLimit: peer.isOverLimit, at: worker.now)
         noteDeadline()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         worker.remove(self)
-        worker.output.change(by: -state.waiting)
-        state.forgetWaiting()
+        worker.output.change(by: -state.untakenBytes)
+        state.forgetUntakenBytes()
         self.context = nil
     }
 
@@ -122,7 +122,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        leaveWait()
+        leaveKeyWait()
         state.closed()
         exchange?.clientIsGone()
         exchange = nil
@@ -161,7 +161,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
             switch state.phase {
             case .head: continues = takesRequest() && readHead()
             case .body, .discardingBody: continues = readBody()
-            case .waiting, .responding: continues = false
+            case .waitingForKeys, .responding: continues = false
             case .tunnel:
                 relay()
                 continues = false
@@ -212,11 +212,11 @@ extension ClientConnection {
             hasResponse: exchange?.state.hasResponse ?? false,
             isUndelivered: { stream == nil && context?.channel.hasDelivered == false }, at: now)
         switch action {
-        case .wait: break
+        case .goOn: break
         case .endSlowReader: endSlowReader()
         case .resetStream: stream?.resetUnread()
         case .refuseHead: refuse(.malformed("took too long"))
-        case .stopWaiting: endWait()
+        case .endKeyWait: endKeyWait()
         case .endExchange: exchange?.timedOut()
         case .close: context?.close(promise: nil)
         }
@@ -241,28 +241,28 @@ extension ClientConnection {
 /// Tracks the bytes that wait for the client.
 extension ClientConnection {
     /// Whether more of a response may be read for the client.
-    var takesResponse: Bool { isWritable && (state.waiting == 0 || state.waiting < worker.output.allowance) }
+    var takesResponse: Bool { isWritable && (state.untakenBytes == 0 || state.untakenBytes < worker.output.allowance) }
 
     /// Checks whether bytes that were just written wait. A response that the system accepts at once gets no other
     /// check.
     func updatePaceAfterWriting() {
-        guard waitingNow > 0 || state.waiting > 0 else { return }
+        guard untakenBytesNow > 0 || state.untakenBytes > 0 else { return }
         _ = updatePace(now: worker.now)
     }
 
     /// - Returns: whether the client takes its responses fast enough.
     func updatePace(now: Int64) -> Bool {
-        let waiting = waitingNow
-        worker.output.change(by: waiting - state.waiting)
-        let isFast = state.update(waiting: waiting, at: now)
-        if waiting > 0 {
+        let untakenBytes = untakenBytesNow
+        worker.output.change(by: untakenBytes - state.untakenBytes)
+        let isFast = state.update(untakenBytes: untakenBytes, at: now)
+        if untakenBytes > 0 {
             awaitTaking()
             noteDeadline()
         }
         return isFast
     }
 
-    private var waitingNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
+    private var untakenBytesNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
 
     /// Calls `hasTaken` once the waiting bytes have been taken. A stream calls it by itself.
     private func awaitTaking() {

@@ -2,7 +2,7 @@
 ///
 /// Requests come one after the other, and their responses go out in the same order. Times are nanoseconds of a
 /// monotonic clock.
-struct ClientConnectionState: Sendable {
+struct ClientConnectionMachine: Sendable {
     /// The connection is kept if at most this many bytes of a request body are unread.
     static let discardLimit = 64 * 1024
 
@@ -12,16 +12,16 @@ struct ClientConnectionState: Sendable {
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     private(set) var waitsForContinue = false
     /// `false` once the current request has waited for keys for as long as it may.
-    private(set) var mayWait = true
+    private(set) var mayWaitForKeys = true
     /// Bytes that the client had not taken at the last check.
-    private(set) var waiting = 0
+    private(set) var untakenBytes = 0
 
     private let times: ClientTimes
     /// A stream of HTTP/2 carries one request. After it, the connection is only read to its end.
     private let carriesOneRequest: Bool
     private var isOverLimit = false
     private var phaseDeadline = Int64.max
-    private var waitDeadline: Int64?
+    private var keyDeadline: Int64?
     private var lingersUntil: Int64 = 0
     private var discarded = 0
     private var written = 0
@@ -55,8 +55,8 @@ struct ClientConnectionState: Sendable {
         phaseDeadline = .max
     }
 
-    /// The socket is closed: waiting bytes are no longer reported.
-    mutating func forgetWaiting() { waiting = 0 }
+    /// The socket is closed: bytes that the client has not taken are no longer reported.
+    mutating func forgetUntakenBytes() { untakenBytes = 0 }
 
     /// The socket is to be closed at once, in any phase.
     mutating func abort() { phase = .closed }
@@ -86,15 +86,15 @@ struct ClientConnectionState: Sendable {
     /// Waits for keys. Each request waits at most once, even if keys are fetched again meanwhile.
     ///
     /// - Parameter timeout: nanoseconds.
-    mutating func wait(for timeout: Int64, at now: Int64) {
-        let until = waitDeadline ?? now + timeout
-        waitDeadline = until
-        phase = .waiting
+    mutating func waitForKeys(for timeout: Int64, at now: Int64) {
+        let until = keyDeadline ?? now + timeout
+        keyDeadline = until
+        phase = .waitingForKeys
         phaseDeadline = until
     }
 
     /// The head is admitted again.
-    mutating func endWait() { phase = .head }
+    mutating func endKeyWait() { phase = .head }
 
     /// The request goes to an upstream.
     ///
@@ -119,8 +119,8 @@ struct ClientConnectionState: Sendable {
     }
 
     private mutating func isAdmitted(expectsContinue: Bool) {
-        waitDeadline = nil
-        mayWait = true
+        keyDeadline = nil
+        mayWaitForKeys = true
         waitsForContinue = expectsContinue
     }
 
@@ -185,16 +185,16 @@ struct ClientConnectionState: Sendable {
 
     mutating func wrote(_ bytes: Int) { written += bytes }
 
-    /// - Parameter waiting: bytes that the client has not taken yet.
+    /// - Parameter untakenBytes: those that the client has not taken yet.
     /// - Returns: whether it takes its responses fast enough.
-    mutating func update(waiting: Int, at now: Int64) -> Bool {
-        self.waiting = waiting
-        return pace.update(isWaiting: waiting > 0, taken: written - waiting, at: now)
+    mutating func update(untakenBytes: Int, at now: Int64) -> Bool {
+        self.untakenBytes = untakenBytes
+        return pace.update(isWaiting: untakenBytes > 0, taken: written - untakenBytes, at: now)
     }
 
     /// The client has taken bytes, as reported to `update`. The time that it has to read the last bytes begins now.
     mutating func taken(at now: Int64) {
-        if waiting == 0, phase == .lingering { startLingering(at: now) }
+        if untakenBytes == 0, phase == .lingering { startLingering(at: now) }
     }
 
     // MARK: Time
@@ -217,15 +217,15 @@ struct ClientConnectionState: Sendable {
         guard isFast || phase == .closed else { return .endSlowReader }
         guard phaseDeadline <= now,
             !givesMoreTime(hasResponse: hasResponse, isUndelivered: isUndelivered, at: now)
-        else { return .wait }
+        else { return .goOn }
         // The default, for actions that set no deadline.
         phaseDeadline = now + times.linger
         switch phase {
         case .head where carriesOneRequest && !isWritable: return .resetStream
         case .head: return hasInput && !isOverLimit ? .refuseHead : .close
-        case .waiting:
-            mayWait = false
-            return .stopWaiting
+        case .waitingForKeys:
+            mayWaitForKeys = false
+            return .endKeyWait
         case .body, .responding, .tunnel: return .endExchange
         case .discardingBody, .lingering, .closed: return .close
         }
@@ -234,13 +234,13 @@ struct ClientConnectionState: Sendable {
     /// The client's time begins only when it has taken the bytes that wait for it.
     private mutating func givesMoreTime(hasResponse: Bool, isUndelivered: () -> Bool, at now: Int64) -> Bool {
         switch phase {
-        case .head where waiting > 0: phaseDeadline = now + times.idle
-        case .discardingBody where waiting > 0, .lingering where waiting > 0: startLingering(at: now)
+        case .head where untakenBytes > 0: phaseDeadline = now + times.idle
+        case .discardingBody where untakenBytes > 0, .lingering where untakenBytes > 0: startLingering(at: now)
         // The system may still be sending. On a closed connection, it would stop as soon as the client sent anything.
         case .lingering where now < lingersUntil && isUndelivered():
             phaseDeadline = min(lingersUntil, now + times.linger)
-        case .body where waiting > 0 && hasResponse, .responding where waiting > 0 && hasResponse,
-            .tunnel where waiting > 0 && hasResponse:
+        case .body where untakenBytes > 0 && hasResponse, .responding where untakenBytes > 0 && hasResponse,
+            .tunnel where untakenBytes > 0 && hasResponse:
             extendStream(at: now)
         default: return false
         }
@@ -248,12 +248,12 @@ struct ClientConnectionState: Sendable {
     }
 }
 
-extension ClientConnectionState {
+extension ClientConnectionMachine {
     enum Phase: Sendable, Equatable {
         /// Waits for the head of a request.
         case head
         /// The head is complete and waits for keys that its token needs.
-        case waiting
+        case waitingForKeys
         /// The request's body is forwarded to the upstream.
         case body
         /// The response is written; the rest of the request's body is discarded.
@@ -277,12 +277,12 @@ extension ClientConnectionState {
     /// The action at a deadline.
     enum AtDeadline: Sendable, Equatable {
         /// Only sets the next deadline.
-        case wait
+        case goOn
         case endSlowReader
         /// Resets the stream without reading its request, because the client does not read the previous responses.
         case resetStream
         case refuseHead
-        case stopWaiting
+        case endKeyWait
         case endExchange
         case close
     }

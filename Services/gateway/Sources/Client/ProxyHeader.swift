@@ -114,7 +114,7 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
                 return context.close(promise: nil)
             }
             connection.peer.setSource(header.source)
-            connection.wait(isPrepared: !connection.peer.isSecure)
+            connection.awaitFirstRequest(isPrepared: !connection.peer.isSecure)
             let rest = ByteBuffer(bytes: bytes[header.length...])
             bytes = []
             if rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }

@@ -6,17 +6,17 @@ extension Exchange {
     /// The upstream's connection has closed, or could not be made.
     ///
     /// - Parameters:
-    ///   - isSafeToRepeat: whether the upstream cannot have begun to process the request.
-    func failed(_ failure: ExchangeState.Failure, isSafeToRepeat: Bool) {
+    ///   - mayRetry: see ``ExchangeMachine/failed(_:mayRetry:addresses:takeRetry:)``.
+    func failed(_ failure: ExchangeMachine.Failure, mayRetry: Bool) {
         let connection = upstream
         upstream = nil
-        if state.isFaultOfAddress(failure, isSafeToRepeat: isSafeToRepeat) {
+        if state.isFaultOfAddress(failure, mayRetry: mayRetry) {
             pool?.failed(.noResponse, now: worker.now)
         }
         connection?.abandon()
         let next = state.failed(
-            failure, isSafeToRepeat: isSafeToRepeat, addresses: plan.balancer?.count ?? 1,
-            mayRetry: { plan.balancer?.mayRetry() ?? false })
+            failure, mayRetry: mayRetry, addresses: plan.balancer?.count ?? 1,
+            takeRetry: { plan.balancer?.takeRetry() ?? false })
         switch next {
         case .nothing: break
         case .retry: start()
@@ -38,7 +38,7 @@ extension Exchange {
     }
 
     /// The error for the client. A failure of Gatehouse's own services is `UNAVAILABLE`, never an error of the client.
-    private func problem(for failure: ExchangeState.Failure) -> Problem {
+    private func problem(for failure: ExchangeMachine.Failure) -> Problem {
         guard case .upstream(let upstream) = plan.route.target, !upstream.isGatehouse else {
             return Problem(.unavailable)
         }
@@ -56,10 +56,10 @@ extension Exchange {
         switch state.timedOut(takesBody: takesBody, at: worker.now) {
         case .forward: endBuffering()
         case .refuseSlowBody:
-            countFailure()
+            countRejection()
             refuse(Problem(.invalidRequest), reason: "slow body")
-        case .leaveQueue: leaveQueue()
-        case .fail(let isSafeToRepeat): failed(.timeout, isSafeToRepeat: isSafeToRepeat)
+        case .leaveQueue: queueTimedOut()
+        case .fail(let mayRetry): failed(.timeout, mayRetry: mayRetry)
         }
     }
 

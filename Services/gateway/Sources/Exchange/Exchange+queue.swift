@@ -38,8 +38,8 @@ extension Exchange {
         let gateway = worker.gateway
         if sendsPassword { return (gateway.passwords, gateway.passwordWaits) }
         // Other users may share the address, so its requests continue, a few at a time.
-        guard refusalForFailures != nil else { return nil }
-        return (gateway.refusedNetworks.places(of: address), gateway.refusedWaits)
+        guard refusalForRejections != nil else { return nil }
+        return (gateway.rejectedNetworks.places(of: address), gateway.rejectedWaits)
     }
 
     private var sendsPassword: Bool {
@@ -50,31 +50,31 @@ extension Exchange {
         }
     }
 
-    private var refusalForFailures: RateLimit.Refusal? {
-        request.countsFailures ? worker.gateway.failureLimiter?.refusal(of: address, now: worker.now) : nil
+    private var refusalForRejections: RateLimit.Refusal? {
+        request.countsRejections ? worker.gateway.rejectionLimiter?.refusal(of: address, now: worker.now) : nil
     }
 
     private func placeIsFree(_ ticket: Int) {
         // If the wait has timed out or the client is gone, the place has been left already.
         guard case .waiting(let queue, ticket) = queuePlace else { return }
         queuePlace = .held(queue)
-        leaveWait()
+        proceedFromQueue()
     }
 
     /// The wait for a place has timed out.
-    func leaveQueue() {
+    func queueTimedOut() {
         guard case .waiting(let queue, let ticket) = queuePlace else { return }
         if queue.giveUp(ticket) {
             queuePlace = nil
             refuseForQueue()
         } else {
             queuePlace = .held(queue)
-            leaveWait()
+            proceedFromQueue()
         }
     }
 
-    /// Moves the request to the share of its upstream.
-    private func leaveWait() {
+    /// The request has its place in the queue: moves it to its upstream's share and forwards it.
+    private func proceedFromQueue() {
         if let place = place.take() { worker.gateway.places.leave(place) }
         place = plan.share.flatMap { worker.gateway.places.take($0, of: address) }
         guard place != nil else { return refuse(Problem(.unavailable)) }
@@ -84,9 +84,9 @@ extension Exchange {
     }
 
     private func refuseForQueue() {
-        guard request.countsFailures else { return refuse(Problem(.unavailable), reason: "passwords") }
-        // The network's refusals may have expired meanwhile.
-        guard let refusal = refusalForFailures else { return refuse(Problem(.unavailable)) }
+        guard request.countsRejections else { return refuse(Problem(.unavailable), reason: "passwords") }
+        // The network's rejections may have expired meanwhile.
+        guard let refusal = refusalForRejections else { return refuse(Problem(.unavailable)) }
         let problem = Problem.tooMany(refusal.retryAfter)
         refuse(problem, fields: refusal.limit.fields(name: "failures", retryAfter: problem.retryAfter ?? 1))
     }

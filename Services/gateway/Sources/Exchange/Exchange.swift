@@ -20,7 +20,7 @@ final class Exchange {
     private var unsent = 0
     /// The length without the lines that are added when the head is sent.
     private let headLength: Int
-    var state: ExchangeState
+    var state: ExchangeMachine
     /// The pool from which the exchange waits for a connection.
     private(set) var pool: UpstreamPool?
     var upstream: UpstreamConnection?
@@ -55,7 +55,7 @@ final class Exchange {
         self.plan = plan
         self.request = request
         headLength = request.head.readableBytes
-        state = ExchangeState(
+        state = ExchangeMachine(
             hasBody: request.framing != .length(0),
             bufferingTime: plan.route.buffersBodies ? client.worker.clientTimes.buffering : nil,
             buffersWholeBody: plan.route.hasQueue, bodyLimit: plan.route.bodyLimit, timeout: plan.timeout,
@@ -110,7 +110,7 @@ final class Exchange {
         if request.serverSpan != 0 { noteSending(isRetry: isRetry) }
         if isRetry { client.allow(until: state.deadline) } else { plan.balancer?.countRequest(self) }
         guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
-            return failed(.unreachable, isSafeToRepeat: false)
+            return failed(.unreachable, mayRetry: false)
         }
         self.pool = pool
         state.choose(isProbe: pool.probe === self)
@@ -231,7 +231,7 @@ final class Exchange {
             requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
             date: head.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
         client.write(forwarded.write(head, bytes))
-        if (400..<500).contains(status) { countFailure() }
+        if (400..<500).contains(status) { countRejection() }
         if isEventStream {
             endWithToken()
             record()
@@ -240,9 +240,9 @@ final class Exchange {
         return framing
     }
 
-    func countFailure() {
-        guard request.countsFailures else { return }
-        _ = worker.gateway.failureLimiter?.take(address, now: worker.now)
+    func countRejection() {
+        guard request.countsRejections else { return }
+        _ = worker.gateway.rejectionLimiter?.take(address, now: worker.now)
     }
 
     /// The upstream switches to WebSocket, as the client requested.

@@ -1,7 +1,7 @@
 /// The state machine of one forwarded request, without its connections: it receives events and returns the actions.
 ///
 /// Times are nanoseconds of a monotonic clock.
-struct ExchangeState: Sendable {
+struct ExchangeMachine: Sendable {
     enum Phase: Sendable, Equatable {
         /// The beginning of the body is buffered here; no connection to an upstream is taken yet.
         case buffering
@@ -49,7 +49,7 @@ struct ExchangeState: Sendable {
         case refuseSlowBody
         /// No place of the queue has become free.
         case leaveQueue
-        case fail(isSafeToRepeat: Bool)
+        case fail(mayRetry: Bool)
     }
 
     /// The next step for a body of which a part has arrived.
@@ -207,18 +207,19 @@ struct ExchangeState: Sendable {
 
     /// Whether a failure counts against the upstream's address. It does not if a kept connection was closing, or the
     /// client kept the upstream waiting.
-    func isFaultOfAddress(_ failure: Failure, isSafeToRepeat: Bool) -> Bool {
-        phase == .waitingForResponse && isRequestComplete && !(failure == .cut && isSafeToRepeat)
+    func isFaultOfAddress(_ failure: Failure, mayRetry: Bool) -> Bool {
+        phase == .waitingForResponse && isRequestComplete && !(failure == .cut && mayRetry)
     }
 
     /// The upstream's connection has closed, or could not be made.
     ///
     /// - Parameters:
-    ///   - isSafeToRepeat: whether the upstream cannot have begun to process the request.
+    ///   - mayRetry: whether another attempt is allowed: no connection was made, a kept connection closed without a byte
+    ///     of response, or a probe failed. `false` where no address is left to try.
     ///   - addresses: how many the upstream has.
-    ///   - mayRetry: takes a retry out of the upstream's budget; called only if the retry costs one.
+    ///   - takeRetry: takes a retry out of the upstream's budget; called only if the retry costs one.
     mutating func failed(
-        _ failure: Failure, isSafeToRepeat: Bool, addresses: Int, mayRetry: () -> Bool
+        _ failure: Failure, mayRetry: Bool, addresses: Int, takeRetry: () -> Bool
     ) -> AfterFailure {
         switch phase {
         case .ended: return .nothing
@@ -231,8 +232,8 @@ struct ExchangeState: Sendable {
         // replaced, so one more attempt than addresses is allowed.
         let limit = failure == .unreachable || failure == .exhausted ? addresses : addresses + 1
         // Replacing a stale connection costs no retry: its number is bounded by that of kept connections.
-        let isStale = failure == .cut && isSafeToRepeat
-        guard isSafeToRepeat || isProbe, isUntouched, attempts < limit, isStale || mayRetry() else { return .refuse }
+        let isStale = failure == .cut && mayRetry
+        guard mayRetry || isProbe, isUntouched, attempts < limit, isStale || takeRetry() else { return .refuse }
         phase = .connecting
         return .retry
     }
@@ -241,8 +242,8 @@ struct ExchangeState: Sendable {
     func timedOut(takesBody: Bool, at now: Int64) -> AfterTimeout {
         if phase == .buffering { return now < deadline ? .forward : .refuseSlowBody }
         if phase == .queued { return .leaveQueue }
-        guard phase == .waitingForResponse else { return .fail(isSafeToRepeat: false) }
-        if isProbe, now < deadline { return .fail(isSafeToRepeat: true) }
-        return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(isSafeToRepeat: false)
+        guard phase == .waitingForResponse else { return .fail(mayRetry: false) }
+        if isProbe, now < deadline { return .fail(mayRetry: true) }
+        return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(mayRetry: false)
     }
 }

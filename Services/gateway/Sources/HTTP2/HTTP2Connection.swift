@@ -276,7 +276,7 @@ final class HTTP2Switch: ChannelInboundHandler, RemovableChannelHandler {
                 return context.close(promise: nil)
             }
         } else {
-            connection.wait()
+            connection.awaitFirstRequest()
         }
         pipeline.removeHandler(context: context, promise: nil)
     }

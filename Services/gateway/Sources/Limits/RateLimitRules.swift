@@ -88,13 +88,14 @@ struct AddressLimiter: Sendable {
 
     /// Whether `take` would refuse a request, without counting it.
     func refusal(of address: AddressKey, now: Int64) -> RateLimit.Refusal? {
-        refusalOfNetworks(address, now: now) ?? own.wait(address, now: now).map { .init(retryAfter: $0, limit: limit) }
+        refusalOfNetworks(address, now: now)
+            ?? own.delay(of: address, now: now).map { .init(retryAfter: $0, limit: limit) }
     }
 
     private func refusalOfNetworks(_ address: AddressKey, now: Int64) -> RateLimit.Refusal? {
         for (bits, limiter) in wider {
             guard let network = address.network(ofBits: bits) else { return nil }
-            if let wait = limiter.wait(network, now: now) { return .init(retryAfter: wait, limit: limiter.limit) }
+            if let wait = limiter.delay(of: network, now: now) { return .init(retryAfter: wait, limit: limiter.limit) }
         }
         return nil
     }

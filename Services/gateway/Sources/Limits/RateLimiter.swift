@@ -73,8 +73,8 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
         return wait
     }
 
-    /// Whether `take` would admit a request, without counting it.
-    func wait(_ key: Key, now: Int64) -> Duration? {
+    /// How long until `take` would admit a request, without counting one; `nil`: it would now.
+    func delay(of key: Key, now: Int64) -> Duration? {
         let (bucket, hasRoom) = shard(of: key).table.withLock { table in
             let bucket = table[key]
             return (bucket, bucket != nil || table.hasRoom(now: now))

@@ -219,7 +219,7 @@ struct PlaceQueue<Waiter> {
 }
 
 /// A queue for places that all event loops share: for requests that have a password hashed, or that come from a network
-/// with many refused refreshes. Such a request costs far more than a lock.
+/// with too many rejections. Such a request costs far more than a lock.
 final class OrderedPlaces: Sendable {
     /// Called on any thread when the waiter has a place.
     typealias Wake = @Sendable (_ ticket: Int) -> Void
@@ -253,7 +253,7 @@ final class OrderedPlaces: Sendable {
     func giveUp(_ ticket: Int) -> Bool { queue.withLock { $0.giveUp(ticket) } }
 }
 
-/// The places of requests from networks with too many refusals: a few for each network.
+/// The places of requests from networks with too many rejections: a few for each network.
 final class NetworkPlaces: Sendable {
     private static let queues = 1024
 

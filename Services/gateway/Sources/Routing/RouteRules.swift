@@ -80,10 +80,11 @@ final class Route: Sendable {
     /// Whether the service hashes a password here. Such a request is the most expensive one without authentication, so
     /// only a limited number is forwarded concurrently.
     let passwords: Passwords
-    /// Whether the gateway refuses an address for a while after the service has refused many of its requests.
-    let limitsFailures: Bool
+    /// Whether 4xx responses and slow bodies are counted for each address. Beyond the limit, a network's requests take
+    /// turns in a queue.
+    let limitsRejections: Bool
     /// Whether requests take a place in a queue when their body is complete.
-    var hasQueue: Bool { passwords != .never || limitsFailures }
+    var hasQueue: Bool { passwords != .never || limitsRejections }
     /// The format of the gateway's own refusals.
     let errorForm: ErrorForm
 
@@ -94,7 +95,7 @@ final class Route: Sendable {
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
         claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,
         outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
-        passwords: Passwords = .never, limitsFailures: Bool = false, errorForm: ErrorForm = .problem
+        passwords: Passwords = .never, limitsRejections: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
         self.pattern = pattern
@@ -117,7 +118,7 @@ final class Route: Sendable {
         self.cors = cors
         self.isSignIn = isSignIn
         self.passwords = passwords
-        self.limitsFailures = limitsFailures
+        self.limitsRejections = limitsRejections
         self.errorForm = errorForm
     }
 }

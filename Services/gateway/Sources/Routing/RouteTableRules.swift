@@ -221,7 +221,7 @@ enum BuiltInRoutes {
                     isSignIn: route.guards.contains(.guesses),
                     passwords: route.guards.contains(.hashes)
                         ? .always : route.guards.contains(.mayHash) ? .optional : .never,
-                    limitsFailures: route.guards.contains(.refusals), errorForm: route.errorForm)
+                    limitsRejections: route.guards.contains(.rejections), errorForm: route.errorForm)
             }
         }
             + own.map { path, target in

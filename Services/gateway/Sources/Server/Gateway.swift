@@ -15,8 +15,8 @@ final class Gateway: Sendable {
     let addressLimiter: AddressLimiter?
     let userLimiter: RateLimiter<UserKey>?
     let signInLimiter: AddressLimiter?
-    /// The limit of refused refreshes.
-    let failureLimiter: AddressLimiter?
+    /// The limit of 4xx responses and slow bodies, on routes that count them (refresh).
+    let rejectionLimiter: AddressLimiter?
     let metrics = GatewayMetrics()
     /// `nil`: no trace is recorded.
     let tracing: Tracing?
@@ -32,10 +32,10 @@ final class Gateway: Sendable {
     /// The share of requests that wait to have a password hashed.
     let passwordWaits = RequestPlaces.Share(isGatehouse: true)
     let passwords: OrderedPlaces
-    /// The share of requests that wait because their address has had many refusals.
-    let refusedWaits = RequestPlaces.Share(isGatehouse: true)
-    /// The places of requests from networks that exceed the limit of refusals.
-    let refusedNetworks: NetworkPlaces
+    /// The share of requests that wait because their network exceeds the limit of rejections.
+    let rejectedWaits = RequestPlaces.Share(isGatehouse: true)
+    /// The places of requests from networks that exceed the limit of rejections.
+    let rejectedNetworks: NetworkPlaces
     /// The places of open WebSockets and event streams.
     let streams: StreamPlaces
     let output: BufferBudget.Shared
@@ -68,13 +68,13 @@ final class Gateway: Sendable {
         streams = StreamPlaces(
             limit: settings.maximumWebSockets, addressLimit: settings.maximumWebSocketsPerAddress)
         passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
-        refusedNetworks = NetworkPlaces(limit: settings.maximumRequestsOfRefusedNetwork)
+        rejectedNetworks = NetworkPlaces(limit: settings.maximumRequestsPerRejectedNetwork)
         output = BufferBudget.Shared(limit: settings.maximumWaitingOutput)
         requestBodies = BufferBudget.Shared(limit: settings.maximumWaitingInput)
         addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }
         userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
         signInLimiter = settings.signInLimit.map { limits.addressLimiter($0, "sign-in") }
-        failureLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
+        rejectionLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
     }
 
     /// Whether the process is shutting down: every response is then the last of its connection.
@@ -124,8 +124,8 @@ struct GatewaySettings: Sendable {
     /// The part of these that have a password hashed. It is less than identity's own limit, so that a flood of sign-ins
     /// is refused here, where it costs almost nothing.
     var maximumPasswordsInFlight = 48
-    /// Concurrent requests on routes that count refusals, of a network that exceeds the limit of refusals.
-    var maximumRequestsOfRefusedNetwork = 8
+    /// How many requests a network may have in flight, on routes that count rejections, once it exceeds `failureLimit`.
+    var maximumRequestsPerRejectedNetwork = 8
     /// The maximum of open WebSockets and event streams in this process; further ones are refused.
     var maximumWebSockets = 4_096
     /// The part of these for one IPv4 address or IPv6 /48, so that no address can take all.
@@ -138,7 +138,7 @@ struct GatewaySettings: Sendable {
     var headTimeout = Duration.seconds(10)
     /// For a request whose token names an unknown key, while the keys are fetched.
     var keyTimeout = Duration.seconds(6)
-    /// For a request in a queue: with a password, or from an address that has had many refusals.
+    /// For a request in a queue: with a password, or from a network that exceeds `failureLimit`.
     var placeTimeout = Duration.seconds(1)
     /// For the first 64 KiB of a request's body, or the whole of a shorter one, before a connection to an upstream is
     /// taken.
@@ -172,6 +172,7 @@ struct GatewaySettings: Sendable {
     var addressLimit: RateLimit? = RateLimit(capacity: 6_000, perSecond: 2_000)
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
     var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
+    /// Of 4xx responses and slow bodies, on routes that count them (refresh).
     var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
     /// The share of responses that are logged. Responses with 5xx are always logged.
     var accessLogShare = 0.0

@@ -46,7 +46,7 @@ final class GatewayMetrics: Sendable {
         let metrics = self.route(route.name)
         guard case .upstream(let upstream) = route.target else { return }
         let reasons =
-            ExchangeState.Failure.allCases.map(\.rawValue) + ["UNAVAILABLE", "RATE_LIMITED"]
+            ExchangeMachine.Failure.allCases.map(\.rawValue) + ["UNAVAILABLE", "RATE_LIMITED"]
             + (route.authentication == .none ? [] : ["INVALID_TOKEN", "TOKEN_EXPIRED"])
             + (route.roles.isEmpty ? [] : ["FORBIDDEN"])
             + (route.maximumAuthenticationAge == nil ? [] : ["REAUTHENTICATION_REQUIRED"])

@@ -59,7 +59,7 @@ final class Worker {
     var wallClock: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
     /// Nanoseconds for which a request that is read now may have waited in its socket.
-    var wait: Int64 { stalls.wait(ofReadAt: .now).nanoseconds }
+    var socketDelay: Int64 { stalls.wait(ofReadAt: .now).nanoseconds }
 
     /// The interval between two calls of `sweep`.
     static let sweepInterval = TimeAmount.nanoseconds(TimerWheel.tick)
@@ -116,7 +116,7 @@ final class Worker {
 
     /// Admits or refuses the requests that wait for keys, because the keys have changed or could not be fetched.
     func keysChanged() {
-        for connection in connections where connection.waitsForKeys { connection.endWait() }
+        for connection in connections where connection.waitsForKeys { connection.endKeyWait() }
     }
 
     func add(_ connection: HTTP2Connection) {

@@ -16,11 +16,11 @@ final class LoadBalancer {
 
     func countRequest(_ exchange: Exchange) { budget.countRequest(now: exchange.request.startedAt) }
 
-    /// Whether another request may be retried.
-    func mayRetry() -> Bool {
-        let may = budget.takeRetry(now: worker.now)
-        (may ? worker.gateway.metrics.retries : worker.gateway.metrics.refusedRetries).increment()
-        return may
+    /// - Returns: `false` where the budget has no retry left.
+    func takeRetry() -> Bool {
+        let isTaken = budget.takeRetry(now: worker.now)
+        (isTaken ? worker.gateway.metrics.retries : worker.gateway.metrics.refusedRetries).increment()
+        return isTaken
     }
 
     /// The number of addresses.

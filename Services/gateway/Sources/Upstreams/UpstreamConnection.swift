@@ -14,7 +14,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
 
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
-    private var state = UpstreamConnectionState()
+    private var state = UpstreamConnectionMachine()
     /// The reader of the current response's body, once its head is read.
     private var body: BodyReader?
     private var input = ByteBuffer()
@@ -143,7 +143,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         switch atEnd {
         case .responseEnded: exchange.receiveEnd(trailers: nil)
         case .tunnelEnded: exchange.tunnelEnded()
-        case .failed(let isSafeToRepeat): exchange.failed(.cut, isSafeToRepeat: isSafeToRepeat)
+        case .failed(let mayRetry): exchange.failed(.cut, mayRetry: mayRetry)
         }
     }
 
@@ -285,7 +285,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private func fail() -> Bool {
         let exchange = exchange
         abandon()
-        exchange?.failed(.garbage, isSafeToRepeat: false)
+        exchange?.failed(.garbage, mayRetry: false)
         return false
     }
 }
@@ -308,5 +308,5 @@ enum ConnectFailure: Error, Equatable {
     }
 
     /// The failure of the request that was to be sent on the connection.
-    var ofRequest: ExchangeState.Failure { self == .exhausted ? .exhausted : .unreachable }
+    var ofRequest: ExchangeMachine.Failure { self == .exhausted ? .exhausted : .unreachable }
 }

@@ -1,5 +1,5 @@
 /// The state machine of a connection to an upstream, without its socket: it receives events and returns the actions.
-struct UpstreamConnectionState: Sendable {
+struct UpstreamConnectionMachine: Sendable {
     enum Phase: Sendable, Equatable {
         /// The connection carries no request.
         case idle
@@ -17,7 +17,7 @@ struct UpstreamConnectionState: Sendable {
         case responseEnded
         case tunnelEnded
         /// The response is missing or incomplete.
-        case failed(isSafeToRepeat: Bool)
+        case failed(mayRetry: Bool)
     }
 
     /// Interim responses (1xx) before the final one; more are an error.
@@ -90,8 +90,8 @@ struct UpstreamConnectionState: Sendable {
         switch phase {
         case .body where bodyEndsWithConnection && !isCut: return .responseEnded
         case .tunnel: return .tunnelEnded
-        case .head: return .failed(isSafeToRepeat: isReused && interim == 0 && !hasInput && isIdempotent)
-        default: return .failed(isSafeToRepeat: false)
+        case .head: return .failed(mayRetry: isReused && interim == 0 && !hasInput && isIdempotent)
+        default: return .failed(mayRetry: false)
         }
     }
 }

@@ -50,11 +50,11 @@ final class UpstreamPool {
         // A retry takes no idle connection: if one was stale, the others may be too.
         if !isRetry, let connection = takeIdle() { return exchange.connected(connection) }
         if circuit.refusesConnections, exchange.hasOneAddress {
-            return exchange.failed(.setAside, isSafeToRepeat: false)
+            return exchange.failed(.setAside, mayRetry: false)
         }
         guard count < settings.maximumUpstreamConnections else {
             guard waiting.count < settings.maximumUpstreamConnections else {
-                return exchange.failed(.busy, isSafeToRepeat: false)
+                return exchange.failed(.busy, mayRetry: false)
             }
             return waiting.append(exchange)
         }
@@ -134,7 +134,7 @@ final class UpstreamPool {
         connect { connected in
             switch connected {
             case .success(let connection): exchange.connected(connection)
-            case .failure(let failure): exchange.failed(failure.ofRequest, isSafeToRepeat: true)
+            case .failure(let failure): exchange.failed(failure.ofRequest, mayRetry: true)
             }
         }
     }

@@ -3,8 +3,8 @@ import Testing
 @testable import GatewayService
 
 @Suite("The states of a connection to an upstream")
-struct UpstreamConnectionStateTests {
-    typealias State = UpstreamConnectionState
+struct UpstreamConnectionMachineTests {
+    typealias State = UpstreamConnectionMachine
 
     private static func asked() -> State {
         var state = State()
@@ -62,24 +62,24 @@ struct UpstreamConnectionStateTests {
         #expect(state.phase == .closed)
         var cut = Self.responding(keepsAlive: false)
         cut.cut()
-        #expect(end(&cut, bodyEndsWithConnection: true) == .failed(isSafeToRepeat: false))
+        #expect(end(&cut, bodyEndsWithConnection: true) == .failed(mayRetry: false))
         var early = Self.responding()
-        #expect(end(&early) == .failed(isSafeToRepeat: false))
+        #expect(end(&early) == .failed(mayRetry: false))
     }
 
     @Test("What a kept connection lost before a byte came may be sent again, if it may be sent twice")
     func stale() {
         var state = Self.reused()
-        #expect(end(&state) == .failed(isSafeToRepeat: true))
+        #expect(end(&state) == .failed(mayRetry: true))
         var post = Self.reused()
-        #expect(end(&post, isIdempotent: false) == .failed(isSafeToRepeat: false))
+        #expect(end(&post, isIdempotent: false) == .failed(mayRetry: false))
         var begun = Self.reused()
-        #expect(end(&begun, hasInput: true) == .failed(isSafeToRepeat: false))
+        #expect(end(&begun, hasInput: true) == .failed(mayRetry: false))
         var interim = Self.reused()
         #expect(interim.interimCame() == true)
-        #expect(end(&interim) == .failed(isSafeToRepeat: false))
+        #expect(end(&interim) == .failed(mayRetry: false))
         var new = Self.asked()
-        #expect(end(&new) == .failed(isSafeToRepeat: false))
+        #expect(end(&new) == .failed(mayRetry: false))
     }
 
     @Test("Interim responses are counted for each request")
@@ -119,6 +119,6 @@ struct UpstreamConnectionStateTests {
         var state = Self.asked()
         state.close()
         #expect(state.phase == .closed)
-        #expect(end(&state) == .failed(isSafeToRepeat: false))
+        #expect(end(&state) == .failed(mayRetry: false))
     }
 }

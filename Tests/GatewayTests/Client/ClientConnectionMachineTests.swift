@@ -3,8 +3,8 @@ import Testing
 @testable import GatewayService
 
 @Suite("The states of a client's connection")
-struct ClientConnectionStateTests {
-    typealias State = ClientConnectionState
+struct ClientConnectionMachineTests {
+    typealias State = ClientConnectionMachine
 
     // MARK: Requests one after the other
 
@@ -184,22 +184,22 @@ struct ClientConnectionStateTests {
     @Test("A request waits for keys once, however often other keys come meanwhile")
     func keys() {
         var state = State.opened()
-        state.wait(for: 200, at: 100)
-        #expect(state.phase == .waiting)
+        state.waitForKeys(for: 200, at: 100)
+        #expect(state.phase == .waitingForKeys)
         #expect(state.deadline == 300)
-        state.endWait()
+        state.endKeyWait()
         #expect(state.phase == .head)
-        #expect(state.mayWait)
-        state.wait(for: 200, at: 250)
+        #expect(state.mayWaitForKeys)
+        state.waitForKeys(for: 200, at: 250)
         #expect(state.deadline == 300)
-        #expect(state.timedOut(at: 299) == .wait)
-        #expect(state.timedOut(at: 300) == .stopWaiting)
-        #expect(!state.mayWait)
-        state.endWait()
+        #expect(state.timedOut(at: 299) == .goOn)
+        #expect(state.timedOut(at: 300) == .endKeyWait)
+        #expect(!state.mayWaitForKeys)
+        state.endKeyWait()
         state.respond(bodyLength: 0, expectsContinue: false, closes: false)
-        #expect(state.mayWait, "the next request may wait again")
+        #expect(state.mayWaitForKeys, "the next request may wait again")
         #expect(state.responseEnded(hasInput: false, at: 310) == .readNextRequest)
-        state.wait(for: 200, at: 400)
+        state.waitForKeys(for: 200, at: 400)
         #expect(state.deadline == 600)
     }
 

@@ -3,8 +3,8 @@ import Testing
 @testable import GatewayService
 
 @Suite("The states of a forwarded request")
-struct ExchangeStateTests {
-    typealias State = ExchangeState
+struct ExchangeMachineTests {
+    typealias State = ExchangeMachine
 
     /// A request that arrived at 0, with 300 for its response.
     private static func started(hasBody: Bool = false, isProbe: Bool = false) -> State {
@@ -27,12 +27,12 @@ struct ExchangeStateTests {
     }
 
     private func fail(
-        _ state: inout State, _ failure: State.Failure, isSafe: Bool, addresses: Int = 2, mayRetry: Bool = true
+        _ state: inout State, _ failure: State.Failure, mayRetry: Bool, addresses: Int = 2, takesRetry: Bool = true
     ) -> Outcome {
         var asked = false
-        let next = state.failed(failure, isSafeToRepeat: isSafe, addresses: addresses) {
+        let next = state.failed(failure, mayRetry: mayRetry, addresses: addresses) {
             asked = true
-            return mayRetry
+            return takesRetry
         }
         return Outcome(next: next, asksBudget: asked)
     }
@@ -162,12 +162,12 @@ struct ExchangeStateTests {
         var state = Self.buffering()
         #expect(state.countBody(40) == true)
         _ = state.begin()
-        #expect(fail(&state, .unreachable, isSafe: true) == Outcome(next: .retry, asksBudget: true))
+        #expect(fail(&state, .unreachable, mayRetry: true) == Outcome(next: .retry, asksBudget: true))
         _ = state.begin()
         _ = state.connected(at: 20)
         state.bodySent()
         state.requestEnded()
-        #expect(fail(&state, .cut, isSafe: true) == Outcome(next: .refuse))
+        #expect(fail(&state, .cut, mayRetry: true) == Outcome(next: .refuse))
     }
 
     // MARK: Failures
@@ -175,40 +175,41 @@ struct ExchangeStateTests {
     @Test("Before the upstream can have acted on it, a request goes to another address", arguments: [false, true])
     func retry(hasBody: Bool) {
         var state = Self.started(hasBody: hasBody)
-        #expect(fail(&state, .unreachable, isSafe: true) == Outcome(next: .retry, asksBudget: true))
+        #expect(fail(&state, .unreachable, mayRetry: true) == Outcome(next: .retry, asksBudget: true))
         #expect(state.phase == .connecting)
         #expect(state.begin() == true, "the next attempt is a retry")
         // There are two addresses, and none is asked twice.
-        #expect(fail(&state, .unreachable, isSafe: true) == Outcome(next: .refuse))
+        #expect(fail(&state, .unreachable, mayRetry: true) == Outcome(next: .refuse))
     }
 
     @Test("Without a budget nothing is sent again, but for what a stale connection lost")
     func budget() {
         var state = Self.started()
-        #expect(fail(&state, .unreachable, isSafe: true, mayRetry: false) == Outcome(next: .refuse, asksBudget: true))
+        #expect(
+            fail(&state, .unreachable, mayRetry: true, takesRetry: false) == Outcome(next: .refuse, asksBudget: true))
         var stale = Self.sent()
-        #expect(fail(&stale, .cut, isSafe: true, addresses: 1, mayRetry: false) == Outcome(next: .retry))
+        #expect(fail(&stale, .cut, mayRetry: true, addresses: 1, takesRetry: false) == Outcome(next: .retry))
         _ = stale.begin()
-        #expect(fail(&stale, .cut, isSafe: true, addresses: 1, mayRetry: false) == Outcome(next: .refuse))
+        #expect(fail(&stale, .cut, mayRetry: true, addresses: 1, takesRetry: false) == Outcome(next: .refuse))
     }
 
     @Test("What may have been acted on is not sent again", arguments: [State.Failure.cut, .garbage, .timeout, .busy])
     func unsafe(failure: State.Failure) {
         var state = Self.sent()
-        #expect(fail(&state, failure, isSafe: false) == Outcome(next: .refuse))
+        #expect(fail(&state, failure, mayRetry: false) == Outcome(next: .refuse))
     }
 
     @Test("Of a body that was sent, or has ended, nothing is there to be sent again")
     func sentBody() {
         var begun = Self.sent(hasBody: true)
         begun.bodySent()
-        #expect(fail(&begun, .cut, isSafe: true) == Outcome(next: .refuse))
+        #expect(fail(&begun, .cut, mayRetry: true) == Outcome(next: .refuse))
         var ended = Self.sent(hasBody: true)
         ended.requestEnded()
-        #expect(fail(&ended, .cut, isSafe: true) == Outcome(next: .refuse))
+        #expect(fail(&ended, .cut, mayRetry: true) == Outcome(next: .refuse))
         var untouched = Self.sent(hasBody: true)
         #expect(untouched.countBody(1) == true)
-        #expect(fail(&untouched, .cut, isSafe: true) == Outcome(next: .retry))
+        #expect(fail(&untouched, .cut, mayRetry: true) == Outcome(next: .retry))
     }
 
     @Test("Once a part of the response is written, only the connection's end can say that it failed")
@@ -216,10 +217,10 @@ struct ExchangeStateTests {
         for failure in [State.Failure.cut, .garbage, .timeout] {
             var responding = Self.sent()
             responding.responseBegan()
-            #expect(fail(&responding, failure, isSafe: false) == Outcome(next: .abort))
+            #expect(fail(&responding, failure, mayRetry: false) == Outcome(next: .abort))
             var tunnel = Self.sent()
             tunnel.tunnelBegan()
-            #expect(fail(&tunnel, failure, isSafe: false) == Outcome(next: .abort))
+            #expect(fail(&tunnel, failure, mayRetry: false) == Outcome(next: .abort))
         }
     }
 
@@ -227,21 +228,21 @@ struct ExchangeStateTests {
     func late() {
         var state = Self.sent()
         state.ended()
-        #expect(fail(&state, .cut, isSafe: true) == Outcome(next: .nothing))
+        #expect(fail(&state, .cut, mayRetry: true) == Outcome(next: .nothing))
         #expect(state.phase == .ended)
     }
 
     @Test("An address is to blame for a whole request without a response, and for nothing else")
     func blame() {
         for failure in [State.Failure.cut, .garbage, .timeout] {
-            #expect(Self.sent().isFaultOfAddress(failure, isSafeToRepeat: false))
-            #expect(!Self.sent(hasBody: true).isFaultOfAddress(failure, isSafeToRepeat: false), "a body is missing")
-            #expect(!Self.started().isFaultOfAddress(failure, isSafeToRepeat: false), "nothing was sent")
+            #expect(Self.sent().isFaultOfAddress(failure, mayRetry: false))
+            #expect(!Self.sent(hasBody: true).isFaultOfAddress(failure, mayRetry: false), "a body is missing")
+            #expect(!Self.started().isFaultOfAddress(failure, mayRetry: false), "nothing was sent")
             var responding = Self.sent()
             responding.responseBegan()
-            #expect(!responding.isFaultOfAddress(failure, isSafeToRepeat: false))
+            #expect(!responding.isFaultOfAddress(failure, mayRetry: false))
         }
-        #expect(!Self.sent().isFaultOfAddress(.cut, isSafeToRepeat: true), "a kept connection was closing")
+        #expect(!Self.sent().isFaultOfAddress(.cut, mayRetry: true), "a kept connection was closing")
     }
 
     // MARK: Time
@@ -250,39 +251,39 @@ struct ExchangeStateTests {
     func probe() {
         var state = Self.started(isProbe: true)
         #expect(state.connected(at: 30) == 120)
-        #expect(state.timedOut(takesBody: true, at: 120) == .fail(isSafeToRepeat: true))
-        #expect(fail(&state, .timeout, isSafe: true) == Outcome(next: .retry, asksBudget: true))
+        #expect(state.timedOut(takesBody: true, at: 120) == .fail(mayRetry: true))
+        #expect(fail(&state, .timeout, mayRetry: true) == Outcome(next: .retry, asksBudget: true))
         _ = state.begin()
         state.choose(isProbe: false)
         #expect(state.connected(at: 130) == 300)
-        #expect(state.timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
+        #expect(state.timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
         // One whose time was over already has none left to give.
         var late = Self.started(isProbe: true)
         #expect(late.connected(at: 400) == 400)
-        #expect(late.timedOut(takesBody: true, at: 400) == .fail(isSafeToRepeat: false))
+        #expect(late.timedOut(takesBody: true, at: 400) == .fail(mayRetry: false))
     }
 
     @Test("A probe that is cut is sent again, although it may have been acted on: it asks for nothing but a response")
     func cutProbe() {
         var state = Self.sent(isProbe: true)
-        #expect(fail(&state, .garbage, isSafe: false) == Outcome(next: .retry, asksBudget: true))
+        #expect(fail(&state, .garbage, mayRetry: false) == Outcome(next: .retry, asksBudget: true))
     }
 
     @Test("A body that does not come is the client's fault, unless the upstream does not take it")
     func slowBody() {
         #expect(Self.sent(hasBody: true).timedOut(takesBody: true, at: 300) == .refuseSlowBody)
-        #expect(Self.sent(hasBody: true).timedOut(takesBody: false, at: 300) == .fail(isSafeToRepeat: false))
+        #expect(Self.sent(hasBody: true).timedOut(takesBody: false, at: 300) == .fail(mayRetry: false))
         var whole = Self.sent(hasBody: true)
         whole.requestEnded()
-        #expect(whole.timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
+        #expect(whole.timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
     }
 
     @Test("Without a connection, or with half a response, a timeout is a failure that is not repeated")
     func timeouts() {
-        #expect(Self.started(hasBody: true).timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
-        #expect(Self.started(isProbe: true).timedOut(takesBody: true, at: 100) == .fail(isSafeToRepeat: false))
+        #expect(Self.started(hasBody: true).timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
+        #expect(Self.started(isProbe: true).timedOut(takesBody: true, at: 100) == .fail(mayRetry: false))
         var responding = Self.sent(hasBody: true)
         responding.responseBegan()
-        #expect(responding.timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
+        #expect(responding.timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
     }
 }

@@ -7,10 +7,10 @@ extension ClientTimes {
         longestLinger: 100, pace: ReadingPace(minimumRate: 1_000_000_000, timeout: 10_000))
 }
 
-extension ClientConnectionState {
+extension ClientConnectionMachine {
     /// A connection that waits for its first request since 0.
-    static func opened(isOverLimit: Bool = false, carriesOneRequest: Bool = false) -> ClientConnectionState {
-        var state = ClientConnectionState(times: .test, carriesOneRequest: carriesOneRequest)
+    static func opened(isOverLimit: Bool = false, carriesOneRequest: Bool = false) -> ClientConnectionMachine {
+        var state = ClientConnectionMachine(times: .test, carriesOneRequest: carriesOneRequest)
         state.open(isPrepared: true, isOverLimit: isOverLimit, at: 0)
         return state
     }
@@ -18,7 +18,7 @@ extension ClientConnectionState {
     /// A connection with a request that an upstream has to respond to by 500.
     static func forwarding(
         hasBody: Bool = false, expectsContinue: Bool = false, closes: Bool = false, isOverLimit: Bool = false
-    ) -> ClientConnectionState {
+    ) -> ClientConnectionMachine {
         var state = opened(isOverLimit: isOverLimit)
         state.forward(hasBody: hasBody, expectsContinue: expectsContinue, closes: closes, until: 500)
         return state
@@ -29,7 +29,7 @@ extension ClientConnectionState {
         waiting: Int = 0, isWritable: Bool = true, hasInput: Bool = false, hasResponse: Bool = false,
         isUndelivered: Bool = false, at now: Int64
     ) -> AtDeadline {
-        let isFast = update(waiting: waiting, at: now)
+        let isFast = update(untakenBytes: waiting, at: now)
         return timedOut(
             isFast: isFast, isWritable: isWritable, hasInput: hasInput, hasResponse: hasResponse,
             isUndelivered: { isUndelivered }, at: now)
