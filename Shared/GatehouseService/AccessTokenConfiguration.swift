@@ -20,7 +20,7 @@ public struct AccessTokenConfiguration: Sendable {
     /// Seconds for which the last known revocations are trusted while the feed cannot be read.
     public var revocationMaximumStaleness: Int64
     /// The timeout for calls to tokens.
-    public var patience: Duration
+    public var dependencyTimeout: Duration
 
     /// Reads the settings. For a service `orders` their names begin with `ORDERS_`:
     ///
@@ -37,13 +37,13 @@ public struct AccessTokenConfiguration: Sendable {
         keysMaximumStaleness =
             settings.seconds("keysMaxStaleness", default: 86_400, in: 15...Int(Int32.max)).components.seconds
         revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
-        patience = settings.patience
+        dependencyTimeout = settings.dependencyTimeout
     }
 
     func tokens(_ httpClient: HTTPClient) -> ServiceClient {
         ServiceClient(
             callee: "tokens", urls: tokensURLs, credential: tokensCredential, httpClient: httpClient,
-            patience: patience)
+            dependencyTimeout: dependencyTimeout)
     }
 }
 

@@ -5,11 +5,11 @@
 public struct Deadline: Sendable, Equatable {
     public let instant: ContinuousClock.Instant
     /// The timeout for PostgreSQL.
-    private let patience: Duration
+    private let databaseTimeout: Duration
 
-    public init(_ instant: ContinuousClock.Instant, patience: Duration = Deadline.defaultPatience) {
+    public init(_ instant: ContinuousClock.Instant, databaseTimeout: Duration = Deadline.defaultDatabaseTimeout) {
         self.instant = instant
-        self.patience = patience
+        self.databaseTimeout = databaseTimeout
     }
 
     /// A deadline that lies `duration` ahead.
@@ -28,19 +28,20 @@ public struct Deadline: Sendable, Equatable {
 
     /// The earlier of this one and one that lies `duration` ahead.
     public func capped(at duration: Duration) -> Deadline {
-        Deadline(min(instant, .now.advanced(by: duration)), patience: patience)
+        Deadline(min(instant, .now.advanced(by: duration)), databaseTimeout: databaseTimeout)
     }
 
     package func earlier(by duration: Duration) -> Deadline {
-        Deadline(instant - duration, patience: patience)
+        Deadline(instant - duration, databaseTimeout: databaseTimeout)
     }
 
-    /// When PostgreSQL is unavailable or hangs, the client gets the response within 2 s.
-    public static let defaultPatience = Duration.milliseconds(1500)
+    /// How long a request waits for PostgreSQL unless a setting says otherwise. A request whose first statement hangs is
+    /// answered within 2 s; one that must first revoke a session takes longer.
+    public static let defaultDatabaseTimeout = Duration.milliseconds(1500)
 
-    /// The deadline for PostgreSQL, which may be earlier than the caller's.
+    /// A new deadline for each statement: that far from now, never after the caller's.
     public var forDatabase: Deadline {
-        capped(at: patience)
+        capped(at: databaseTimeout)
     }
 
     /// The remaining time in whole milliseconds, as sent to the next service.

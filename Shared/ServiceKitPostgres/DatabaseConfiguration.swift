@@ -20,7 +20,7 @@ public struct DatabaseConfiguration: Sendable {
         pool = PostgresPoolConfiguration()
         pool.name = settings.service
         // A request waits for a connection as long as for a result.
-        pool.acquireTimeout = settings.patience
+        pool.acquireTimeout = settings.dependencyTimeout
         pool.maximumConnections = settings.int(
             "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000)
         pool.reservedConnections = min(1, pool.maximumConnections - 1)
@@ -28,9 +28,9 @@ public struct DatabaseConfiguration: Sendable {
         connection.applicationName = settings.service
         // Every service writes, so a standby or a former primary must be refused.
         connection.needsPrimary = true
-        connection.connectTimeout = settings.patience + .milliseconds(500)
-        connection.statementTimeout = settings.patience
-        connection.lockTimeout = settings.patience * 2 / 3
+        connection.connectTimeout = settings.dependencyTimeout + .milliseconds(500)
+        connection.statementTimeout = settings.dependencyTimeout
+        connection.lockTimeout = settings.dependencyTimeout * 2 / 3
         connection.pooler = settings.choice("databasePooler", default: .none)
         settings.requireTLS(
             of: "databaseURL", by: "databaseTLS", isProtected: connection.isProtected,

@@ -26,7 +26,7 @@ public final class Settings {
     public private(set) var rateLimitsEnabled = true
     /// The timeout of a request for PostgreSQL or for another service, after which it is answered `UNAVAILABLE`.
     /// `GATEHOUSE_PATIENCE_MS`, default 1.5 s, at most a minute.
-    public private(set) var patience = Duration.milliseconds(1500)
+    public private(set) var dependencyTimeout = Duration.milliseconds(1500)
 
     let variables: [String: String]
     let file: SettingsFile
@@ -53,7 +53,7 @@ public final class Settings {
             note("GATEHOUSE_RATE_LIMITS", "must not be off in production")
         }
         let milliseconds = int(SettingName(service: "gatehouse", key: "patienceMs"), default: 1500, in: 100...60_000)
-        patience = .milliseconds(milliseconds)
+        dependencyTimeout = .milliseconds(milliseconds)
     }
 
     enum Switch: String, CaseIterable {

@@ -78,13 +78,13 @@ import Testing
     @Test func aPassedDeadlineClosesTheConnection() async throws {
         try await withDatabase { database in
             let connection = try await database.connect()
-            var patience = Duration.milliseconds(50)
+            var timeout = Duration.milliseconds(50)
             var error: PostgresError?
             repeat {
                 // On a busy machine the deadline may pass before the statement is sent.
-                patience *= 2
+                timeout *= 2
                 error = await #expect(throws: PostgresError.self) {
-                    try await connection.query("SELECT pg_sleep(60)", deadline: .now + patience)
+                    try await connection.query("SELECT pg_sleep(60)", deadline: .now + timeout)
                 }
             } while error?.outcomeIsUnknown == false
             #expect(error?.code == .timedOut)

@@ -35,7 +35,7 @@ import Testing
 
     @Test func theCurrentDeadlineIsCappedForPostgreSQL() async throws {
         try await withDatabase { database in
-            await Deadline.with(Deadline(.now + .seconds(600), patience: .milliseconds(100))) {
+            await Deadline.with(Deadline(.now + .seconds(600), databaseTimeout: .milliseconds(100))) {
                 await timesOut { try await database.pool.query("SELECT pg_sleep(60)") }
             }
         }
@@ -70,7 +70,7 @@ import Testing
             limits.check = { _ in deadlines.withLock { $0.append(Deadline.current) } }
             let pool = PostgresPool(configuration: try .patient(database.url), pool: limits, logger: .quiet)
             defer { pool.close() }
-            try await Deadline.with(Deadline(.now + .seconds(60), patience: .seconds(60))) {
+            try await Deadline.with(Deadline(.now + .seconds(60), databaseTimeout: .seconds(60))) {
                 try await pool.query("SELECT 1")
             }
             #expect(deadlines.withLock { $0 } == [nil])

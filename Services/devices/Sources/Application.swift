@@ -28,7 +28,7 @@ public enum DevicesApplication: MigratingApplication {
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
-            httpClient: boot.httpClient, patience: boot.patience)
+            httpClient: boot.httpClient, dependencyTimeout: boot.dependencyTimeout)
         let consumer = RevocationConsumer(
             tokens: tokens, store: RevokedSessionStore(database: database), logger: boot.logger)
 

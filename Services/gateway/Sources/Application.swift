@@ -38,7 +38,7 @@ public enum GatewayApplication: ServiceApplication {
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
-            httpClient: boot.httpClient, patience: boot.patience)
+            httpClient: boot.httpClient, dependencyTimeout: boot.dependencyTimeout)
         var services: [any Service] = redis.map { [$0] } ?? []
         let ownKeys =
             configuration.keysFile.map(IssuersFile.Keys.file)

@@ -78,7 +78,7 @@ public struct GatewayConfiguration: Sendable {
         let hasConsole = settings.bool("console", default: true)
         routes = RoutesSource(
             builtIn: BuiltInRoutes.routes(
-                upstream, basePaths: basePaths, serviceTimeout: settings.patience,
+                upstream, basePaths: basePaths, serviceTimeout: settings.dependencyTimeout,
                 operatorRole: settings.string("operatorRole", default: BuiltInRoutes.defaultOperatorRole),
                 hasConsole: hasConsole),
             path: settings.optionalString("routesFile"), issuers: Set(verbatim: furtherIssuers.map(\.issuer.issuer)),

@@ -49,10 +49,12 @@ public struct IdentityConfiguration: Sendable {
         var urls: [URL]
         var credential: String
         /// How long the other service may itself wait, for example for its database.
-        var patience: Duration
+        var dependencyTimeout: Duration
 
         func client(_ httpClient: HTTPClient) -> ServiceClient {
-            ServiceClient(callee: name, urls: urls, credential: credential, httpClient: httpClient, patience: patience)
+            ServiceClient(
+                callee: name, urls: urls, credential: credential, httpClient: httpClient,
+                dependencyTimeout: dependencyTimeout)
         }
     }
 
@@ -71,10 +73,10 @@ public struct IdentityConfiguration: Sendable {
         webhooks = Self.webhooks(settings)
         tokens = Peer(
             name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"),
-            patience: settings.patience)
+            dependencyTimeout: settings.dependencyTimeout)
         devices = Peer(
             name: "devices", urls: settings.urls("devicesURL"), credential: settings.secret("devicesCredential"),
-            patience: settings.patience)
+            dependencyTimeout: settings.dependencyTimeout)
         apple = AppleConfiguration(settings: settings)
         sealingKeys = Self.keys("sealingKeysFile", settings)
         pepperKeys = Self.keys("pepperKeysFile", settings)

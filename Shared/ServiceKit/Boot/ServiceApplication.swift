@@ -32,7 +32,7 @@ public struct ServiceBoot: Sendable {
     /// For calls to other services and to Apple. Shut down after the service's parts have ended.
     public let httpClient: HTTPClient
     /// The timeout of a request for PostgreSQL or for another service.
-    public let patience: Duration
+    public let dependencyTimeout: Duration
     /// Time allowed for in-flight requests at shutdown.
     public let shutdownGrace: Duration
     /// The listen address for a service with a server of its own.
@@ -99,7 +99,7 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
     /// Time allowed for in-flight requests at shutdown.
     public var shutdownGrace: Duration
     /// The timeout of a request for PostgreSQL or for another service.
-    public var patience: Duration
+    public var dependencyTimeout: Duration
     /// The destination of traces, if any.
     public var traces: TraceSettings
 
@@ -123,7 +123,7 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
         return Self(
             application: try application.get(), environment: settings.environment, logLevel: logLevel,
             listenAddress: listenAddress, adminListenAddress: adminListenAddress, shutdownGrace: shutdownGrace,
-            patience: settings.patience, traces: traces)
+            dependencyTimeout: settings.dependencyTimeout, traces: traces)
     }
 
     static func adminListenAddress(from settings: Settings) -> ListenAddress {

@@ -59,9 +59,10 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     private func run(_ signals: [UnixSignal], _ httpClient: HTTPClient) async throws {
         let descriptors = FileDescriptors.raiseLimit()
         let boot = ServiceBoot(
-            logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient, patience: configuration.patience,
-            shutdownGrace: configuration.shutdownGrace, listenAddress: configuration.listenAddress,
-            listening: listening, readiness: readiness, descriptors: descriptors, tracing: tracing)
+            logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient,
+            dependencyTimeout: configuration.dependencyTimeout, shutdownGrace: configuration.shutdownGrace,
+            listenAddress: configuration.listenAddress, listening: listening, readiness: readiness,
+            descriptors: descriptors, tracing: tracing)
         let assembly = try await Application.build(configuration.application, boot: boot)
         // The admin port may be open before the public one.
         readiness.require(assembly.readiness + [ReadinessCheck("listener") { listening.isOpen }])
@@ -123,7 +124,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             pipeline: RequestPipeline(
                 routes: server.routes, credentials: server.credentials,
                 metrics: ServiceRequestMetrics(methods: server.routes.methods), readiness: readiness,
-                patience: configuration.patience, tracing: tracing, logger: logger,
+                databaseTimeout: configuration.dependencyTimeout, tracing: tracing, logger: logger,
                 endsAtDeadline: server.endsAtDeadline, isLogged: true),
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
@@ -134,7 +135,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(
                 routes: routes, credentials: CallerCredentials([:]), metrics: ServiceRequestMetrics(methods: [:]),
-                readiness: readiness, patience: configuration.patience, tracing: nil, logger: logger, isLogged: false),
+                readiness: readiness, databaseTimeout: configuration.dependencyTimeout, tracing: nil, logger: logger,
+                isLogged: false),
             eventLoopGroup: eventLoopGroup, listening: adminListening)
     }
 }

@@ -30,12 +30,12 @@ public struct ServiceClient: Sendable {
     ///   - callee: the callee's name in logs and errors.
     ///   - urls: the replicas' addresses.
     ///   - credential: this caller's credential.
-    ///   - patience: the callee's own timeout for its dependencies.
+    ///   - dependencyTimeout: the callee's own timeout for its dependencies.
     public init(
         callee: String, urls: [URL], credential: String, httpClient: HTTPClient,
-        patience: Duration = Deadline.defaultPatience
+        dependencyTimeout: Duration = Deadline.defaultDatabaseTimeout
     ) {
-        timeout = patience + .milliseconds(300)
+        timeout = dependencyTimeout + .milliseconds(300)
         self.callee = callee
         self.credential = credential
         self.httpClient = httpClient

@@ -39,16 +39,16 @@ public struct GatehouseRequestContext: RequestContext {
     public init(source: ApplicationRequestContextSource) {
         self.init(
             fields: [:], readAt: .now, source: source, credentials: CallerCredentials([:]),
-            patience: Deadline.defaultPatience, sampler: nil)
+            databaseTimeout: Deadline.defaultDatabaseTimeout, sampler: nil)
     }
 
     /// - Parameters:
     ///   - readAt: when the request's head was read.
-    ///   - patience: the timeout for PostgreSQL.
+    ///   - databaseTimeout: the timeout for PostgreSQL.
     ///   - sampler: decides whether the trace is recorded; `nil` if no traces are recorded.
     init(
         fields: HTTPFields, readAt: ContinuousClock.Instant, source: ApplicationRequestContextSource,
-        credentials: CallerCredentials, patience: Duration, sampler: TraceSampler?
+        credentials: CallerCredentials, databaseTimeout: Duration, sampler: TraceSampler?
     ) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
@@ -78,8 +78,8 @@ public struct GatehouseRequestContext: RequestContext {
             self.trace = trace
         }
         deadline = Deadline(
-            readAt + Self.callersPatience(fields[.gatehouseDeadline], isKnownCaller: caller != nil),
-            patience: patience)
+            readAt + Self.callerWait(fields[.gatehouseDeadline], isKnownCaller: caller != nil),
+            databaseTimeout: databaseTimeout)
     }
 
     /// Counts the time for which the request waited before its head was read. Its caller waited too.
@@ -121,9 +121,9 @@ public struct GatehouseRequestContext: RequestContext {
 
     /// How long the caller waits after the head was read. Any caller may request a shorter wait than the default. Only
     /// a known caller may request a longer one.
-    private static func callersPatience(_ field: String?, isKnownCaller: Bool) -> Duration {
-        guard let patience = milliseconds(field) else { return defaultPatience }
-        return min(patience, isKnownCaller ? longestPatience : defaultPatience)
+    private static func callerWait(_ field: String?, isKnownCaller: Bool) -> Duration {
+        guard let wait = milliseconds(field) else { return defaultCallerWait }
+        return min(wait, isKnownCaller ? longestCallerWait : defaultCallerWait)
     }
 
     /// `nil` when the field is missing or invalid.
@@ -132,6 +132,6 @@ public struct GatehouseRequestContext: RequestContext {
         return .milliseconds(milliseconds)
     }
 
-    static let defaultPatience = Duration.seconds(10)
-    static let longestPatience = Duration.seconds(60)
+    static let defaultCallerWait = Duration.seconds(10)
+    static let longestCallerWait = Duration.seconds(60)
 }

@@ -129,7 +129,7 @@ struct RequestPipeline: Sendable {
     let readiness: Readiness
     let stalls = StallWatch()
     /// The timeout for PostgreSQL.
-    let patience: Duration
+    let databaseTimeout: Duration
     /// `nil`: no trace is recorded.
     let tracing: Tracing?
     let logger: Logger
@@ -142,7 +142,7 @@ struct RequestPipeline: Sendable {
         let source = ApplicationRequestContextSource(channel: channel, logger: logger)
         var context = GatehouseRequestContext(
             fields: request.headers, readAt: ArrivalTimes.ofConnection?.next() ?? .now, source: source,
-            credentials: credentials, patience: patience, sampler: tracing?.sampler)
+            credentials: credentials, databaseTimeout: databaseTimeout, sampler: tracing?.sampler)
         context.waited(for: stalls.wait(ofReadAt: context.readAt))
         var scope = ServiceContext.topLevel
         let spans = context.trace.isSampled ? tracing?.spans : nil

@@ -68,11 +68,11 @@ struct RefreshingClient: Sendable {
 
     @discardableResult
     mutating func refreshOnce(losesAnswer: Bool = false) async throws -> Outcome {
-        let patience = Duration.milliseconds(isPatient ? 15_000 : Int.random(in: 300...1_500, using: &random))
+        let timeout = Duration.milliseconds(isPatient ? 15_000 : Int.random(in: 300...1_500, using: &random))
         let sent = session.held.refreshToken
         let start = ContinuousClock.now
         do {
-            let answer = try await TestHTTPClient(gateway, timeout: patience).call(
+            let answer = try await TestHTTPClient(gateway, timeout: timeout).call(
                 "POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: sent))
             longest = max(longest, ContinuousClock.now - start)
             statuses[answer.status, default: 0] += 1
@@ -89,7 +89,7 @@ struct RefreshingClient: Sendable {
             throw error
         } catch {
             let time = ContinuousClock.now - start
-            if !isPatient, time >= patience {
+            if !isPatient, time >= timeout {
                 givenUp += 1
                 return .gaveUp
             }

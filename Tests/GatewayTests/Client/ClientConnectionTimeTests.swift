@@ -128,7 +128,7 @@ struct ClientConnectionTimeTests {
         #expect(responding.update(untakenBytes: 100, at: 0) == true)
         #expect(responding.deadline == 5000)
         responding.extendStream(at: 6000)
-        #expect(responding.deadline == 10_000, "its patience ends before the stream's time")
+        #expect(responding.deadline == 10_000, "its time budget ends before the stream's time")
         var taking = responding
         #expect(responding.timedOut(waiting: 100, hasResponse: true, at: 10_000) == .endSlowReader)
         // The last byte gives time back for as long as nothing waits.
@@ -156,8 +156,8 @@ struct ClientConnectionTimeTests {
         #expect(state.timedOut(waiting: 100, at: 20_000) == .close)
     }
 
-    @Test("Each response has its patience anew, unless one before it is still waited for")
-    func patience() {
+    @Test("Each response has a new time budget, unless one before it is still waited for")
+    func timeBudget() {
         var state = State.forwarding()
         state.wrote(100)
         #expect(state.update(untakenBytes: 100, at: 0) == true)

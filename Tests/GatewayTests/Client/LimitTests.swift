@@ -315,7 +315,7 @@ struct LimitTests {
             $0.settings.maximumPasswordsInFlight = 2
             $0.settings.placeTimeout = .milliseconds(50)
             // The places stay taken, however busy the machine is.
-            $0.patience = .seconds(60)
+            $0.serviceTimeout = .seconds(60)
             $0.ownBehaviour = { request in
                 let isHeld = request.head.uri == "/v1/auth/login"
                 return isHeld ? [.pause] : RecordingUpstream.answer("own")(request)
@@ -361,7 +361,7 @@ struct LimitTests {
             $0.settings.maximumPasswordsInFlight = 1
             // Far longer than the test: a place that is free wakes the request.
             $0.settings.placeTimeout = .seconds(3600)
-            $0.patience = .seconds(3600)
+            $0.serviceTimeout = .seconds(3600)
             $0.ownBehaviour = { _ in [.pause] }
         }
         try await GatewayHarness.withGateway(options) { gateway in
@@ -394,7 +394,7 @@ struct LimitTests {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
             $0.settings.placeTimeout = .milliseconds(50)
-            $0.patience = .seconds(600)
+            $0.serviceTimeout = .seconds(600)
         }
         try await GatewayHarness.withGateway(options) { gateway in
             var slow: [RawClient] = []
@@ -420,7 +420,7 @@ struct LimitTests {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
             $0.settings.placeTimeout = .milliseconds(50)
-            $0.patience = .seconds(600)
+            $0.serviceTimeout = .seconds(600)
             $0.ownBehaviour = { request in
                 request.text == "{}" ? [.pause] : RecordingUpstream.answer("own")(request)
             }

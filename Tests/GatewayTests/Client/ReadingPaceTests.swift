@@ -19,7 +19,7 @@ struct ReadingPaceTests {
 
     private static func seconds(_ seconds: Double) -> Int64 { Int64(seconds * 1e9) }
 
-    @Test("Who takes nothing has its patience's time, and no time passes while nothing waits")
+    @Test("A client that takes nothing has the whole time budget, which nothing uses up while no bytes wait")
     func silence() {
         let pace = Client()
         #expect(pace.deadline == .max)
@@ -33,7 +33,7 @@ struct ReadingPaceTests {
         #expect(!pace.update(isWaiting: true, taken: 0, at: Self.seconds(5010)))
     }
 
-    @Test("What it takes gives it time, in whatever portions, but no more than its patience")
+    @Test("What it takes gives it time, in whatever portions, but no more than the full budget")
     func rate() {
         for portion in [1, 10, 99, 100, 500, 999, 1000, 1001, 5000] {
             let pace = Client()

@@ -179,7 +179,7 @@ struct RequestBufferingTests {
             $0.settings.maximumWaitingInput = limit
             $0.settings.connectTimeout = .seconds(600)
             $0.teamTimeout = .seconds(600)
-            $0.patience = .seconds(600)
+            $0.serviceTimeout = .seconds(600)
         }
         try await GatewayHarness.withTLSGateway(options) { gateway, tls in
             var client = try await RawHTTP2Client(port: gateway.port, tls: tls)

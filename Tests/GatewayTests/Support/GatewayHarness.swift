@@ -43,7 +43,7 @@ struct GatewayHarness: Sendable {
         var ownPort: Int?
         var teamTimeout = Duration.seconds(30)
         /// For requests to Gatehouse's own services.
-        var patience = Duration.milliseconds(1500)
+        var serviceTimeout = Duration.milliseconds(1500)
         var teamHealthCheck: HealthCheck?
         /// What clients are shown.
         var certificate: ServerCertificate?
@@ -110,7 +110,7 @@ struct GatewayHarness: Sendable {
         }
         let routes =
             BuiltInRoutes.routes(
-                { upstream($0.rawValue, [ownPort], isGatehouse: true) }, serviceTimeout: options.patience) + [
+                { upstream($0.rawValue, [ownPort], isGatehouse: true) }, serviceTimeout: options.serviceTimeout) + [
                 route("/team", .required), route("/open", .none), route("/optional", .optional),
                 route("/small", .none, limit: 1000), route("/bearer", .required, forwards: true),
             ] + options.routes(team)

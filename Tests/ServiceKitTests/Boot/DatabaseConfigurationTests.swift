@@ -23,7 +23,7 @@ import Testing
         #expect(database.pool.acquireTimeout == .milliseconds(1500))
     }
 
-    @Test func aRequestsPatienceIsASetting() throws {
+    @Test func theTimeoutOfDependenciesIsASetting() throws {
         let settings = Settings(
             service: "tokens",
             environment: ["TOKENS_DATABASE_URL": "postgres://localhost/tokens", "GATEHOUSE_PATIENCE_MS": "3000"])
@@ -35,7 +35,7 @@ import Testing
         #expect(database.pool.acquireTimeout == .seconds(3))
     }
 
-    @Test(arguments: ["99", "60001", "1.5", "soon"]) func aWrongPatienceIsTold(value: String) {
+    @Test(arguments: ["99", "60001", "1.5", "soon"]) func aWrongTimeoutIsTold(value: String) {
         let settings = Settings(service: "tokens", environment: ["GATEHOUSE_PATIENCE_MS": value])
         let error = #expect(throws: SettingsError.self) { try settings.finish() }
         #expect(error.map { "\($0)".contains("GATEHOUSE_PATIENCE_MS") } == true)

@@ -14,14 +14,15 @@ import Testing
     private let deadline = Deadline.after(.seconds(60))
 
     private func withClient(
-        _ urls: [URL], credential: String = "dev-identity-one", patience: Duration = .seconds(60),
+        _ urls: [URL], credential: String = "dev-identity-one", dependencyTimeout: Duration = .seconds(60),
         _ body: (ServiceClient) async throws -> Void
     ) async throws {
         let httpClient = HTTPClient(configuration: .gatehouse())
         do {
             try await body(
                 ServiceClient(
-                    callee: "echo", urls: urls, credential: credential, httpClient: httpClient, patience: patience))
+                    callee: "echo", urls: urls, credential: credential, httpClient: httpClient,
+                    dependencyTimeout: dependencyTimeout))
         } catch {
             try await httpClient.shutdown()
             throw error
@@ -132,7 +133,7 @@ import Testing
 
     @Test func isUnavailableWithinTwoSecondsWhereNobodyAnswers() async throws {
         try await withSilentServer { url in
-            try await withClient([url], patience: Deadline.defaultPatience) { client in
+            try await withClient([url], dependencyTimeout: Deadline.defaultDatabaseTimeout) { client in
                 #expect(client.timeout < .seconds(2))
                 for current in [nil, deadline, .after(.milliseconds(200))] {
                     let trouble = await Deadline.with(current) {
@@ -188,7 +189,7 @@ import Testing
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<8 {
                         group.addTask {
-                            try await withClient([silent, service.url], patience: .seconds(20)) { client in
+                            try await withClient([silent, service.url], dependencyTimeout: .seconds(20)) { client in
                                 try await client.send(.get, "/livez")
                             }
                         }

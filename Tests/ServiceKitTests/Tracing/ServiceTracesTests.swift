@@ -103,7 +103,7 @@ import Testing
             let http = HTTPClient(configuration: .gatehouse())
             let client = ServiceClient(
                 callee: "echo", urls: [service.url], credential: "dev-identity-one", httpClient: http,
-                patience: .seconds(60))
+                dependencyTimeout: .seconds(60))
             var context = ServiceContext.topLevel
             context.requestScope = RequestScope(requestID: "mine", trace: own, spans: buffer)
             await ServiceContext.withValue(context) {

@@ -35,9 +35,9 @@ import Testing
     }
 
     @Test func postgreSQLHasNoMoreTimeThanItsOwn() {
-        let long = Deadline(.now + .seconds(600), patience: .seconds(1))
+        let long = Deadline(.now + .seconds(600), databaseTimeout: .seconds(1))
         #expect(long.forDatabase.remaining <= .seconds(1))
-        let short = Deadline(.now + .seconds(1), patience: .seconds(600))
+        let short = Deadline(.now + .seconds(1), databaseTimeout: .seconds(600))
         #expect(short.forDatabase == short)
     }
 }

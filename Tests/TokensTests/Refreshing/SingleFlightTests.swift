@@ -35,7 +35,7 @@ import Testing
         try await eventually("the first is under way") { calls.withLock { $0 } == 1 }
         let others = (0..<10).map { _ in
             Task {
-                try await Deadline.with(Deadline(start + .seconds(600), patience: .seconds(600))) {
+                try await Deadline.with(Deadline(start + .seconds(600), databaseTimeout: .seconds(600))) {
                     try await flights.run(1) { self.call() }
                 }
             }

@@ -127,7 +127,7 @@ final class FailoverLoad: Sendable {
         try result.get()
     }
 
-    private static var deadline: Deadline { Deadline(.now + .seconds(10), patience: .seconds(10)) }
+    private static var deadline: Deadline { Deadline(.now + .seconds(10), databaseTimeout: .seconds(10)) }
 
     private func refresh(_ client: Int) async {
         var token = first[client]
