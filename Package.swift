@@ -314,7 +314,8 @@ let everyTest: [Target] =
 
 let fuzzers: [Target] = [
     .executableTarget(
-        name: "fuzz", dependencies: ["AccessToken", "GatewayService", "Bytes", .nioCore, .nioEmbedded, .nioHTTP1],
+        name: "fuzz",
+        dependencies: ["AccessToken", "Bytes", "Contracts", "GatewayService", .nioCore, .nioEmbedded, .nioHTTP1],
         path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours)
 ]
 

@@ -13,7 +13,7 @@ import ServiceLifecycle
 /// One fetch runs at a time. Fetched keys stay while later fetches fail, up to `maximumStaleness`.
 package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     private let store: KeyStore<Issuer>
-    /// The issuer's place in the store.
+    /// The issuer's index in the store.
     private let issuer: Int
     /// Seconds for which keys stay trusted while fetches fail.
     private let maximumStaleness: Int64
@@ -27,7 +27,7 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     package var longestRetry = Duration.seconds(5)
 
     /// - Parameters:
-    ///   - issuer: its place in the store.
+    ///   - issuer: its index in the store.
     ///   - maximumStaleness: seconds for which keys stay trusted while fetches fail.
     ///   - interval: the time between two periodic fetches.
     ///   - fetch: reads the keys. It must time out after a few seconds.

@@ -75,8 +75,8 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
                 isAwaited: issuers.map { _ in false }, lastDemands: issuers.map { _ in nil }))
     }
 
-    /// Gatehouse's own place, and those of `others`.
-    package func places(of others: Set<VerbatimString>) -> [Int] {
+    /// Gatehouse's own index, and those of `others`.
+    package func indices(of others: Set<VerbatimString>) -> [Int] {
         issuers.indices.filter { $0 == 0 || others.contains(issuers[$0].issuer) }
     }
 
@@ -99,65 +99,65 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
 
     /// Stores keys that were read or fetched.
     ///
-    /// - Parameter place: the issuer's, in `issuers`.
-    package func replace(_ keys: VerificationKeySet, of place: Int = 0, trustedUntil: Int64 = .max)
+    /// - Parameter index: the issuer's, in `issuers`.
+    package func replace(_ keys: VerificationKeySet, of index: Int = 0, trustedUntil: Int64 = .max)
         throws(AccessTokenError)
     {
-        let verifier = try issuers[place].verifier(with: keys, leeway: leeway)
-        fetchEnded(of: place) { state in
-            state.snapshot.sources[place].trustedUntil = trustedUntil
-            state.snapshot.sources[place].didLastFetchFail = false
-            state.history[place].saw(keys.keyIDs, at: .now)
-            guard state.keys[place] != keys else { return false }
-            state.keys[place] = keys
-            state.snapshot.sources[place].verifier = verifier
-            state.snapshot.sources[place].generation += 1
+        let verifier = try issuers[index].verifier(with: keys, leeway: leeway)
+        fetchEnded(of: index) { state in
+            state.snapshot.sources[index].trustedUntil = trustedUntil
+            state.snapshot.sources[index].didLastFetchFail = false
+            state.history[index].saw(keys.keyIDs, at: .now)
+            guard state.keys[index] != keys else { return false }
+            state.keys[index] = keys
+            state.snapshot.sources[index].verifier = verifier
+            state.snapshot.sources[index].generation += 1
             return true
         }
     }
 
     /// Records a failed fetch. The present keys stay.
-    package func fetchFailed(of place: Int = 0) {
-        fetchEnded(of: place) { state in
-            state.snapshot.sources[place].didLastFetchFail = true
+    package func fetchFailed(of index: Int = 0) {
+        fetchEnded(of: index) { state in
+            state.snapshot.sources[index].didLastFetchFail = true
             return false
         }
     }
 
     /// Demands a fetch, because a token names an unknown key. Does nothing shortly after an earlier demand.
     ///
-    /// - Parameter places: the places of the issuers that may have the key.
+    /// - Parameter indices: those of the issuers that may have the key.
     /// - Returns: whether a fetch is in progress, whose end `onChange` will report.
-    package func demandFetch(of places: [Int] = [0], now: Int64) -> Bool {
+    package func demandFetch(of indices: [Int] = [0], now: Int64) -> Bool {
         state.withLock { state in
-            for place in places where !state.isFetching[place] {
-                if let last = state.lastDemands[place], now - last < Self.demandInterval { continue }
-                state.lastDemands[place] = now
-                state.isFetching[place] = true
-                demands[place].continuation.yield()
+            for index in indices where !state.isFetching[index] {
+                if let last = state.lastDemands[index], now - last < Self.demandInterval { continue }
+                state.lastDemands[index] = now
+                state.isFetching[index] = true
+                demands[index].continuation.yield()
             }
-            for place in places where state.isFetching[place] { state.isAwaited[place] = true }
-            return places.contains { state.isFetching[$0] }
+            for index in indices where state.isFetching[index] { state.isAwaited[index] = true }
+            return indices.contains { state.isFetching[$0] }
         }
     }
 
     /// Yields each time an issuer's keys are to be fetched.
-    package func demanded(of place: Int) -> AsyncStream<Void> { demands[place].stream }
+    package func demanded(of index: Int) -> AsyncStream<Void> { demands[index].stream }
 
     /// Claims the next fetch; `false` when one is in progress.
-    package func beginFetch(of place: Int = 0) -> Bool {
+    package func beginFetch(of index: Int = 0) -> Bool {
         state.withLock { state in
-            defer { state.isFetching[place] = true }
-            return !state.isFetching[place]
+            defer { state.isFetching[index] = true }
+            return !state.isFetching[index]
         }
     }
 
     /// - Parameter change: returns whether the keys have changed.
-    private func fetchEnded(of place: Int, _ change: (inout State) -> Bool) {
+    private func fetchEnded(of index: Int, _ change: (inout State) -> Bool) {
         let listeners = state.withLock { state in
-            let mustNotify = change(&state) || state.isAwaited[place]
-            state.isFetching[place] = false
-            state.isAwaited[place] = false
+            let mustNotify = change(&state) || state.isAwaited[index]
+            state.isFetching[index] = false
+            state.isAwaited[index] = false
             state.snapshot.version += 1
             currentVersion.store(state.snapshot.version, ordering: .releasing)
             return mustNotify ? state.listeners : []

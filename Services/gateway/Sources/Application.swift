@@ -44,9 +44,9 @@ public enum GatewayApplication: ServiceApplication {
             configuration.keysFile.map(IssuersFile.Keys.file)
             ?? .jwks(
                 configuration.tokensURLs.map { $0.appending(path: ".well-known/jwks.json") })
-        for (place, source) in ([ownKeys] + configuration.furtherIssuers.map(\.keys)).enumerated() {
+        for (index, source) in ([ownKeys] + configuration.furtherIssuers.map(\.keys)).enumerated() {
             services.append(
-                keyFetcher(source, of: place, store: keys, configuration.keysMaximumStaleness, boot))
+                keyFetcher(source, of: index, store: keys, configuration.keysMaximumStaleness, boot))
         }
         services.append(
             RevocationFeedReader(

@@ -10,7 +10,7 @@ public struct PublicRoute: Sendable, Equatable {
     }
 
     /// The route's use of `Authorization`.
-    public enum Bearer: String, Sendable {
+    public enum Bearer: String, Sendable, CaseIterable {
         /// Ignored, because apps attach expired bearer tokens to sign-in and refresh.
         case none
         /// An invalid token is refused, a missing one is not.

@@ -1,4 +1,4 @@
-import Contracts
+public import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -45,12 +45,6 @@ extension Request {
             throw Problem(.invalidRequest, "The request's body could not be read.")
         }
     }
-}
-
-/// The cap on bodies of Gatehouse's own routes.
-public enum BodyLimit {
-    /// 64 KiB.
-    public static let bytes = 65_536
 }
 
 /// The relevant parts of a request's `Content-Type` (RFC 9110 §8.3.1).

@@ -92,7 +92,7 @@ struct AdmissionRulesTests {
         tokens.map { .accepted($0) } + [nil, .refused(.tokenExpired), .waitsForKeys]
 
     private static func route(
-        _ target: Route.Target, _ authentication: Route.Authentication = .none, roles: Set<VerbatimString> = [],
+        _ target: Route.Target, _ authentication: PublicRoute.Bearer = .none, roles: Set<VerbatimString> = [],
         age: Int? = nil, isSignIn: Bool = false
     ) -> Route {
         Route(
@@ -105,7 +105,7 @@ struct AdmissionRulesTests {
         let service = Upstream(name: "service", addresses: [.init(host: "127.0.0.1", port: 1)], isGatehouse: true)
         let roleSets: [Set<VerbatimString>] = [[], ["courier"]]
         var routes: [Route] = []
-        for authentication in Route.Authentication.allCases {
+        for authentication in PublicRoute.Bearer.allCases {
             for roles in roleSets {
                 for age in [nil, 600] {
                     for isSignIn in [false, true] {

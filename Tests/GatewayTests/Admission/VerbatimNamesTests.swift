@@ -1,5 +1,6 @@
 import AccessToken
 import Bytes
+import Contracts
 import Testing
 import TokenValidation
 

@@ -1,4 +1,5 @@
 import AccessToken
+import Contracts
 import Foundation
 import TestKit
 import Testing

@@ -1,4 +1,5 @@
 import Bytes
+import Contracts
 import Foundation
 import Synchronization
 import TestKit
@@ -9,7 +10,7 @@ import Testing
 @Suite("Routes that are replaced while requests go on")
 struct ReloadTests {
     private func table(
-        _ path: String, to ports: Int..., authentication: Route.Authentication = .none, roles: Set<VerbatimString> = []
+        _ path: String, to ports: Int..., authentication: PublicRoute.Bearer = .none, roles: Set<VerbatimString> = []
     ) throws -> RouteTable {
         let upstream = Upstream(
             name: "team", addresses: ports.map { .init(host: "127.0.0.1", port: $0) }, credential: nil,

@@ -1,4 +1,5 @@
 import Bytes
+import Contracts
 import Foundation
 import Testing
 
@@ -57,7 +58,7 @@ struct RoutesFileTests {
         #expect(upstream.credential == "s3cret" && !upstream.isGatehouse)
         #expect(upstream.healthCheck == HealthCheck(path: "/health", interval: .seconds(7), timeout: .seconds(3)))
         #expect(upstream.idleTimeout == .seconds(9))
-        #expect(file.routes.last?.authentication == Route.Authentication.none)
+        #expect(file.routes.last?.authentication == PublicRoute.Bearer.none)
         #expect(file.routes.last?.methods == .all)
         let menu = try #require(file.routes.last)
         #expect(menu.pattern.description == "/stores/{id}/menu")

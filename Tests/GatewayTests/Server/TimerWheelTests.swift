@@ -21,7 +21,7 @@ struct TimerWheelTests {
                 wheel.note(self)
             }
         }
-        var timerPlace: TimerPlace?
+        var timerSlot: TimerSlot?
         var told: [Int64] = []
         /// What it does then.
         var then: (Item) -> Void = { $0.deadline = .max }

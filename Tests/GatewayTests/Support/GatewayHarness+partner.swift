@@ -1,4 +1,5 @@
 import Bytes
+import Contracts
 
 @testable import GatewayService
 

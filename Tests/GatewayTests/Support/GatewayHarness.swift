@@ -101,7 +101,7 @@ struct GatewayHarness: Sendable {
         team.healthCheck = options.teamHealthCheck
         let upstreamOfTeam = team
         func route(
-            _ path: String, _ authentication: Route.Authentication, limit: Int = 1 << 40, forwards: Bool = false
+            _ path: String, _ authentication: PublicRoute.Bearer, limit: Int = 1 << 40, forwards: Bool = false
         ) -> Route {
             Route(
                 name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all, authentication: authentication,

@@ -17,7 +17,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     let peer: ClientPeer
     /// `nil`: the connection speaks HTTP/1.1 and is not a stream of HTTP/2.
     let stream: HTTP2Stream?
-    var timerPlace: TimerPlace?
+    var timerSlot: TimerSlot?
     /// The index in the worker's list; negative when the connection is not in it.
     var workerIndex = -1
 

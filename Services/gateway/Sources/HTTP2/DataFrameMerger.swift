@@ -36,34 +36,34 @@ struct DataFrameMerger {
         private var data: [MergedData] = []
         private var updates: [MergedUpdate] = []
         /// Indices by stream.
-        private var dataPlaces: [UInt32: Int] = [:]
-        private var updatePlaces: [UInt32: Int] = [:]
+        private var dataIndices: [UInt32: Int] = [:]
+        private var updateIndices: [UInt32: Int] = [:]
 
         var isEmpty: Bool { data.isEmpty && updates.isEmpty }
 
         /// - Returns: whether there was room for it.
         mutating func add(_ bytes: UnsafeRawBufferPointer, ends: Bool, to stream: UInt32) -> Bool {
-            let place = dataPlaces[stream] ?? data.count
-            if place == data.count {
-                dataPlaces[stream] = place
+            let index = dataIndices[stream] ?? data.count
+            if index == data.count {
+                dataIndices[stream] = index
                 data.append(MergedData(stream: stream))
             }
-            guard !data[place].ends, data[place].data.readableBytes + bytes.count <= HTTP2FrameHeader.mostPayload
+            guard !data[index].ends, data[index].data.readableBytes + bytes.count <= HTTP2FrameHeader.mostPayload
             else { return false }
-            data[place].data.writeBytes(bytes)
-            data[place].ends = ends
+            data[index].data.writeBytes(bytes)
+            data[index].ends = ends
             return true
         }
 
         /// - Returns: whether there was room for it.
         mutating func add(_ increment: UInt32, to stream: UInt32) -> Bool {
-            let place = updatePlaces[stream] ?? updates.count
-            if place == updates.count {
-                updatePlaces[stream] = place
+            let index = updateIndices[stream] ?? updates.count
+            if index == updates.count {
+                updateIndices[stream] = index
                 updates.append(MergedUpdate(stream: stream))
             }
-            guard updates[place].increment + increment <= largestIncrement else { return false }
-            updates[place].increment += increment
+            guard updates[index].increment + increment <= largestIncrement else { return false }
+            updates[index].increment += increment
             return true
         }
 
@@ -79,8 +79,8 @@ struct DataFrameMerger {
             }
             updates.removeAll(keepingCapacity: true)
             data.removeAll(keepingCapacity: true)
-            updatePlaces.removeAll(keepingCapacity: true)
-            dataPlaces.removeAll(keepingCapacity: true)
+            updateIndices.removeAll(keepingCapacity: true)
+            dataIndices.removeAll(keepingCapacity: true)
         }
     }
 

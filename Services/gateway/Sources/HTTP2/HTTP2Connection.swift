@@ -29,7 +29,7 @@ final class HTTP2Connection: Timed {
     private(set) var deadline: Int64 {
         didSet { if channel.isActive { worker.timers.note(self) } }
     }
-    var timerPlace: TimerPlace?
+    var timerSlot: TimerSlot?
     private var linger: ConnectionLinger
     /// Whether to close the connection even if bytes wait.
     private var isCut = false

@@ -39,24 +39,24 @@ struct ConnectionTable<Connection: AnyObject> {
 
     private struct Network {
         private(set) var connections: [Connection] = []
-        private var places: [ObjectIdentifier: Int] = [:]
+        private var indices: [ObjectIdentifier: Int] = [:]
 
-        func holds(_ connection: Connection) -> Bool { places[ObjectIdentifier(connection)] != nil }
+        func holds(_ connection: Connection) -> Bool { indices[ObjectIdentifier(connection)] != nil }
 
         /// - Returns: the number of connections afterwards.
         mutating func append(_ connection: Connection) -> Int {
-            places[ObjectIdentifier(connection)] = connections.count
+            indices[ObjectIdentifier(connection)] = connections.count
             connections.append(connection)
             return connections.count
         }
 
         /// - Returns: the number of connections afterwards; `nil`: the connection was not in it.
         mutating func remove(_ connection: Connection) -> Int? {
-            guard let place = places.removeValue(forKey: ObjectIdentifier(connection)) else { return nil }
+            guard let index = indices.removeValue(forKey: ObjectIdentifier(connection)) else { return nil }
             let last = connections.removeLast()
             if last !== connection {
-                connections[place] = last
-                places[ObjectIdentifier(last)] = place
+                connections[index] = last
+                indices[ObjectIdentifier(last)] = index
             }
             return connections.count
         }

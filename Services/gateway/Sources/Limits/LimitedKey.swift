@@ -31,20 +31,20 @@ struct AddressKey: LimitedKey, CustomStringConvertible {
 struct UserKey: LimitedKey, CustomStringConvertible {
     let id: UUID
     /// 0 for Gatehouse's own users.
-    let issuerPlace: Int
+    let issuerIndex: Int
 
-    init(id: UUID, issuerPlace: Int) {
+    init(id: UUID, issuerIndex: Int) {
         self.id = id
-        self.issuerPlace = issuerPlace
+        self.issuerIndex = issuerIndex
     }
 
     /// A user of another issuer, by half of a digest of the name: names may be long.
-    init(name: String, issuerPlace: Int) {
+    init(name: String, issuerIndex: Int) {
         let id = SHA256.hash(data: Data(name.utf8)).withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }
-        self.init(id: UUID(uuid: id), issuerPlace: issuerPlace)
+        self.init(id: UUID(uuid: id), issuerIndex: issuerIndex)
     }
 
-    var description: String { issuerPlace == 0 ? id.uuidString : "\(id.uuidString)@\(issuerPlace)" }
+    var description: String { issuerIndex == 0 ? id.uuidString : "\(id.uuidString)@\(issuerIndex)" }
 
     /// Hashed: users cannot choose their neighbours.
     var neighbourhood: UInt64 { UInt64(truncatingIfNeeded: hashValue) }

@@ -102,10 +102,10 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
 
     private func withSharedBucket(of key: Key, _ body: (inout Int64) -> Duration?) -> Duration? {
         // Hashed, so that a client cannot choose the key that it shares a bucket with.
-        let place = Int(UInt(bitPattern: key.neighbourhood.hashValue) % UInt(Self.sharedBuckets))
+        let index = Int(UInt(bitPattern: key.neighbourhood.hashValue) % UInt(Self.sharedBuckets))
         return shared.withLock { shared in
             if shared.isEmpty { shared = Array(repeating: 0, count: Self.sharedBuckets) }
-            return body(&shared[place])
+            return body(&shared[index])
         }
     }
 }
@@ -122,12 +122,12 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
         var unreported = 0
     }
 
-    /// Buckets checked each time that a place is needed, to find a full one. The search goes round the table, so no
+    /// Buckets checked each time that a slot is needed, to find a full one. The search goes round the table, so no
     /// request pays for all of it.
     private static var looks: Int { 8 }
 
     private let capacity: Int
-    private var places: [Key: Int] = [:]
+    private var indices: [Key: Int] = [:]
     private var slots: [(key: Key, bucket: Bucket)] = []
     private var hand = 0
 
@@ -135,22 +135,22 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
 
     var count: Int { slots.count }
 
-    subscript(key: Key) -> Bucket? { places[key].map { slots[$0].bucket } }
+    subscript(key: Key) -> Bucket? { indices[key].map { slots[$0].bucket } }
 
     /// Whether the table has room for another key.
     func hasRoom(now: Int64) -> Bool { slots.count < capacity || nextFull(now: now) != nil }
 
     /// - Returns: `false` where the key has no bucket yet and there is no room for one.
     mutating func keep(_ bucket: Bucket, of key: Key, now: Int64) -> Bool {
-        if let place = places[key] {
-            slots[place].bucket = bucket
-        } else if let place = nextFull(now: now) {
-            places[slots[place].key] = nil
-            slots[place] = (key, bucket)
-            places[key] = place
-            hand = place + 1
+        if let index = indices[key] {
+            slots[index].bucket = bucket
+        } else if let index = nextFull(now: now) {
+            indices[slots[index].key] = nil
+            slots[index] = (key, bucket)
+            indices[key] = index
+            hand = index + 1
         } else if slots.count < capacity {
-            places[key] = slots.count
+            indices[key] = slots.count
             slots.append((key, bucket))
         } else {
             hand += Self.looks

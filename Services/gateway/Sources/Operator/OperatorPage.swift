@@ -51,10 +51,10 @@ struct OperatorPage: Sendable {
 
     /// - Parameter signingKeys: the keys that tokens reports, which are those of the first issuer.
     private func keys(_ signingKeys: [SigningKeyList.Key]) -> [OperatorStatus.Key] {
-        zip(gateway.keys.issuers, gateway.keys.history).enumerated().flatMap { place, known in
+        zip(gateway.keys.issuers, gateway.keys.history).enumerated().flatMap { index, known in
             let (issuer, history) = known
             return history.seenSince.sorted { $0.key < $1.key }.map { kid, since in
-                let own = place == 0 ? signingKeys.first { $0.kid.isVerbatim(kid) } : nil
+                let own = index == 0 ? signingKeys.first { $0.kid.isVerbatim(kid) } : nil
                 return OperatorStatus.Key(
                     issuer: issuer.issuer, kid: kid, seenSince: since, state: own?.state.rawValue, since: own?.since,
                     fetchedAt: history.fetchedAt)

@@ -1,4 +1,5 @@
 import Bytes
+import Contracts
 import ServiceKit
 import Yams
 
@@ -168,9 +169,9 @@ struct RouteReader {
         }
     }
 
-    private mutating func authentication(_ node: Node?) -> Route.Authentication {
+    private mutating func authentication(_ node: Node?) -> PublicRoute.Bearer {
         guard let node else { return .required }
-        guard let value = node.string.flatMap(Route.Authentication.init), value != .reported else {
+        guard let value = node.string.flatMap(PublicRoute.Bearer.init), value != .reported else {
             problem("authentication must be required, optional or none", at: node)
             return .required
         }

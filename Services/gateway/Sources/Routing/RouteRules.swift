@@ -3,17 +3,6 @@ import Contracts
 
 /// How requests for one path and some methods are handled.
 final class Route: Sendable {
-    /// How a route handles `Authorization`.
-    enum Authentication: String, Sendable, CaseIterable {
-        /// Ignored altogether.
-        case none
-        /// An invalid bearer is refused; a missing one is not.
-        case optional
-        /// An invalid bearer is reported to the upstream, which decides.
-        case reported
-        case required
-    }
-
     enum Target: Sendable {
         case upstream(Upstream)
         /// The gateway's own response: the process is running.
@@ -46,7 +35,7 @@ final class Route: Sendable {
     let name: String
     let pattern: PathPattern
     let methods: MethodSet
-    let authentication: Authentication
+    let authentication: PublicRoute.Bearer
     /// The user needs one of these roles; empty: no role is needed.
     let roles: Set<VerbatimString>
     /// The maximum age in seconds of the user's authentication; `nil`: any age.
@@ -89,7 +78,7 @@ final class Route: Sendable {
     let errorForm: ErrorForm
 
     init(
-        name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication,
+        name: String, pattern: PathPattern, methods: MethodSet, authentication: PublicRoute.Bearer,
         roles: Set<VerbatimString> = [], maximumAuthenticationAge: Int? = nil,
         target: Target, bodyLimit: Int, buffersBodies: Bool = true, timeout: Duration, stripsPrefix: Bool = false,
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,

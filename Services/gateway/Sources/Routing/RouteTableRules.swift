@@ -171,8 +171,6 @@ struct RouteTable: Sendable {
 
 /// Gatehouse's own routes, which every gateway has.
 enum BuiltInRoutes {
-    /// The body limit of Gatehouse's own routes, in bytes.
-    static let bodyLimit = 64 * 1024
     /// The gateway waits this much longer for a response than the service's own timeout.
     private static let leeway = Duration.milliseconds(3500)
 
@@ -195,7 +193,7 @@ enum BuiltInRoutes {
 
     /// - Parameters:
     ///   - upstream: the upstream of an owner's requests.
-    ///   - basePaths: the base paths of the API; services see the default base path.
+    ///   - basePaths: the base paths of the API; services see `/v1`, or `/api/v1` where the client used that.
     ///   - serviceTimeout: how long services wait for their own dependencies.
     ///   - operatorRole: the role of users who may administer others.
     ///   - hasConsole: whether the console is enabled.
@@ -210,13 +208,13 @@ enum BuiltInRoutes {
             + (hasConsole ? [(consoleSettingsPath, .consoleSettings(basePath: basePaths[0]))] : [])
         return PublicRoute.all.filter { hasConsole || !$0.isConsole }.flatMap { route in
             spellings(of: route.path, basePaths).flatMap { kinds(of: $0, movedTo: $1) }.map { path, movedTo in
-                // No force-unwrap fails: a test reads the path, method and bearer of every `PublicRoute.all`.
+                // No force-unwrap fails: a test reads the path and method of every `PublicRoute.all`.
                 Route(
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
-                    authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
+                    authentication: route.bearer,
                     // identity verifies the current role again, because a token may be older than the role's removal.
                     roles: route.isForOperators ? [VerbatimString(operatorRole)] : [],
-                    target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
+                    target: .upstream(upstream(route.owner)), bodyLimit: BodyLimit.bytes, timeout: timeout,
                     rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
                     isSignIn: route.guards.contains(.guesses),
                     passwords: route.guards.contains(.hashes)
@@ -227,7 +225,7 @@ enum BuiltInRoutes {
             + own.map { path, target in
                 Route(
                     name: path, pattern: PathPattern(path)!, methods: [.get, .head], authentication: .none,
-                    target: target, bodyLimit: bodyLimit, timeout: timeout)
+                    target: target, bodyLimit: BodyLimit.bytes, timeout: timeout)
             }
     }
 

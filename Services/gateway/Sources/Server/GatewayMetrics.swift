@@ -1,3 +1,4 @@
+import Contracts
 import Instruments
 import Observability
 import Synchronization

@@ -3,20 +3,20 @@ protocol Timed: AnyObject {
     /// Nanoseconds of the worker's clock; `.max`: none.
     var deadline: Int64 { get }
     /// The position in the wheel; only the wheel changes it.
-    var timerPlace: TimerPlace? { get set }
+    var timerSlot: TimerSlot? { get set }
 
     /// The implementation has to set another deadline; otherwise it is not called again.
     func timedOut(now: Int64)
 }
 
-struct TimerPlace {
+struct TimerSlot {
     fileprivate var tick: Int64
     fileprivate var index: Int
 }
 
-/// The deadlines of an event loop's connections. Each is in a slot whose time is no later than the deadline, and is
-/// checked at that time. So moving a deadline with each request costs one comparison, and a connection costs nothing
-/// until its slot is due.
+/// The deadlines of an event loop's connections. Each is in a slot that is due at the first tick after the deadline, or
+/// earlier, and is checked when that slot is due. So moving a deadline with each request costs one comparison, and a
+/// connection costs nothing until its slot is due.
 final class TimerWheel {
     /// Nanoseconds; a deadline that has passed is noticed within two of these.
     static let tick: Int64 = 50_000_000
@@ -34,23 +34,23 @@ final class TimerWheel {
         guard timed.deadline < .max else { return }
         let due = timed.deadline / Self.tick + 1
         let tick = min(max(due, current + 1), current + Self.slotCount - 1)
-        if let place = timed.timerPlace {
-            guard tick < place.tick else { return }
+        if let position = timed.timerSlot {
+            guard tick < position.tick else { return }
             remove(timed)
         }
         let slot = Self.slot(of: tick)
-        timed.timerPlace = TimerPlace(tick: tick, index: slots[slot].count)
+        timed.timerSlot = TimerSlot(tick: tick, index: slots[slot].count)
         slots[slot].append(timed)
     }
 
     func remove(_ timed: any Timed) {
-        guard let place = timed.timerPlace else { return }
-        timed.timerPlace = nil
-        let slot = Self.slot(of: place.tick)
+        guard let position = timed.timerSlot else { return }
+        timed.timerSlot = nil
+        let slot = Self.slot(of: position.tick)
         let last = slots[slot].removeLast()
         guard last !== timed else { return }
-        slots[slot][place.index] = last
-        last.timerPlace?.index = place.index
+        slots[slot][position.index] = last
+        last.timerSlot?.index = position.index
     }
 
     /// Calls `timedOut` on each object whose deadline has passed.
@@ -62,7 +62,7 @@ final class TimerWheel {
             // Advanced first, so that `note` adds nothing to this slot.
             current = max(current, tick)
             while let timed = slots[Self.slot(of: tick)].popLast() {
-                timed.timerPlace = nil
+                timed.timerSlot = nil
                 if timed.deadline <= now { timed.timedOut(now: now) } else { note(timed) }
             }
             tick += 1

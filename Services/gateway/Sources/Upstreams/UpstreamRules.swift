@@ -192,8 +192,8 @@ struct RetryBudget: Sendable {
     ///
     /// - Parameter now: nanoseconds of a monotonic clock.
     mutating func hasRetry(now: Int64) -> Bool {
-        let place = slot(of: now)
-        let oldest = slots[place].number - Int64(Self.seconds)
+        let index = slot(of: now)
+        let oldest = slots[index].number - Int64(Self.seconds)
         let (requests, retries) = slots.reduce((0, 0)) { sums, slot in
             slot.number > oldest ? (sums.0 + slot.requests, sums.1 + slot.retries) : sums
         }
@@ -202,9 +202,9 @@ struct RetryBudget: Sendable {
 
     private mutating func slot(of now: Int64) -> Int {
         let second = now / 1_000_000_000
-        let place = Int(second % Int64(Self.seconds))
-        if slots[place].number != second { slots[place] = Second(number: second) }
-        return place
+        let index = Int(second % Int64(Self.seconds))
+        if slots[index].number != second { slots[index] = Second(number: second) }
+        return index
     }
 }
 

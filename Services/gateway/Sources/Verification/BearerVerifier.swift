@@ -39,14 +39,14 @@ final class BearerVerifier {
         if let known = cache.token(digest, now: now, isCurrent: { isCurrent($0) }) {
             // The route does not name the issuer, and would mistake its users for Gatehouse's.
             guard !known.isForeign || issuers.contains(known.issuer) else { return .refused(.invalidToken) }
-            guard snapshot.sources[known.issuerPlace].isUsable(now: now) else { return .refused(.unavailable) }
+            guard snapshot.sources[known.issuerIndex].isUsable(now: now) else { return .refused(.unavailable) }
             didFindLast = true
             verified = known
         } else {
-            let places = issuers.isEmpty ? [0] : keys.places(of: issuers)
-            switch verifyAnew(token, places, now: now) {
+            let indices = issuers.isEmpty ? [0] : keys.indices(of: issuers)
+            switch verifyAnew(token, indices, now: now) {
             case .success(let token): verified = token
-            case .failure(let error): return verification(after: error, places, now: now)
+            case .failure(let error): return verification(after: error, indices, now: now)
             }
             cache.insert(verified, as: digest)
         }
@@ -67,22 +67,22 @@ final class BearerVerifier {
 
     /// Whether the keys that verified the token are still its issuer's.
     private func isCurrent(_ token: VerifiedToken) -> Bool {
-        token.generation == snapshot.sources[token.issuerPlace].generation
+        token.generation == snapshot.sources[token.issuerIndex].generation
     }
 
     /// Tries the issuers that have a key with the token's `kid`. Two issuers may use the same key identifier.
     private func verifyAnew(
-        _ token: UnsafeRawBufferPointer, _ places: [Int], now: Int64
+        _ token: UnsafeRawBufferPointer, _ indices: [Int], now: Int64
     ) -> Result<VerifiedToken, AccessTokenError> {
         let bytes = Array(token)
         var failure = AccessTokenError(.unknownKey, "No issuer has the token's key.")
-        for place in places {
-            let source = snapshot.sources[place]
+        for index in indices {
+            let source = snapshot.sources[index]
             guard let verifier = source.verifier, source.isUsable(now: now) else { continue }
             do {
                 return .success(
                     try verifier.verify(
-                        bytes, now: now, place: place, generation: source.generation, leeway: keys.leeway))
+                        bytes, now: now, issuerIndex: index, generation: source.generation, leeway: keys.leeway))
             } catch {
                 if failure.code == .unknownKey { failure = error }
             }
@@ -90,15 +90,15 @@ final class BearerVerifier {
         return .failure(failure)
     }
 
-    private func verification(after error: AccessTokenError, _ places: [Int], now: Int64) -> Verification {
+    private func verification(after error: AccessTokenError, _ indices: [Int], now: Int64) -> Verification {
         switch error.code {
         case .expired: return .refused(.tokenExpired)
         case .cryptography: return .refused(.unavailable)
         case .unknownKey:
-            let sources = places.map { snapshot.sources[$0] }
+            let sources = indices.map { snapshot.sources[$0] }
             // The request does not wait: without usable keys, the gateway already fetches them continuously.
             guard sources.contains(where: { $0.isUsable(now: now) }) else { return .refused(.unavailable) }
-            if keys.demandFetch(of: places, now: now) { return .waitsForKeys }
+            if keys.demandFetch(of: indices, now: now) { return .waitsForKeys }
             // The key may belong to an issuer whose keys are missing or too old.
             let isKnown = sources.allSatisfy { $0.isUsable(now: now) && !$0.didLastFetchFail }
             return .refused(isKnown ? .invalidToken : .unavailable)

@@ -24,22 +24,22 @@ enum TokenVerifier: Sendable {
     }
 
     /// - Parameters:
-    ///   - place: the issuer's index in the list of trusted issuers.
+    ///   - issuerIndex: in the list of trusted issuers.
     ///   - generation: of the issuer's keys.
     ///   - leeway: seconds.
     func verify(
-        _ token: [UInt8], now: Int64, place: Int, generation: Int, leeway: Int64
+        _ token: [UInt8], now: Int64, issuerIndex: Int, generation: Int, leeway: Int64
     ) throws(AccessTokenError) -> VerifiedToken {
         switch self {
         case .gatehouse(let verifier):
             let claims = try verifier.verify(token, now: now)
             return VerifiedToken(
-                claims, identityLines: claims.identityLines(isForeign: place != 0), issuerPlace: place,
+                claims, identityLines: claims.identityLines(isForeign: issuerIndex != 0), issuerIndex: issuerIndex,
                 generation: generation, leeway: leeway)
         case .external(let verifier, let roleNames):
             let claims = try verifier.verify(token, now: now)
             return VerifiedToken(
-                external: claims, identityLines: claims.identityLines, roleNames: roleNames, issuerPlace: place,
+                external: claims, identityLines: claims.identityLines, roleNames: roleNames, issuerIndex: issuerIndex,
                 generation: generation, leeway: leeway)
         }
     }

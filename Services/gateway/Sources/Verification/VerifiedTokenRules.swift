@@ -18,7 +18,7 @@ final class VerifiedToken: Sendable {
     /// The second (since 1970) from which the token is refused: its `exp`, and the leeway.
     let expiresAt: Int64
     /// The index in the list of trusted issuers, where Gatehouse itself is the first.
-    let issuerPlace: Int
+    let issuerIndex: Int
     /// The generation of the issuer's keys that verified the token.
     let generation: Int
     let issuer: String
@@ -39,15 +39,15 @@ final class VerifiedToken: Sendable {
     ///   - identityLines: the field lines that identify the user to a service.
     ///   - leeway: seconds.
     init(
-        _ claims: AccessTokenClaims, identityLines: [UInt8], issuerPlace: Int = 0, generation: Int, leeway: Int64 = 0
+        _ claims: AccessTokenClaims, identityLines: [UInt8], issuerIndex: Int = 0, generation: Int, leeway: Int64 = 0
     ) {
         self.identityLines = identityLines
-        self.issuerPlace = issuerPlace
+        self.issuerIndex = issuerIndex
         self.generation = generation
         expiresAt = claims.expiresAt + leeway
         issuer = claims.issuer
-        userKey = UserKey(id: claims.subject, issuerPlace: issuerPlace)
-        ownSession = issuerPlace == 0 ? claims.sessionID : nil
+        userKey = UserKey(id: claims.subject, issuerIndex: issuerIndex)
+        ownSession = issuerIndex == 0 ? claims.sessionID : nil
         roles = [VerbatimString(claims.role)]
         authenticationTime = claims.authenticationTime
         forwardable = ForwardableClaims(
@@ -63,14 +63,14 @@ final class VerifiedToken: Sendable {
     ///   - leeway: seconds.
     init(
         external claims: ExternalTokenClaims, identityLines: [UInt8], roleNames: [VerbatimString: VerbatimString],
-        issuerPlace: Int, generation: Int, leeway: Int64 = 0
+        issuerIndex: Int, generation: Int, leeway: Int64 = 0
     ) {
         self.identityLines = identityLines
-        self.issuerPlace = issuerPlace
+        self.issuerIndex = issuerIndex
         self.generation = generation
         expiresAt = claims.expiresAt + leeway
         issuer = claims.issuer
-        userKey = UserKey(name: claims.subject, issuerPlace: issuerPlace)
+        userKey = UserKey(name: claims.subject, issuerIndex: issuerIndex)
         ownSession = nil
         roles = claims.roles.compactMap { roleNames[VerbatimString($0)] }
         authenticationTime = claims.authenticationTime
@@ -80,7 +80,7 @@ final class VerifiedToken: Sendable {
     }
 
     /// Whether another issuer than Gatehouse issued the token.
-    var isForeign: Bool { issuerPlace != 0 }
+    var isForeign: Bool { issuerIndex != 0 }
 
     /// Whether the user has authenticated within the given time; `false` if the token does not contain the time. A time
     /// in the future counts as now, because the issuer's clock may be ahead.

@@ -110,12 +110,12 @@ struct FieldSection: Sendable {
 
     private mutating func note(_ line: FieldLine, in bytes: UnsafeRawBufferPointer) throws(HeadFault) {
         let value = UnsafeRawBufferPointer(rebasing: bytes[line.value])
-        let place = lines.count
+        let index = lines.count
         switch line.name {
         case .host:
             guard host == nil else { throw .malformed("several Host fields") }
             guard value.count <= HeadLimits.host, HostField.isValid(value) else { throw .malformed("Host") }
-            host = place
+            host = index
         case .contentLength:
             guard contentLength == nil, !isChunked else { throw .malformed("framing said twice") }
             contentLength = try Self.length(value)
@@ -126,24 +126,24 @@ struct FieldSection: Sendable {
         case .connection: try noteConnection(value)
         case .authorization:
             if authorization != nil { hasSeveralAuthorizations = true }
-            authorization = place
-        case .requestID: requestID = place
+            authorization = index
+        case .requestID: requestID = index
         case .traceparent:
             traceparents += 1
-            traceparent = traceparents == 1 ? place : nil
+            traceparent = traceparents == 1 ? index : nil
         case .expect:
-            expect = place
+            expect = index
             let expectations = Array(ListMembers(value))
             if expectations.isEmpty || !expectations.allSatisfy({ $0.equalsFolded("100-continue") }) {
                 hasUnknownExpectation = true
             }
         case .maxForwards:
             if maxForwards != nil { hasSeveralMaxForwards = true }
-            maxForwards = place
-        case .origin: origin = place
+            maxForwards = index
+        case .origin: origin = index
         case .upgrade:
             if upgrade != nil { hasSeveralUpgrades = true }
-            upgrade = place
+            upgrade = index
         default: break
         }
     }

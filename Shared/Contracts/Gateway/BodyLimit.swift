@@ -1,0 +1,5 @@
+/// The limit on bodies of Gatehouse's own routes.
+public enum BodyLimit {
+    /// 64 KiB.
+    public static let bytes = 65_536
+}
