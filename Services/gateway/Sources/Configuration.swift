@@ -213,8 +213,8 @@ extension GatewaySettings {
             return nil
         }
         maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)
-        maximumConnectionsPerAddress = settings.int(
-            "maximumConnectionsPerAddress", default: maximumConnectionsPerAddress, in: 1...1_000_000)
+        maximumConnectionsPerNetwork = settings.int(
+            "maximumConnectionsPerAddress", default: maximumConnectionsPerNetwork, in: 1...1_000_000)
         maximumRequestsPerConnection = settings.int(
             "maximumRequestsPerConnection", default: maximumRequestsPerConnection, in: 1...1_000_000_000)
         minimumBodyRate = settings.int("minimumBodyRate", default: minimumBodyRate, in: 1...1_000_000_000)
@@ -229,7 +229,7 @@ extension GatewaySettings {
         maximumPasswordsInFlight = settings.int(
             "maximumPasswordsInFlight", default: maximumPasswordsInFlight, in: 1...1_000_000)
         maximumWebSockets = settings.int("maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000)
-        maximumWebSocketsPerAddress = settings.int(
+        maximumWebSocketsPerNetwork = settings.int(
             "maximumWebSocketsPerAddress", default: max(1, maximumWebSockets / 2), in: 1...1_000_000)
         tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)

@@ -186,7 +186,7 @@ struct BearerExternalTests {
             #expect(reported == 8 && gateway.own.requests.count == reported)
             let users = Self.own + ["Gatehouse-External-Issuer", "Gatehouse-External-Subject", "Authorization"]
             for request in gateway.own.requests {
-                #expect(request.field("Gatehouse-Bearer-Error") == "INVALID_TOKEN")
+                #expect(request.field(HeaderName.bearerError) == "INVALID_TOKEN")
                 for name in users { #expect(request.field(name) == nil, "\(name)") }
             }
             await client.close()

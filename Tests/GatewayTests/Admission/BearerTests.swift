@@ -1,5 +1,6 @@
 import AccessToken
 import Bytes
+import Contracts
 import Foundation
 import TestKit
 import Testing
@@ -56,7 +57,7 @@ struct BearerTests {
             #expect(try await gateway.send("POST /v1/auth/logout", body: "{}").status == 200)
             let expired = try GatewayHarness.token(GatewayHarness.claims(expiresIn: -1))
             #expect(try await gateway.send("POST /v1/auth/logout", token: expired).status == 200)
-            let errors = gateway.own.requests.dropFirst().map { $0.field("Gatehouse-Bearer-Error") }
+            let errors = gateway.own.requests.dropFirst().map { $0.field(HeaderName.bearerError) }
             #expect(errors == ["INVALID_TOKEN", nil, "TOKEN_EXPIRED"])
             #expect(gateway.own.requests.allSatisfy { $0.field("Gatehouse-User-Id") == nil })
         }
@@ -70,13 +71,13 @@ struct BearerTests {
             for _ in 0..<2 {
                 #expect(try await gateway.send("POST /v1/auth/logout", body: "{}", token: unknown).status == 200)
             }
-            let errors = gateway.own.requests.map { $0.field("Gatehouse-Bearer-Error") }
+            let errors = gateway.own.requests.map { $0.field(HeaderName.bearerError) }
             #expect(errors == ["UNAVAILABLE", "UNAVAILABLE"])
         }
         try await GatewayHarness.withGateway(.init { $0.hasKeys = false }) { gateway in
             let token = try GatewayHarness.token()
             #expect(try await gateway.send("POST /v1/auth/logout", body: "{}", token: token).status == 200)
-            #expect(gateway.own.requests.first?.field("Gatehouse-Bearer-Error") == "UNAVAILABLE")
+            #expect(gateway.own.requests.first?.field(HeaderName.bearerError) == "UNAVAILABLE")
         }
     }
 

@@ -86,7 +86,7 @@ struct LimitTests {
     @Test("A /48 holds as many connections as one address")
     func connectionsOfANetwork() async throws {
         let options = GatewayHarness.Options {
-            $0.settings.maximumConnectionsPerAddress = 2
+            $0.settings.maximumConnectionsPerNetwork = 2
             $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
             $0.settings.expectsProxyHeader = true
         }
@@ -206,7 +206,7 @@ struct LimitTests {
             $0.teamBehaviour = { _ in [.pause] }
         }
         let ofAddress = GatewayHarness.Options {
-            $0.settings.maximumConnectionsPerAddress = 2
+            $0.settings.maximumConnectionsPerNetwork = 2
             $0.settings.overLimitTimeout = .milliseconds(200)
             $0.teamBehaviour = { _ in [.pause] }
         }
@@ -231,7 +231,7 @@ struct LimitTests {
     @Test("One address may hold so many connections, and a connection so many requests")
     func connectionsOfAnAddress() async throws {
         let options = GatewayHarness.Options {
-            $0.settings.maximumConnectionsPerAddress = 2
+            $0.settings.maximumConnectionsPerNetwork = 2
             $0.settings.maximumRequestsPerConnection = 3
         }
         try await GatewayHarness.withGateway(options) { gateway in

@@ -1,3 +1,4 @@
+import Contracts
 import Testing
 
 @testable import GatewayService
@@ -115,7 +116,7 @@ struct ProxyHeaderTests {
                 let bare = try await gateway.connect()
                 try? await bare.send(request)
                 #expect(try await bare.untilClosed() == "")
-                let addresses = gateway.team.requests.map { $0.field("Gatehouse-Client-Address") }
+                let addresses = gateway.team.requests.map { $0.field(HeaderName.clientAddress) }
                 #expect(
                     addresses
                         == (trusted.hasPrefix("127")

@@ -32,10 +32,10 @@ struct ForwardingTests {
             #expect(request.field("Gatehouse-Session-Id") == session.uuidString.lowercased())
             #expect(request.field("Gatehouse-Role") == "courier")
             #expect(request.field("Gatehouse-Store-Ids") == "north,a%2Cb%20%C3%A9")
-            #expect(request.field("Gatehouse-Client-Address") == "127.0.0.1")
-            #expect(request.field("Gatehouse-Request-Id") == "abc-1")
-            #expect(request.field("Gatehouse-Credential") == "team-credential")
-            let deadline = try #require(Int(request.field("Gatehouse-Deadline-Ms") ?? ""))
+            #expect(request.field(HeaderName.clientAddress) == "127.0.0.1")
+            #expect(request.field(HeaderName.internalRequestID) == "abc-1")
+            #expect(request.field(HeaderName.credential) == "team-credential")
+            let deadline = try #require(Int(request.field(HeaderName.deadline) ?? ""))
             #expect((1...30_000).contains(deadline))
             #expect(request.field("Authorization") == nil)
             #expect(request.field("traceparent")?.utf8.count == TraceParent.length)
@@ -138,7 +138,7 @@ struct ForwardingTests {
             _ = try await gateway.send("POST /v1/auth/login", body: "{}")
             _ = try await gateway.send("POST /api/v1/auth/refresh", body: "{}")
             #expect(
-                gateway.own.requests.map { $0.field("Gatehouse-Credential") } == [
+                gateway.own.requests.map { $0.field(HeaderName.credential) } == [
                     "identity-credential", "tokens-credential",
                 ])
             #expect(gateway.own.requests.map(\.head.uri) == ["/v1/auth/login", "/api/v1/auth/refresh"])

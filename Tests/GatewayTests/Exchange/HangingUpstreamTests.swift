@@ -127,7 +127,7 @@ struct HangingUpstreamTests {
     func streamsOfAnAddress() async throws {
         try await withOther {
             $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
-            $0.settings.maximumWebSocketsPerAddress = 2
+            $0.settings.maximumWebSocketsPerNetwork = 2
             $0.teamBehaviour = { _ in [.bytes(Self.stream)] }
         } _: { gateway in
             func ask(from address: String, _ fields: String = "") async throws -> RawClient {

@@ -26,7 +26,7 @@ struct HTTP2ConnectionEndTests {
         let options = GatewayHarness.Options {
             $0.settings.idleTimeout = .milliseconds(50)
             $0.settings.lingerTimeout = .milliseconds(50)
-            $0.settings.maximumConnectionsPerAddress = 1
+            $0.settings.maximumConnectionsPerNetwork = 1
             $0.settings.overLimitTimeout = .milliseconds(50)
         }
         try await GatewayHarness.withTLSGateway(options) { gateway, tls in
@@ -59,7 +59,7 @@ struct HTTP2ConnectionEndTests {
     @Test("Connections over the limit are refused, and end")
     func overLimit() async throws {
         let options = GatewayHarness.Options {
-            $0.settings.maximumConnectionsPerAddress = 1
+            $0.settings.maximumConnectionsPerNetwork = 1
             $0.settings.overLimitTimeout = .seconds(3)
         }
         try await GatewayHarness.withHTTP2Gateway(options) { gateway, connect in

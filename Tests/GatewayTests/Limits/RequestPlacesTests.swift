@@ -74,7 +74,7 @@ struct RequestPlacesTests {
 
     @Test("Streams have no more than all places, and a network no more than its part of them")
     func streams() throws {
-        let places = StreamPlaces(limit: 6, addressLimit: 4)
+        let places = StreamPlaces(limit: 6, networkLimit: 4)
         // Two /64 of one /48, and other networks.
         let prefix: UInt64 = 0x2001_0db8_0001_0000
         let (home, other) = ([prefix | 1, prefix | 2].map(AddressKey.init), AddressKey(value: prefix << 1))

@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -49,7 +50,7 @@ struct HealthCheckTests {
                 }
                 #expect(bad.requests.allSatisfy(Self.isCheck), "none but its checks")
                 let check = try #require(bad.requests.first)
-                #expect(check.field("Gatehouse-Credential") == "team-credential" && check.head.method == .GET)
+                #expect(check.field(HeaderName.credential) == "team-credential" && check.head.method == .GET)
 
                 bad.behaviour.withLock { $0 = RecordingUpstream.answer("back") }
                 try await eventually("it is asked again") {

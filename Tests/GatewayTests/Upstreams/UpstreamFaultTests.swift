@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -295,14 +296,14 @@ struct UpstreamFaultTests {
             let forged = "Gatehouse-Waited-Ms: 7\r\n"
             try await client.send(GatewayHarness.request("GET /open/first", fields: forged))
             #expect(try await client.answer().body == "1")
-            #expect(gateway.team.requests.first?.field("Gatehouse-Waited-Ms") != "7")
+            #expect(gateway.team.requests.first?.field(HeaderName.waited) != "7")
             try await client.send(GatewayHarness.request("GET /open/second", fields: forged))
             try await eventually("the upstream was asked") { gateway.team.requests.count == 2 }
             // Here time passes by nature.
             try await Task.sleep(for: .milliseconds(150))
             await gateway.team.closeConnections()
             #expect(try await client.answer().body == "2")
-            let waited = try #require(gateway.team.requests.last?.field("Gatehouse-Waited-Ms"))
+            let waited = try #require(gateway.team.requests.last?.field(HeaderName.waited))
             #expect(Int(waited).map { $0 >= 150 } == true)
         }
     }

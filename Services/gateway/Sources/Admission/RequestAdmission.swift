@@ -156,7 +156,7 @@ struct RequestAdmission: AdmissionChecks {
     mutating func takePlaceToWaitForKeys() -> Bool {
         leavePlace()
         guard mayWaitForKeys, let plan else { return false }
-        let share = plan.route.issuers.isEmpty ? gateway.keyWaits : gateway.partnerKeyWaits
+        let share = plan.route.issuers.isEmpty ? gateway.keyWaits : gateway.furtherIssuerKeyWaits
         place = gateway.places.take(share, of: address.key)
         return place != nil
     }

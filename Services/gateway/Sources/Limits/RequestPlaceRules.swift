@@ -141,10 +141,10 @@ final class StreamPlaces: Sendable {
 
     /// - Parameters:
     ///   - limit: places in all.
-    ///   - addressLimit: places for one IPv4 address or IPv6 /48.
-    init(limit: Int, addressLimit: Int) {
+    ///   - networkLimit: places for one IPv4 address or IPv6 /48.
+    init(limit: Int, networkLimit: Int) {
         self.limit = limit
-        networks = AddressPlaces(limit: addressLimit)
+        networks = AddressPlaces(limit: networkLimit)
     }
 
     /// Places in use.

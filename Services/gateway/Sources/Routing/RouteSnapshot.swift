@@ -1,3 +1,4 @@
+import Contracts
 import NIOCore
 
 /// The routes that one event loop uses until they are replaced, with that loop's pools and balancers.
@@ -145,6 +146,6 @@ extension Upstream {
     /// The lines that every head to the upstream has.
     var lines: String {
         (addresses.first.map { "Host: \($0.hostField)\r\n" } ?? "")
-            + (credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")
+            + (credential.map { "\(HeaderName.credential): \($0)\r\n" } ?? "")
     }
 }

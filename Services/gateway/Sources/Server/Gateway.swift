@@ -28,7 +28,8 @@ final class Gateway: Sendable {
     /// The share of requests that wait for keys, apart from upstreams: a key server that hangs takes none of their
     /// places.
     let keyWaits = RequestPlaces.Share(isGatehouse: false)
-    let partnerKeyWaits = RequestPlaces.Share(isGatehouse: false)
+    /// The same on routes that accept further issuers, whose key servers may hang.
+    let furtherIssuerKeyWaits = RequestPlaces.Share(isGatehouse: false)
     /// The share of requests that wait to have a password hashed.
     let passwordWaits = RequestPlaces.Share(isGatehouse: true)
     let passwords: OrderedPlaces
@@ -59,14 +60,14 @@ final class Gateway: Sendable {
         self.logger = logger
         openConnections = OpenConnections(
             limit: ConnectionLimit(settings.maximumConnections),
-            limitPerNetwork: settings.maximumConnectionsPerAddress,
+            limitPerNetwork: settings.maximumConnectionsPerNetwork,
             onClosing: { [metrics] in metrics.countRefusal("connections") })
         // Connections cost this process alone, so replicas do not share the count.
         connectionLimiter = settings.connectionLimit.map { SharedLimits().limiter($0, "connections") }
         places = RequestPlaces(
             limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
         streams = StreamPlaces(
-            limit: settings.maximumWebSockets, addressLimit: settings.maximumWebSocketsPerAddress)
+            limit: settings.maximumWebSockets, networkLimit: settings.maximumWebSocketsPerNetwork)
         passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
         rejectedNetworks = NetworkPlaces(limit: settings.maximumRequestsPerRejectedNetwork)
         output = BufferBudget.Shared(limit: settings.maximumWaitingOutput)
@@ -110,7 +111,7 @@ struct GatewaySettings: Sendable {
     /// The maximum of open client connections in this process; further ones are refused.
     var maximumConnections = 20_000
     /// The part of these for one IPv4 address or IPv6 /48; trusted proxies may have more.
-    var maximumConnectionsPerAddress = 15_000
+    var maximumConnectionsPerNetwork = 15_000
     /// New connections of one IPv4 address or IPv6 /48, each of which may cost a TLS handshake. `nil`: no limit.
     var connectionLimit: RateLimit? = RateLimit(capacity: 2_000, perSecond: 200)
     /// For a connection beyond either limit to send its request, which is refused.
@@ -128,8 +129,8 @@ struct GatewaySettings: Sendable {
     var maximumRequestsPerRejectedNetwork = 8
     /// The maximum of open WebSockets and event streams in this process; further ones are refused.
     var maximumWebSockets = 4_096
-    /// The part of these for one IPv4 address or IPv6 /48, so that no address can take all.
-    var maximumWebSocketsPerAddress = 2_048
+    /// The part of these for one IPv4 address or IPv6 /48, so that no network can take all.
+    var maximumWebSocketsPerNetwork = 2_048
     /// Connections to each address of an upstream, on each event loop.
     var maximumUpstreamConnections = 1_024
     /// Verified tokens that each event loop remembers.

@@ -178,13 +178,12 @@ final class UpstreamPool {
     private static let probeInterval: Int64 = 1_000_000_000
 
     /// Whether the address is not set aside.
-    var isHealthy: Bool { (health?.isUp ?? true) && (circuit.isClosed || passesChecks) }
+    var isHealthy: Bool { (health?.isUp ?? true) && circuit.isClosed }
 
-    /// Whether a health check has passed since its time aside ended.
-    private var passesChecks: Bool {
-        guard let health else { return false }
+    /// Ends the address's time aside if a health check has passed since it was due to end.
+    func closeIfChecksPass() {
+        guard !circuit.isClosed, let health, health.isUp else { return }
         change { $0.passedProbe(at: health.passedAt) }
-        return circuit.isClosed
     }
 
     /// When it failed last; nanoseconds of the worker's clock.

@@ -15,6 +15,8 @@ struct ByteWriter: ~Copyable {
         count += bytes.count
     }
 
+    /// Names of fields are written as literals, because a `StaticString` needs no conversion. Tests read the fields by
+    /// the names in `HeaderName`.
     @inline(__always)
     mutating func write(_ text: StaticString) {
         write(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
