@@ -2,9 +2,21 @@
 
 extension ClientTimes {
     /// Times that are told apart by their size.
-    static let test = ClientTimes(
-        idle: 1000, overLimit: 50, head: 300, keys: 200, place: 200, buffering: 100, stream: 5000, linger: 20,
-        longestLinger: 100, pace: ReadingPace(minimumRate: 1_000_000_000, timeout: 10_000))
+    static let test: ClientTimes = {
+        var settings = GatewaySettings()
+        settings.idleTimeout = .nanoseconds(1000)
+        settings.overLimitTimeout = .nanoseconds(50)
+        settings.headTimeout = .nanoseconds(300)
+        settings.keyTimeout = .nanoseconds(200)
+        settings.placeTimeout = .nanoseconds(200)
+        settings.bufferingTime = .nanoseconds(100)
+        settings.streamTimeout = .nanoseconds(5000)
+        settings.lingerTimeout = .nanoseconds(20)
+        settings.longestLinger = .nanoseconds(100)
+        settings.minimumResponseRate = 1_000_000_000
+        settings.responseTimeout = .nanoseconds(10_000)
+        return ClientTimes(settings)
+    }()
 }
 
 extension ClientConnectionMachine {

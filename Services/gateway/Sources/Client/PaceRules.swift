@@ -1,45 +1,3 @@
-import Synchronization
-
-/// How long each phase of a client's connection may take, in nanoseconds. All connections of an event loop share one.
-final class ClientTimes: Sendable {
-    /// Until a request begins.
-    let idle: Int64
-    /// The same on a connection that exceeds a limit.
-    let overLimit: Int64
-    /// From the first byte of a head to its last.
-    let head: Int64
-    /// While keys that a request's token needs are fetched.
-    let keys: Int64
-    /// Until a place of a queue becomes free.
-    let place: Int64
-    /// For the beginning of a request's body, before a connection to an upstream is taken.
-    let buffering: Int64
-    /// Until the next part of a response.
-    let stream: Int64
-    /// For a client to read what was written before its connection is closed.
-    let linger: Int64
-    /// The same for a client that goes on sending, or whose system is still receiving.
-    let longestLinger: Int64
-    /// The minimum rate at which a client has to take its responses.
-    let pace: ReadingPace
-
-    init(
-        idle: Int64, overLimit: Int64, head: Int64, keys: Int64, place: Int64, buffering: Int64, stream: Int64,
-        linger: Int64, longestLinger: Int64, pace: ReadingPace
-    ) {
-        self.idle = idle
-        self.overLimit = overLimit
-        self.head = head
-        self.keys = keys
-        self.place = place
-        self.buffering = buffering
-        self.stream = stream
-        self.linger = linger
-        self.longestLinger = longestLinger
-        self.pace = pace
-    }
-}
-
 /// Whether a client takes its responses fast enough.
 ///
 /// A client has a time budget. While bytes wait for it, the budget shrinks; each byte that it takes refills it. So the
@@ -132,60 +90,6 @@ struct ConnectionLinger: Sendable {
         let until = until ?? now + longest
         self.until = until
         return now < until && !hasDelivered() ? .wait : .cut
-    }
-}
-
-/// The number of bytes of bodies that may wait in the process, as seen by one event loop. Requests that wait for
-/// upstreams have one budget, responses that wait for clients another.
-///
-/// Each body may use an eighth of the free memory, between `least` and `most` bytes. A few slow bodies therefore get
-/// `most`, and many together barely exceed the limit.
-struct BufferBudget: Sendable {
-    /// The part that the event loops share.
-    final class Shared: Sendable {
-        fileprivate let limit: Int
-        fileprivate let waiting = Atomic<Int>(0)
-
-        /// - Parameter limit: bytes.
-        init(limit: Int) { self.limit = limit }
-
-        /// Bytes that wait now, as far as the event loops have reported.
-        var bytes: Int { waiting.load(ordering: .relaxed) }
-    }
-
-    /// Bytes for one body, while enough memory is free.
-    static let most = 64 * 1024
-    /// Bytes for one body, however many bodies there are.
-    static let least = 4 * 1024
-
-    private let shared: Shared
-    /// A change up to this size is not shared yet. The count of each event loop is wrong by at most this much for each
-    /// other one.
-    private let step: Int
-    private var unshared = 0
-
-    init(_ shared: Shared) {
-        self.shared = shared
-        step = min(Self.most, shared.limit / 256)
-    }
-
-    /// Bytes that wait now.
-    var waiting: Int { shared.waiting.load(ordering: .relaxed) + unshared }
-
-    /// More of a body may be read while fewer of its bytes than this are waiting.
-    var allowance: Int { max(Self.least, min(Self.most, (shared.limit - waiting) / 8)) }
-
-    /// Whether the limit is exceeded.
-    var isExhausted: Bool { waiting >= shared.limit }
-
-    /// Whether a body gets less than `most`.
-    var isShort: Bool { allowance < Self.most }
-
-    mutating func change(by bytes: Int) {
-        unshared += bytes
-        guard abs(unshared) > step else { return }
-        shared.waiting.add(unshared, ordering: .relaxed)
-        unshared = 0
     }
 }
 

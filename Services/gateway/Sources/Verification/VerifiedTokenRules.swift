@@ -1,6 +1,5 @@
 import AccessToken
 import Bytes
-import Crypto
 import Foundation
 
 /// A verified access token, and the data about it that is forwarded to upstreams.
@@ -121,95 +120,4 @@ enum ForwardedClaim: String, Sendable, CaseIterable {
     case issuer = "iss"
     case issuedAt = "iat"
     case expiresAt = "exp"
-}
-
-/// Recently verified tokens, by their SHA-256 digest. One cache for each event loop.
-///
-/// A full cache replaces a token that was not used since the hand last passed it (the clock algorithm). It removes one
-/// entry at a time, because removing thousands at once would stall every connection of the event loop.
-struct TokenCache {
-    struct Digest: Hashable {
-        fileprivate let words: (UInt64, UInt64, UInt64, UInt64)
-
-        init(_ token: UnsafeRawBufferPointer) {
-            var hash = SHA256()
-            hash.update(bufferPointer: token)
-            words = hash.finalize().withUnsafeBytes {
-                $0.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64).self)
-            }
-        }
-
-        static func == (one: Digest, other: Digest) -> Bool { one.words == other.words }
-
-        /// A part of a digest is uniformly distributed already, and only verified tokens are entered.
-        func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
-    }
-
-    private struct Entry {
-        let digest: Digest
-        let token: VerifiedToken
-        var wasUsed = false
-    }
-
-    private let capacity: Int
-    private var entries: [Entry] = []
-    /// The index in `entries` of each token.
-    private var indices: [Digest: Int] = [:]
-    private var hand = 0
-
-    init(capacity: Int) { self.capacity = max(1, capacity) }
-
-    /// The token of the digest, if it has not expired and is current: the keys that verified it are in force.
-    mutating func token(_ digest: Digest, now: Int64, isCurrent: (VerifiedToken) -> Bool) -> VerifiedToken? {
-        guard let index = indices[digest] else { return nil }
-        let token = entries[index].token
-        guard now < token.expiresAt, isCurrent(token) else { return nil }
-        entries[index].wasUsed = true
-        return token
-    }
-
-    mutating func insert(_ token: VerifiedToken, as digest: Digest) {
-        let entry = Entry(digest: digest, token: token)
-        if let index = indices[digest] {
-            entries[index] = entry
-        } else if entries.count < capacity {
-            indices[digest] = entries.count
-            entries.append(entry)
-        } else {
-            while entries[hand].wasUsed {
-                entries[hand].wasUsed = false
-                moveHand()
-            }
-            indices[entries[hand].digest] = nil
-            indices[digest] = hand
-            entries[hand] = entry
-            moveHand()
-        }
-    }
-
-    private mutating func moveHand() { hand = hand + 1 == entries.count ? 0 : hand + 1 }
-
-    var count: Int { entries.count }
-}
-
-/// An issuer whose access tokens the gateway accepts.
-struct TrustedIssuer: Sendable, Equatable {
-    enum Standing: Sendable, Equatable {
-        /// Its users are identified to services like Gatehouse's own: it is Gatehouse, or is trusted as Gatehouse is.
-        case gatehouse
-        /// Its users are not Gatehouse's: separate fields identify them to services.
-        case external(External)
-    }
-
-    struct External: Sendable, Equatable {
-        var form = ExternalTokenVerifier.Form()
-        /// The names that routes use for its roles. Other roles do not satisfy a route that requires one.
-        var roleNames: [VerbatimString: VerbatimString] = [:]
-    }
-
-    /// `iss`
-    var issuer: String
-    /// `aud`
-    var audience: String
-    var standing = Standing.gatehouse
 }

@@ -1,0 +1,33 @@
+/// The times of `GatewaySettings` that clients' connections need, in nanoseconds. All connections of an event loop share
+/// one.
+final class ClientTimes: Sendable {
+    let idle: Int64
+    let overLimit: Int64
+    let head: Int64
+    let keys: Int64
+    let place: Int64
+    let buffering: Int64
+    let stream: Int64
+    let linger: Int64
+    let longestLinger: Int64
+    let pace: ReadingPace
+
+    init(_ settings: GatewaySettings) {
+        idle = settings.idleTimeout.nanoseconds
+        overLimit = settings.overLimitTimeout.nanoseconds
+        head = settings.headTimeout.nanoseconds
+        keys = settings.keyTimeout.nanoseconds
+        place = settings.placeTimeout.nanoseconds
+        buffering = settings.bufferingTime.nanoseconds
+        stream = settings.streamTimeout.nanoseconds
+        linger = settings.lingerTimeout.nanoseconds
+        longestLinger = settings.longestLinger.nanoseconds
+        pace = ReadingPace(settings)
+    }
+}
+
+extension ReadingPace {
+    init(_ settings: GatewaySettings) {
+        self.init(minimumRate: settings.minimumResponseRate, timeout: settings.responseTimeout.nanoseconds)
+    }
+}
