@@ -34,7 +34,7 @@ public struct TokensConfiguration: Sendable {
             idle: settings.interval("idleLifetime", default: 2_592_000, atLeast: 1),
             absolute: settings.interval("absoluteLifetime", default: 31_536_000, atLeast: 1))
         rules = RotationRules(
-            retryWindow: settings.interval("retryWindow", default: 60),
+            retryWindow: settings.retryWindow(),
             raceWindow: settings.interval("raceWindow", default: 5),
             lateReplayLimit: settings.int("lateReplayLimit", default: 3, in: 0...1000),
             mode: settings.choice("rotationMode", default: .resilient))
@@ -66,6 +66,9 @@ public struct TokensConfiguration: Sendable {
 }
 
 extension Settings {
+    /// Seconds (``RotationRules/retryWindow``).
+    func retryWindow() -> TimeInterval { interval("retryWindow", default: 60) }
+
     /// Whole seconds.
     fileprivate func interval(_ key: String, default defaultValue: Int, atLeast minimum: Int = 0) -> TimeInterval {
         TimeInterval(int(key, default: defaultValue, in: minimum...Int(Int32.max)))

@@ -421,14 +421,22 @@ extension SessionStore {
         try await transaction.query("SELECT count(*) FROM sessions")[0].decode(Int.self)
     }
 
-    /// Ends every session. Adds an entry to the feed only for sessions with a valid access token. Otherwise gateways would
-    /// have to remember millions of sessions whose access tokens have long expired.
-    static func endAll(_ lifetimes: Lifetimes, on transaction: PostgresTransaction) async throws {
+    /// Ends every session. Adds an entry to the feed only for sessions whose access tokens may still be valid.
+    /// Otherwise gateways would have to remember millions of sessions whose access tokens have long expired.
+    ///
+    /// The access token of a repeated answer may outlive `access_expires_at`: after a late replay by any time,
+    /// otherwise by the retry window and the duration of a request, which is shorter than an access lifetime. Access
+    /// tokens of rotations that the copy lacks are refused because of the new signing key (docs/operations/backup.md).
+    static func endAll(
+        _ lifetimes: Lifetimes, retryWindow: TimeInterval, on transaction: PostgresTransaction
+    ) async throws {
+        let excess = retryWindow + lifetimes.access
         try await transaction.query("LOCK TABLE sessions, users IN ACCESS EXCLUSIVE MODE")
         try await transaction.query(
             """
             WITH ended AS (
-                SELECT id, user_id, access_expires_at FROM sessions WHERE access_expires_at > statement_timestamp()
+                SELECT id, user_id, access_expires_at FROM sessions
+                WHERE late_replayed OR access_expires_at > statement_timestamp() - \(excess) * interval '1 second'
             )
             \(revocationsOfEnded: .administrator, lifetimes)
             """)
@@ -438,6 +446,8 @@ extension SessionStore {
 
 extension PostgresQuery.Interpolation {
     /// Adds entries to the feed for the sessions that `ended`, the statement's common table expression, deleted.
+    ///
+    /// The access token of a repeated answer may outlive `access_expires_at`, but not a whole lifetime from now.
     mutating func appendInterpolation(
         revocationsOfEnded reason: RevocationReason, _ lifetimes: SessionStore.Lifetimes
     ) {
