@@ -58,7 +58,8 @@ public enum TokensApplication: MigratingApplication {
 
         let feed = RevocationFeedStore(database: database)
         let router = ServiceRouter()
-        SessionRoutes(refresher: refresher, revoker: revoker, store: store).add(to: router)
+        RefreshRoutes(refresher: refresher).add(to: router)
+        SessionRoutes(revoker: revoker, store: store).add(to: router)
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
         try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)
         InternalRoutes(

@@ -100,9 +100,6 @@ import Testing
     }
 
     @Test func whatHasEndedIsRefused() {
-        #expect(
-            rules.decide(on: .init(generation: 10, hash: [10], isGenuine: true), of: nil, at: rotatedAt)
-                == .refuse(.unknownSession))
         for generation: Int32 in [3, 9, 10, 11] {
             #expect(decide(generation, after: 8_640_000) == .refuse(.expired))
             #expect(decide(generation, after: 9_999_999) == .refuse(.expired))

@@ -79,7 +79,7 @@ struct ModelledSession {
 
     private mutating func rotate(_ token: RefreshToken) async throws -> Event {
         let presented = RotationRules.Presented(generation: token.generation, hash: token.hash, isGenuine: true)
-        let decision = service.rules.decide(on: presented, of: model, at: now)
+        let decision = model.map { service.rules.decide(on: presented, of: $0, at: now) }
         let successor = RefreshToken(sessionID: id, generation: token.generation + 1, keys: service.keys)
         let grant = try await service.store.rotate(
             token, to: successor, sealed: service.keys.seal(successor, under: token), ipAddress: nil)

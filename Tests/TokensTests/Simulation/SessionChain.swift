@@ -27,9 +27,10 @@ struct GatehouseChain: SessionChain {
     private var isRevoked = false
 
     mutating func present(_ token: Int32, at now: Int) -> ChainAnswer {
+        guard !isRevoked else { return .revoked }
         let now = Date(timeIntervalSince1970: TimeInterval(now))
         let presented = RotationRules.Presented(generation: token, hash: Self.hash(of: token), isGenuine: true)
-        switch rules.decide(on: presented, of: isRevoked ? nil : state, at: now) {
+        switch rules.decide(on: presented, of: state, at: now) {
         case .rotate:
             state = state.rotated(to: Self.hash(of: token + 1), at: now, idleLifetime: idleLifetime)
         case .repeatSuccessor: break

@@ -97,7 +97,7 @@ extension User {
     }
 }
 
-extension Refresher.Origin {
+extension Refresher.Caller {
     static var test: Self { Self(ipAddress: "192.0.2.1") }
 }
 

@@ -1,8 +1,6 @@
 import Foundation
 import Instruments
-import Limits
 import Redis
-import Synchronization
 
 /// A lock in Redis, one for each session. When several replicas refresh the same session at once, the one that holds
 /// the lock rotates; the others wait a moment and read its result.
@@ -81,50 +79,5 @@ private struct RaceLockMetrics: Sendable {
         waited = counter("waited")
         timedOut = counter("timed_out")
         bypassed = counter("bypassed")
-    }
-}
-
-/// Runs the work once for all concurrent calls with the same key. The callers share its outcome.
-///
-/// The work runs in a task of its own: when a caller is cancelled, the others still get their result. The deadline of
-/// the first caller for PostgreSQL applies to all statements of the work together. If the work failed because that
-/// deadline passed, a caller with a later deadline starts over.
-final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private struct Flight {
-        let deadline: Deadline?
-        let task: Task<Value, any Error>
-    }
-
-    private let flights = Mutex<[Key: Flight]>([:])
-
-    /// - Parameter work: the work, which must end by the current deadline.
-    func run(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let deadline = Deadline.current?.forDatabase
-        while true {
-            let flight = flight(key, deadline, work)
-            do {
-                return try await flight.task.value
-            } catch {
-                // Start over only if the first caller's deadline stopped the work. Any other error would recur.
-                guard let ended = flight.deadline, ended.hasPassed, deadline.map({ ended.instant < $0.instant }) ?? true
-                else { throw error }
-            }
-        }
-    }
-
-    /// The flight in progress, or a new one.
-    private func flight(
-        _ key: Key, _ deadline: Deadline?, _ work: @escaping @Sendable () async throws -> Value
-    ) -> Flight {
-        flights.withLock { flights in
-            if let flight = flights[key] { return flight }
-            let task = Task {
-                defer { self.flights.withLock { _ = $0.removeValue(forKey: key) } }
-                return try await Deadline.with(deadline, operation: work)
-            }
-            let flight = Flight(deadline: deadline, task: task)
-            flights[key] = flight
-            return flight
-        }
     }
 }

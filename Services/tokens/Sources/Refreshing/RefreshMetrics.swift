@@ -11,7 +11,7 @@ struct RefreshMetrics: Sendable {
         case overloaded
         /// The session exceeded its limit of refreshes.
         case limited
-        /// The limit of lookups for tokens with unknown keys was exceeded.
+        /// The limit of lookups for tokens with unknown keys was exceeded. The former name, which alerts use.
         case unknownKeyLimited = "strangersLimited"
         /// The stored successor could not be decrypted.
         case broken

@@ -40,8 +40,9 @@ final class Refresher: Sendable {
         self.logger = logger
     }
 
-    /// The request of a refresh.
-    struct Origin: Sendable {
+    /// The party that waits for a refresh: the client's address, when the request arrived, and whether the connection
+    /// is still open.
+    struct Caller: Sendable {
         var ipAddress: String?
         /// When the request arrived, as measured by the gateway and this replica.
         var arrivedAt = ContinuousClock.now
@@ -52,7 +53,7 @@ final class Refresher: Sendable {
     /// Concurrent requests with the same token share one result.
     ///
     /// - Throws: `Problem`: `INVALID_REFRESH_TOKEN`, `RATE_LIMITED`, `UNAVAILABLE`; `PostgresError`.
-    func refresh(_ text: String, from origin: Origin) async throws -> IssuedTokens {
+    func refresh(_ text: String, from caller: Caller) async throws -> IssuedTokens {
         guard let token = RefreshToken(text: text) else { throw refused(.malformed) }
         let authenticity = token.authenticity(under: keys)
         guard authenticity != .forged else { throw refused(.forged) }
@@ -60,7 +61,7 @@ final class Refresher: Sendable {
             let isGenuine = authenticity == .genuine
             // Without the key the session id is not authenticated. If forged tokens counted against that session, an
             // attacker could lock its user out. So such tokens count against the client's address.
-            if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: origin.ipAddress) }
+            if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: caller.ipAddress) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
                 metrics.count(.overloaded)
@@ -69,8 +70,8 @@ final class Refresher: Sendable {
             defer { load.withLock { $0.end(begunAt: start, at: .now) } }
             let attempt = await lock.acquire(token.sessionID)
             defer { lock.release(attempt) }
-            let tokens = try await renew(token, isGenuine: isGenuine, attempt, origin)
-            if !isGenuine { unknownKeyLimit?.refund(to: origin.ipAddress) }
+            let tokens = try await renew(token, isGenuine: isGenuine, attempt, caller)
+            if !isGenuine { unknownKeyLimit?.refund(to: caller.ipAddress) }
             return tokens
         }
     }
@@ -91,17 +92,17 @@ final class Refresher: Sendable {
     }
 
     private func renew(
-        _ token: RefreshToken, isGenuine: Bool, _ attempt: RaceLock.Attempt, _ origin: Origin
+        _ token: RefreshToken, isGenuine: Bool, _ attempt: RaceLock.Attempt, _ caller: Caller
     ) async throws -> IssuedTokens {
         if case .heldByAnother = attempt {
-            if let tokens = try await resultOfLockHolder(token, isGenuine: isGenuine, origin) { return tokens }
-        } else if let tokens = try await rotate(token, origin) {
+            if let tokens = try await resultOfLockHolder(token, isGenuine: isGenuine, caller) { return tokens }
+        } else if let tokens = try await rotate(token, caller) {
             return tokens
         }
         // The token is not the current one. Each round reads the row, decides, and writes only if the row is unchanged.
         // If another request changed it, the next round sees that change.
         for _ in 0..<4 {
-            if let tokens = try await readAndDecide(token, isGenuine: isGenuine, origin) { return tokens }
+            if let tokens = try await readAndDecide(token, isGenuine: isGenuine, caller) { return tokens }
         }
         throw Problem(.unavailable)
     }
@@ -110,7 +111,7 @@ final class Refresher: Sendable {
     ///
     /// - Returns: `nil` when that replica has not rotated within 50 ms.
     private func resultOfLockHolder(
-        _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
+        _ token: RefreshToken, isGenuine: Bool, _ caller: Caller
     ) async throws -> IssuedTokens? {
         for pause in [Duration.milliseconds(10), .milliseconds(40)] {
             try await Task.sleep(for: pause)
@@ -118,32 +119,32 @@ final class Refresher: Sendable {
                 lock.countWait(foundResult: true)
                 throw refused(.unknownSession)
             }
-            let decision = decision(on: token, isGenuine: isGenuine, record, origin)
+            let decision = decision(on: token, isGenuine: isGenuine, record, caller)
             // The token is still current, so the other replica has not rotated yet.
             if decision == .rotate { continue }
             lock.countWait(foundResult: true)
-            return try await act(on: decision, of: token, record, origin)
+            return try await act(on: decision, of: token, record, caller)
         }
         lock.countWait(foundResult: false)
         return nil
     }
 
     private func readAndDecide(
-        _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
+        _ token: RefreshToken, isGenuine: Bool, _ caller: Caller
     ) async throws -> IssuedTokens? {
         guard let record = try await store.read(token.sessionID) else { throw refused(.unknownSession) }
-        let decision = decision(on: token, isGenuine: isGenuine, record, origin)
-        return try await act(on: decision, of: token, record, origin)
+        let decision = decision(on: token, isGenuine: isGenuine, record, caller)
+        return try await act(on: decision, of: token, record, caller)
     }
 
     /// - Returns: `nil` when the row has changed since it was read.
     private func act(
-        on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ origin: Origin
+        on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ caller: Caller
     ) async throws -> IssuedTokens? {
         let (id, generation) = (token.sessionID, record.state.generation)
         switch decision {
         case .rotate:
-            return try await rotate(token, origin)
+            return try await rotate(token, caller)
         case .repeatSuccessor:
             return try repeatSuccessor(of: token, in: record)
         case .countLateReplay:
@@ -154,7 +155,7 @@ final class Refresher: Sendable {
             // On a busy machine an app may give up, retry and rotate twice before this request runs. The app's own
             // abandoned request then looks like an attacker's. Only a client that still waits for the response proves
             // that two holders have the token.
-            guard origin.isAwaited() else {
+            guard caller.isAwaited() else {
                 metrics.count(.abandoned)
                 throw Problem(.unavailable)
             }
@@ -173,18 +174,18 @@ final class Refresher: Sendable {
     }
 
     private func decision(
-        on token: RefreshToken, isGenuine: Bool, _ record: SessionRecord, _ origin: Origin
+        on token: RefreshToken, isGenuine: Bool, _ record: SessionRecord, _ caller: Caller
     ) -> RotationDecision {
-        let age = ContinuousClock.now - origin.arrivedAt
+        let age = ContinuousClock.now - caller.arrivedAt
         let presented = RotationRules.Presented(
             generation: token.generation, hash: token.hash, isGenuine: isGenuine, age: age / .seconds(1))
         return rules.decide(on: presented, of: record.state, at: record.grant.now)
     }
 
-    private func rotate(_ token: RefreshToken, _ origin: Origin) async throws -> IssuedTokens? {
+    private func rotate(_ token: RefreshToken, _ caller: Caller) async throws -> IssuedTokens? {
         let successor = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: keys)
         let grant = try await store.rotate(
-            token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: origin.ipAddress)
+            token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: caller.ipAddress)
         guard let grant else { return nil }
         metrics.count(.rotated)
         return try issuer.issue(successor, for: grant)

@@ -28,9 +28,7 @@ struct RotationRules: Sendable, Equatable {
         var age: TimeInterval = 0
     }
 
-    /// - Parameter session: `nil` when the session does not exist or has ended.
-    func decide(on presented: Presented, of session: SessionState?, at now: Date) -> RotationDecision {
-        guard let session else { return .refuse(.unknownSession) }
+    func decide(on presented: Presented, of session: SessionState, at now: Date) -> RotationDecision {
         guard now < session.expiresAt else { return .refuse(.expired) }
         let sinceRotation = now.timeIntervalSince(session.rotatedAt) - presented.age
 
@@ -103,15 +101,6 @@ struct SessionState: Sendable, Equatable {
     var lateReplayed: Bool
     /// The earlier of idle and absolute expiry.
     var expiresAt: Date
+    /// Not used by the rules; the tests' model of a rotation needs it.
     var absoluteExpiresAt: Date
-}
-
-/// Why a sign-in gets no session.
-enum SessionRefusal: String, Error {
-    /// The user was erased during the sign-in.
-    case userErased
-    /// The user has signed out everywhere since the sign-in began.
-    case signedOut
-    /// Another session already has the requested id.
-    case idTaken
 }

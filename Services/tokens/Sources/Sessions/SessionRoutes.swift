@@ -4,24 +4,16 @@ import Hummingbird
 import NIOCore
 import ServiceKit
 
-/// The public routes of sessions: refresh, logout, the list.
+/// The public routes of sessions: logout and the list.
 struct SessionRoutes: Sendable {
-    let refresher: Refresher
     let revoker: TokenRevoker
     let store: SessionStore
 
     func add(to router: ServiceRouter) {
-        router.post("/v1/auth/refresh", use: refresh)
         router.post("/v1/auth/logout", use: logout)
         router.post("/v1/auth/logout-all", use: logoutAll)
         router.get("/v1/auth/sessions", use: list)
         router.delete("/v1/auth/sessions/{id}", use: delete)
-    }
-
-    @Sendable func refresh(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let origin = try Refresher.Origin(context)
-        let body = try await request.decode(RefreshRequest.self)
-        return .tokens(try await refresher.refresh(body.refreshToken, from: origin).json)
     }
 
     /// Ends the session of the refresh token and the session of the access token. Either token alone is enough: the
@@ -63,15 +55,6 @@ struct SessionRoutes: Sendable {
     }
 }
 
-extension Refresher.Origin {
-    /// - Throws: `UNAVAILABLE` when the client no longer waits for the response.
-    init(_ context: GatehouseRequestContext) throws(Problem) {
-        guard context.isAnswerAwaited else { throw Problem(.unavailable) }
-        self.init(
-            ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, isAwaited: { context.isAnswerAwaited })
-    }
-}
-
 extension GatehouseRequestContext {
     /// The client's address as stored with the session.
     var ipAddress: String? { clientAddress.isEmpty ? nil : clientAddress }
@@ -87,17 +70,5 @@ extension Response {
         Response(
             status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store", .pragma: "no-cache"],
             body: ResponseBody(byteBuffer: ByteBuffer(string: json)))
-    }
-}
-
-extension SessionRefusal: ProblemConvertible {
-    var problem: Problem {
-        switch self {
-        // An erased user gets the same error as an unknown one.
-        case .userErased: Problem(.invalidCredentials)
-        // The credentials are correct: a sign-in that begins now succeeds. So the client should retry.
-        case .signedOut: Problem(.unavailable)
-        case .idTaken: Problem.invalid("sessionID", "There is a session with this id.")
-        }
     }
 }

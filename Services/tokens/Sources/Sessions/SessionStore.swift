@@ -41,7 +41,7 @@ struct SessionStore: Sendable {
                             WHEN EXISTS (SELECT FROM sessions WHERE id = \(token.sessionID))
                                 THEN \(SessionRefusal.idTaken.rawValue)
                         END AS reason
-                    ), kept AS (
+                    ), stored AS (
                         INSERT INTO users (id, version, role, store_ids, email, profile)
                         SELECT \(user.id), \(request.snapshot.version), \(user.role), \(user.storeIDs),
                             \(user.email), \(user.profile)
@@ -74,18 +74,19 @@ struct SessionStore: Sendable {
                         ON CONFLICT (id) DO NOTHING
                         RETURNING created_at, expires_at
                     )
-                    SELECT reason, created_at, expires_at, kept.id IS NOT NULL AS is_kept,
+                    SELECT reason, created_at, expires_at, stored.id IS NOT NULL AS is_stored,
                         \(unescaped: UserRecord.columns)
-                    FROM refusal LEFT JOIN created ON true LEFT JOIN kept ON true
+                    FROM refusal LEFT JOIN created ON true LEFT JOIN stored ON true
                     LEFT JOIN users ON users.id = \(user.id)
                     """)
             let row = rows[0]
             if let reason = try row.decode("reason", as: String?.self).flatMap(SessionRefusal.init) { throw reason }
             guard let now = try row.decode("created_at", as: Date?.self) else { throw SessionRefusal.idTaken }
+            // A statement does not see its own writes: if it stored the snapshot, the row still has the former one.
             return SessionGrant(
                 sessionID: token.sessionID, now: now, expiresAt: try row.decode("expires_at"),
                 authentication: SessionAuthentication(time: now, methods: methods),
-                user: try row.decode("is_kept") ? user : UserRecord(row))
+                user: try row.decode("is_stored") ? user : UserRecord(row))
         }
     }
 

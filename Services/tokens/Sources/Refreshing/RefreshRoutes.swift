@@ -1,0 +1,25 @@
+import Contracts
+import Hummingbird
+import ServiceKit
+
+/// Refreshing a session (`POST /v1/auth/refresh`).
+struct RefreshRoutes: Sendable {
+    let refresher: Refresher
+
+    func add(to router: ServiceRouter) {
+        router.post("/v1/auth/refresh") { request, context in
+            let caller = try Refresher.Caller(context)
+            let body = try await request.decode(RefreshRequest.self)
+            return Response.tokens(try await refresher.refresh(body.refreshToken, from: caller).json)
+        }
+    }
+}
+
+extension Refresher.Caller {
+    /// - Throws: `UNAVAILABLE` when the client no longer waits for the response.
+    init(_ context: GatehouseRequestContext) throws(Problem) {
+        guard context.isAnswerAwaited else { throw Problem(.unavailable) }
+        self.init(
+            ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, isAwaited: { context.isAnswerAwaited })
+    }
+}
