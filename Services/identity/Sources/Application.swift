@@ -268,22 +268,22 @@ extension IdentityParts {
         AuthProviderStore(database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
     }
 
-    private var appleNonces: AppleNonceIssuer { AppleNonceIssuer(keys: configuration.sealingKeys) }
+    private var appleNonceIssuer: AppleNonceIssuer { AppleNonceIssuer(keys: configuration.sealingKeys) }
 
     private var appleProofs: AppleProofs {
         AppleProofs(
-            verifier: appleVerifier, policy: configuration.apple.policy, issuer: appleNonces,
-            nonces: AppleNonceStore(database: database), transfers: appleTransfers, logger: logger)
+            verifier: appleVerifier, policy: configuration.apple.policy, nonceIssuer: appleNonceIssuer,
+            nonceStore: AppleNonceStore(database: database), transfers: appleTransfers, logger: logger)
     }
 
     var appleRoutes: AppleRoutes {
         AppleRoutes(
             signIn: AppleSignIn(
-                identities: appleIdentities, grants: appleGrants, nonces: AppleNonceStore(database: database),
+                identities: appleIdentities, grants: appleGrants, nonceStore: AppleNonceStore(database: database),
                 proofs: appleProofs, sessions: sessions, limits: limits, worker: worker,
                 exchangesCodes: apple.clientSecret != nil, redirectURIs: configuration.apple.redirectURIs,
                 logger: logger),
-            nonces: appleNonces, limits: limits,
+            nonceIssuer: appleNonceIssuer, limits: limits,
             linking: AppleLinking(
                 identities: appleIdentities, proofs: appleProofs, limits: limits, age: age, notices: notices,
                 worker: worker),
@@ -317,7 +317,7 @@ extension IdentityParts {
 
     private var userProofs: UserProofs {
         let apple = AppleAccountProofs(
-            identities: appleIdentities, nonces: AppleNonceStore(database: database), proofs: appleProofs,
+            identities: appleIdentities, nonceStore: AppleNonceStore(database: database), proofs: appleProofs,
             limits: limits, age: age)
         return UserProofs(
             passwords: passwordProofs, apple: configuration.apple.isOffered ? apple : nil, codes: codeProofs,

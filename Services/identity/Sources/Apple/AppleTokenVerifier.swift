@@ -5,51 +5,6 @@ import Foundation
 import Logging
 import ServiceKit
 
-/// Verifies an identity token and identifies its user, for signing in and for linking.
-struct AppleProofs: Sendable {
-    let verifier: AppleTokenVerifier
-    let policy: AppleTokenPolicy
-    let issuer: AppleNonceIssuer
-    let nonces: AppleNonceStore
-    let transfers: AppleTransferStore
-    let logger: Logger
-
-    /// - Parameter nonce: the nonce of the request, raw.
-    /// - Returns: the verified claims, and the nonce to use up with them.
-    /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
-    func verify(_ identityToken: String, nonce: String?) async throws -> (AppleProof, NonceUse?) {
-        try AppleNonceIssuer.checkLength(of: nonce)
-        guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
-            throw Problem(.invalidAppleToken)
-        }
-        let now = Int64(Date.now.timeIntervalSince1970)
-        do {
-            try policy.check(claims, nonce: nonce, now: now)
-        } catch {
-            logger.info("An Apple token was refused", metadata: ["reason": "\(error.rawValue)"])
-            throw Problem(.invalidAppleToken)
-        }
-        let use = try nonce.flatMap { nonce in
-            try lastUse(of: nonce, in: claims, now: now).map {
-                NonceUse(of: nonce, with: identityToken, expiresAt: $0)
-            }
-        }
-        if let use, try await nonces.isSpent(use) { throw Problem(.invalidAppleToken) }
-        let proof = AppleProof(claims)
-        try await transfers.adopt(proof)
-        return (proof, use)
-    }
-
-    /// How long a single-use nonce has to be remembered; `nil` for a nonce that only has to match.
-    private func lastUse(of nonce: String, in claims: AppleIdentityClaims, now: Int64) throws(Problem) -> Int64? {
-        switch issuer.verify(nonce, now: now) {
-        case .ours(let expiresAt): expiresAt
-        case .notOurs: policy.nonceRule == .required ? policy.end(of: claims) : nil
-        case .invalid: throw Problem(.invalidAppleToken)
-        }
-    }
-}
-
 /// Verifies the form and signature of Apple's JWS, and decodes it. ``AppleTokenPolicy`` checks the claims.
 struct AppleTokenVerifier: Sendable {
     let keys: AppleKeys

@@ -13,7 +13,7 @@ final class AuditedAttempt: Sendable {
 
     /// The credential's name in the log entry of a refusal.
     enum Method: String, Sendable {
-        case password, code
+        case password, apple, code
     }
 
     private let state = Mutex<(target: Target?, method: Method)>((nil, .password))
@@ -38,7 +38,7 @@ final class AuditedAttempt: Sendable {
         let reason: String
         switch problem.code {
         case .invalidCredentials: reason = method.rawValue
-        case .invalidAppleToken: reason = "apple"
+        case .invalidAppleToken: reason = Method.apple.rawValue
         case .accountDisabled: reason = "disabled"
         // A repeated registration with a password other than the account's.
         case .identifierTaken where path == "/v1/auth/register" && target != nil: reason = method.rawValue

@@ -24,8 +24,8 @@ struct SessionIssuer: Sendable {
         var account: Account
     }
 
-    /// Verifies the user, creates a session, and starts again if the credentials have changed in between: three times
-    /// at most.
+    /// Verifies the user and creates a session. If the credentials have changed in between, the user is verified again;
+    /// after three attempts the answer is `UNAVAILABLE`.
     /// - Parameters:
     ///   - methods: how `verify` verifies the user.
     ///   - refusal: the error when the account was deleted in between.
@@ -37,7 +37,7 @@ struct SessionIssuer: Sendable {
     ) async throws -> Issued {
         for _ in 0..<3 {
             let account = try await verify()
-            AuditedAttempt.note(methods.contains(.password) ? .password : .code, of: .user(account.id))
+            AuditedAttempt.note(AuditedAttempt.Method(methods), of: .user(account.id))
             let issued = try await issue(for: account, on: device, by: methods, context: context, refusal: refusal)
             if let issued { return issued }
         }
@@ -66,14 +66,14 @@ struct SessionIssuer: Sendable {
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
         } catch {
-            await revokeUnused(issued.sessionID)
+            await discard(issued.sessionID)
             throw error
         }
         if outcome == .stands {
             await remember(device, methods, of: account, context: context)
             return issued
         }
-        await revokeUnused(issued.sessionID)
+        await discard(issued.sessionID)
         switch outcome {
         case .gone: throw refusal
         case .disabled: throw Problem(.accountDisabled)
@@ -112,7 +112,7 @@ struct SessionIssuer: Sendable {
         } catch .userErased {
             throw refusal
         } catch .unknown {
-            await revokeUnused(uncertain: request.sessionID)
+            await discardIfCreated(request.sessionID)
         } catch .notMade {}
         throw Problem(.unavailable)
     }
@@ -120,7 +120,7 @@ struct SessionIssuer: Sendable {
     /// Revokes a session that may not exist yet, because the request that creates it may still be in progress. The
     /// session is revoked at once, and again by the outbox when that request must have ended. The client waits for
     /// neither revocation, and neither ends at the request's deadline.
-    private func revokeUnused(uncertain session: UUID) async {
+    private func discardIfCreated(_ session: UUID) async {
         await Task {
             await Deadline.with(nil) {
                 do {
@@ -135,7 +135,7 @@ struct SessionIssuer: Sendable {
 
     /// Revokes a session that was issued to no client, even if the client has disconnected or the request's deadline
     /// has passed. If tokens is unavailable now, the outbox does so later.
-    func revokeUnused(_ session: UUID) async {
+    func discard(_ session: UUID) async {
         await Task {
             await Deadline.with(nil) {
                 do {
@@ -146,6 +146,12 @@ struct SessionIssuer: Sendable {
                 }
             }
         }.value
+    }
+}
+
+extension AuditedAttempt.Method {
+    fileprivate init(_ methods: [AuthenticationMethod]) {
+        self = methods.contains(.password) ? .password : methods.contains(.apple) ? .apple : .code
     }
 }
 

@@ -1,0 +1,34 @@
+import Contracts
+import ServiceKit
+
+/// Links an Apple account to the account of a signed-in user (`POST /v1/auth/identities/apple`).
+struct AppleLinking: Sendable {
+    let identities: AppleIdentityStore
+    let proofs: AppleProofs
+    let limits: AttemptLimits
+    let age: AuthenticationAge
+    let notices: AccountNotices
+    let worker: OutboxWorker
+
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the
+    ///   user has another one.
+    func callAsFunction(
+        _ request: LinkAppleRequest, to user: ForwardedUser, context: GatehouseRequestContext
+    ) async throws -> User {
+        try age.require(user)
+        try await limits.admit(.apple, from: context.clientAddress)
+        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce)
+        let outcome = try await identities.link(proof, to: user.id, using: nonce, notices: notices)
+        switch outcome {
+        case .linked(let account):
+            worker.wake()
+            return account.user
+        case .nonceSpent:
+            throw Problem(.invalidAppleToken)
+        case .taken:
+            throw Problem(.identifierTaken, "This Apple account is already in use.")
+        case .noSuchUser:
+            throw Problem(.invalidToken)
+        }
+    }
+}

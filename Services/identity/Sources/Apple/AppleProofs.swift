@@ -1,0 +1,81 @@
+import Contracts
+import Foundation
+import Logging
+import ServiceKit
+
+/// Verifies an identity token and identifies its user, for signing in and for linking.
+struct AppleProofs: Sendable {
+    let verifier: AppleTokenVerifier
+    let policy: AppleTokenPolicy
+    let nonceIssuer: AppleNonceIssuer
+    let nonceStore: AppleNonceStore
+    let transfers: AppleTransferStore
+    let logger: Logger
+
+    /// A user whose app has changed teams at Apple is given the new subject here.
+    /// - Parameter nonce: the nonce of the request, raw.
+    /// - Returns: the verified claims, and the nonce to use up with them.
+    /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
+    func verify(_ identityToken: String, nonce: String?) async throws -> (AppleProof, NonceUse?) {
+        try AppleNonceIssuer.checkLength(of: nonce)
+        guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
+            throw Problem(.invalidAppleToken)
+        }
+        let now = Int64(Date.now.timeIntervalSince1970)
+        do {
+            try policy.check(claims, nonce: nonce, now: now)
+        } catch {
+            logger.info("An Apple token was refused", metadata: ["reason": "\(error.rawValue)"])
+            throw Problem(.invalidAppleToken)
+        }
+        let use = try nonce.flatMap { nonce in
+            try rememberedUntil(nonce, in: claims, now: now).map {
+                NonceUse(of: nonce, with: identityToken, expiresAt: $0)
+            }
+        }
+        if let use, try await nonceStore.isSpent(use) { throw Problem(.invalidAppleToken) }
+        let proof = AppleProof(claims)
+        try await transfers.adopt(proof)
+        return (proof, use)
+    }
+
+    /// The second (since 1970) until which the nonce has to be remembered as used; `nil` for a nonce that only has to
+    /// match.
+    private func rememberedUntil(
+        _ nonce: String, in claims: AppleIdentityClaims, now: Int64
+    ) throws(Problem) -> Int64? {
+        switch nonceIssuer.verify(nonce, now: now) {
+        case .ours(let expiresAt): expiresAt
+        case .notOurs: policy.nonceRule == .required ? policy.end(of: claims) : nil
+        case .invalid: throw Problem(.invalidAppleToken)
+        }
+    }
+}
+
+/// Verifies the account that an Apple account is linked to, for a signed-in user.
+struct AppleAccountProofs: Sendable {
+    let identities: AppleIdentityStore
+    let nonceStore: AppleNonceStore
+    let proofs: AppleProofs
+    let limits: AttemptLimits
+    let age: AuthenticationAge
+
+    /// - Throws: `INVALID_APPLE_TOKEN`, also for the token of another Apple account and for a token that was not issued
+    ///   recently.
+    func account(
+        of subject: ProofSubject, verifiedBy identityToken: String, nonce: String?, context: GatehouseRequestContext
+    ) async throws -> Account {
+        try await limits.admit(.apple, from: context.clientAddress)
+        let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce)
+        // A sign-in accepts a token for an hour. Here an hour-old token would count as recent authentication.
+        guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
+        guard let account = try await identities.account(subject: proof.subject)?.account, subject.accepts(account)
+        else {
+            throw Problem(.invalidAppleToken, "This is not the Apple account of this user.")
+        }
+        // Before anything is changed. A repetition within a minute is accepted, because the response may have been
+        // lost.
+        if let nonce, try await !nonceStore.use(nonce) { throw Problem(.invalidAppleToken) }
+        return account
+    }
+}
