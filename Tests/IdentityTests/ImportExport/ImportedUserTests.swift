@@ -11,7 +11,7 @@ import Testing
     ) -> Result<ImportedUser, Refusal> {
         var record = UserRecord(email: "ada@example.com")
         change(&record)
-        return Result { () throws(Refusal) in try ImportedUser(record, home: nil, keys: keys) }
+        return Result { () throws(Refusal) in try ImportedUser(record, home: nil, keys: keys, now: .now) }
     }
 
     private func isRefused(_ change: (inout UserRecord) -> Void) -> Bool {

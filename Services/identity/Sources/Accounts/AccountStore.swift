@@ -5,9 +5,10 @@ import Postgres
 /// Users, in PostgreSQL (table `users`). Every function is one statement or one short transaction.
 ///
 /// In this and every other store, a transaction locks the user's row before it writes anything and before it locks any
-/// row that belongs to the user. Two transactions therefore never wait for each other, and the transactions of one user
-/// get their numbers (PostgreSQL's transaction ids) in the order in which they commit. The feed of events relies on
-/// that order. No transaction waits for the row of a further user (``lockAnother(_:on:)``).
+/// row that belongs to the user. Exceptions: a transaction that creates the user, and one that locks a single row. Two
+/// transactions therefore never wait for each other, and the transactions of one user get their numbers (PostgreSQL's
+/// transaction ids) in the order in which they commit. The feed of events relies on that order. No transaction waits
+/// for the row of a further user (``lockAnother(_:on:)``).
 struct AccountStore: Sendable {
     let database: PostgresPool
 
@@ -277,51 +278,5 @@ extension AccountStanding {
     init(_ row: PostgresRow) throws {
         let (state, version, credentialsVersion) = try row.decode((String, Int64, Int64).self)
         self.init(state: try AccountState.read(state), version: version, credentialsVersion: credentialsVersion)
-    }
-}
-
-enum UnlinkOutcome: Sendable {
-    case unlinked(Account)
-    /// Removing it would leave the account without a credential.
-    case lastOne
-    case notLinked
-    case noSuchUser
-}
-
-/// Removes credentials of a user.
-struct AuthProviderStore: Sendable {
-    let database: PostgresPool
-    let grants: AppleGrantStore
-    /// Kinds of identifiers to which sign-in codes are sent.
-    var codeKinds: Set<Identifier.Kind> = []
-
-    /// Removes a credential, unless it is the last one. The outbox revokes what Apple has granted.
-    func unlink(_ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user) async throws -> UnlinkOutcome {
-        try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(userID, on: transaction),
-                let account = try await AccountStore.account(userID, on: transaction)
-            else { return .noSuchUser }
-            guard account.providers.contains(provider) else { return .notLinked }
-            // Sign-in codes do not count where Apple unlinks the account: the user has not asked to keep it by other
-            // means.
-            let codes = actor == .apple ? [] : codeKinds
-            guard account.isReachable(without: provider, byCodeTo: codes) else { return .lastOne }
-            switch provider {
-            case .apple:
-                if let grant = try await grants.grant(of: userID, on: transaction) {
-                    try await grants.enqueueRevocation(of: grant, on: transaction)
-                }
-                try await AppleIdentityStore.remove(of: userID, on: transaction)
-                try await AuditStore.record(.appleUnlinked, userID, by: actor, on: transaction)
-            case .password:
-                try await PasswordStore.remove(of: userID, on: transaction)
-                try await AuditStore.record(.passwordRemoved, userID, by: actor, on: transaction)
-            default:
-                // Never reached: an account has no provider that this version does not know.
-                return .notLinked
-            }
-            try await AccountStore.touch(userID, credentials: true, on: transaction)
-            return try await AccountStore.account(userID, on: transaction).map(UnlinkOutcome.unlinked) ?? .noSuchUser
-        }
     }
 }

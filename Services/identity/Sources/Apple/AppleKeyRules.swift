@@ -2,6 +2,8 @@
 ///
 /// After a failed fetch the known keys stay in use up to a limit, and the fetch is retried after a pause that doubles.
 /// An unknown key id triggers a fetch, but only once per cooldown, so that forged tokens do not each cause a fetch.
+///
+/// Not ``KeyStore``: fetched on demand, so an installation without Apple fetches nothing.
 struct AppleKeyCache<Keys: Sendable>: Sendable {
     struct Rules: Sendable {
         /// Older keys are fetched again in the background.

@@ -21,7 +21,9 @@ struct ImportedUser: Sendable, Equatable {
     ///   - home: the country whose national phone numbers are accepted.
     ///   - keys: this installation's keys for password hashes.
     /// - Throws: what is wrong with the line.
-    init(_ record: UserRecord, home: PhoneRegion?, keys: ImportedPasswordHash.Keys) throws(Refusal) {
+    init(
+        _ record: UserRecord, home: PhoneRegion?, keys: ImportedPasswordHash.Keys, now: Date
+    ) throws(Refusal) {
         id = record.id ?? UUID()
         isNamed = record.id != nil
         email = try Self.identifier(record.email, .email, home: home)
@@ -46,7 +48,7 @@ struct ImportedUser: Sendable, Equatable {
             self.apple?.email = try Self.identifier(apple.email, .email, home: home)
         }
         createdAt = record.createdAt
-        if let createdAt, createdAt.timeIntervalSince1970 < 0 || createdAt > .now {
+        if let createdAt, createdAt.timeIntervalSince1970 < 0 || createdAt > now {
             throw Refusal("createdAt is before 1970 or in the future.")
         }
         guard email != nil || phone != nil || apple != nil else {

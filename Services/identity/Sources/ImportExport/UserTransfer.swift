@@ -114,7 +114,7 @@ public struct UserTransfer: Sendable {
         for line in lines {
             do {
                 let record = try StrictJSON.decode(UserRecord.self, from: line.bytes)
-                users.append((line.number, try ImportedUser(record, home: home, keys: keys)))
+                users.append((line.number, try ImportedUser(record, home: home, keys: keys, now: .now)))
             } catch let refusal as Refusal {
                 outcome.flaws.append(Flaw(line: line.number, reason: refusal.message))
             } catch let problem as Problem {

@@ -38,6 +38,7 @@ enum OutboxTask: Codable, Sendable, Equatable {
         case .snapshot: "snapshot"
         case .revokeSessions: "revoke_sessions"
         case .endSession: "end_session"
+        // The former name, which stored rows use.
         case .revokeUnused: "take_back"
         case .exchangeCode: "exchange_code"
         case .message: "message"

@@ -8,8 +8,8 @@ struct OutboxStore: Sendable {
 
     private static let columns = "id, user_id, task, sealed, revision, attempts, created_at"
 
-    /// Seconds for which a task belongs to the process that claimed it. Longer than any attempt takes, so that another
-    /// process claims the task only when this one has died.
+    /// Seconds for which a task belongs to the process that claimed it. Longer than an attempt usually takes. A second
+    /// process may then repeat the task, so each task tolerates that (``AppleGrantDelivery`` says why its own does).
     static let claimLifetime = 15.0
 
     /// Enqueues the user's snapshot for tokens. Only the latest state is sent, so one entry is enough for any number of

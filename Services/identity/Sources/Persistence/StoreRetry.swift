@@ -18,7 +18,8 @@ extension PostgresPool {
     /// - PostgreSQL has aborted the transaction to resolve a deadlock. The order of locks (see ``AccountStore``) makes
     ///   this rare.
     /// - The transaction needs a further user that another transaction has locked. The retry first waits for that user
-    ///   while it has no number, so that it then gets a higher number.
+    ///   outside a transaction. Its transaction id, which PostgreSQL assigns at the first write, is then higher than
+    ///   the other's, as the event feed needs (``AccountStore``).
     ///
     /// The current deadline for PostgreSQL applies to all attempts together.
     func withRetriedTransaction<Value: Sendable>(

@@ -4,8 +4,8 @@ import HTTPTypes
 import Limits
 import ServiceKit
 
-/// Client of the tokens service. The caller gets `UNAVAILABLE` for every error of tokens, because the caller did not
-/// cause it.
+/// Client of the tokens service. Each method says what it throws; an error of tokens never becomes a refusal of the
+/// user's input.
 struct TokensClient: Sendable {
     let client: ServiceClient
 
@@ -13,9 +13,9 @@ struct TokensClient: Sendable {
     enum SessionFailure: Error {
         /// tokens knows that the user was deleted.
         case userErased
-        /// tokens could not be reached.
+        /// Nothing was sent to tokens.
         case notMade
-        /// The response was lost, or does not say whether a session was created.
+        /// Anything else: the response was lost, or tokens refused. The session is revoked in case it exists.
         case unknown
     }
 
