@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-console test-change test-restore doctor traces simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-examples test-api test-compose test-operator test-console test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -27,15 +27,13 @@ doctor: ## look at the system of `make up`, started if need be, and say what is 
 prometheus: ## Prometheus with Gatehouse's alerts, against the system of `make up`, started if need be; Ctrl-C stops it
 	@deploy/local/prometheus.sh
 
-traces: ## print what a request does in each service as a tree, where services are told of it; Ctrl-C stops it
-	@deploy/local/traces.sh
-
 test: ## every test, with a PostgreSQL and a Redis of its own
 	@deploy/local/test.sh $(TEST_OPTIONS)
 
-test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL and Redis fail
+test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL and Redis fail; then links drop packets. As root
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
 		deploy/local/test.sh --filter RefreshFaultTests
+	@deploy/local/test-links.sh
 
 test-overload: ## the gateway has three times as much to do as it can, for two minutes, and bodies of a gigabyte
 	@GATEHOUSE_OVERLOAD_SECONDS=$${GATEHOUSE_OVERLOAD_SECONDS:-120} \
@@ -50,9 +48,6 @@ test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_
 
 test-alerts: ## every alert fires when it should, and not when it should not
 	@deploy/local/test-alerts.sh
-
-test-network: ## the system as deploy/kubernetes says, over network namespaces; who reaches whom; links cut and slow. As root
-	@deploy/local/test-network.sh
 
 test-compose: ## the system as docker-compose.yml says, from images that `make images` makes where they are missing. As root
 	@deploy/local/test-compose.sh
@@ -84,7 +79,7 @@ simulate: ## thirty days of 10,000 devices that lose responses, 100 thieves, 1,0
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
-lint: ## format, imports against Package.swift, the tree against the map, documents, scripts, alerts, dashboards, OpenAPI
+lint: ## every check of .pre-commit-config.yaml: format, imports, scripts, manifests, OpenAPI, alerts, links
 	@deploy/local/lint.sh
 
 docs: ## the manual as a site with search, and the client library's documentation, under .local/docs; a warning is an error
@@ -93,7 +88,7 @@ docs: ## the manual as a site with search, and the client library's documentatio
 images: ## as root: the images of deploy/Dockerfile without Docker, and the whole system run from them
 	@deploy/local/images.sh
 
-sbom: ## what the images are made of: a bill of materials under .local/sbom, and docs/licences.md
+sbom: ## a bill of materials of the Swift packages, under .local/sbom
 	@deploy/local/sbom.sh
 
 bench: ## operations per second and CPU time per operation
@@ -112,5 +107,5 @@ bench-flood: ## refreshes and health beside 120 clients that try wrong passwords
 bench-timing: ## whether the time of an answer tells who has an account: GATEHOUSE_TIMING_TRIES=10000 of each kind
 	@deploy/local/bench.sh --only timing --tries $${GATEHOUSE_TIMING_TRIES:-10000}
 
-profile: ## where the CPU time of tokens goes in a refresh, with perf; GATEHOUSE_PROFILE=gateway for another service
+profile: ## perf's report of tokens while clients refresh; GATEHOUSE_PROFILE=gateway for another service
 	@deploy/local/profile.sh $${GATEHOUSE_PROFILE:-tokens}

@@ -1,45 +1,16 @@
 #!/usr/bin/env bash
-# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts
-# and dashboards against the metrics, docker-compose.yml and the manifests of Kubernetes against the source, the
-# descriptions of the contract and documents against what they speak of, and mistakes in every script.
-# Installs what it needs: where a tool cannot be had, it fails.
+# lint.sh [ARGUMENT OF pre-commit run…]   runs the checks of .pre-commit-config.yaml on every file, or on those that the
+# arguments name. Installs what they need.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
 . "$local_scripts/parts/packages.sh"
 
-ensure_tools jq python3 shellcheck
+version=4.7.0
+tools=$root/.local/tools/pre-commit-$version
+ensure_tools git jq python3 promtool=prometheus
+fetch_python_tools "$tools" "pre-commit==$version"
+export PRE_COMMIT_HOME=$root/.local/pre-commit
 cd "$root"
-failed=0
-
-note "Format"
-sources=(Package.swift Services Shared Tests deploy/examples)
-if [ -d Client ]; then sources+=(Client); fi
-swift format lint --strict --parallel --recursive "${sources[@]}" || failed=1
-
-note "Imports"
-deploy/local/lint/lint-imports.sh || failed=1
-
-note "The map"
-deploy/local/lint/lint-map.sh || failed=1
-
-note "Compose"
-deploy/local/lint/lint-compose.sh || failed=1
-
-note "Kubernetes"
-deploy/local/lint/lint-kubernetes.sh || failed=1
-
-note "Documents"
-deploy/local/lint/lint-documents.sh || failed=1
-
-note "OpenAPI"
-deploy/local/lint/lint-openapi.sh || failed=1
-
-note "Scripts"
-find deploy Tests -name '*.sh' -exec shellcheck .ci/run deploy/examples/new-service {} + || failed=1
-
-note "Alerts, dashboards"
-deploy/local/lint/lint-observability.sh || failed=1
-
-[ "$failed" = 0 ] || fail "lint found something"
-note "Nothing found"
+if [ $# = 0 ]; then set -- --all-files; fi
+exec "$tools/bin/pre-commit" run "$@"

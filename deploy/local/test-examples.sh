@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test-examples.sh   makes a service by deploy/examples/new-service and builds it as its team would, in a package of its
-# own; checks what came with it, its tests and its manifests; then runs it, and the examples in other languages, behind the
+# own; checks what came with it and its tests; then runs it, and the examples in other languages, behind the
 # real gateway. What was built stays under .local/examples for the next time.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
@@ -8,8 +8,6 @@
 . "$local_scripts/parts/packages.sh"
 # shellcheck source=parts/postgres.sh
 . "$local_scripts/parts/postgres.sh"
-# shellcheck source=parts/kubernetes.sh
-. "$local_scripts/parts/kubernetes.sh"
 
 # Another name than the template's, and one that is spelled differently in types and settings.
 name=price-list
@@ -22,7 +20,6 @@ libraries="libpq|libhiredis|libargon2"
 
 ensure_packages
 ensure_tools jq
-ensure_kubernetes_tools
 mkdir -p "$build" "$logs"
 rm -rf "$made"
 "$root/deploy/examples/new-service" "$name" "$made"
@@ -57,12 +54,6 @@ swift test --package-path "$made" --scratch-path "$build" --skip-build --disable
     fail "the tests of what new-service makes fail"
 }
 say "$(grep -E 'Test run with' "$log" | tail -n 1)"
-
-note "Its manifests"
-"$kubectl" kustomize "$made/kubernetes" >"$made/manifests.yaml"
-for version in $kubernetes_versions; do
-    "$kubernetes_tools/kubernetes-validate" -k "$version" --strict --quiet "$made/manifests.yaml"
-done
 
 note "The examples behind the real gateway"
 GATEHOUSE_TEST_SERVICE=$made "$local_scripts/test.sh" --filter 'OwnServices|BearerVerifiers|SystemTests.Events'

@@ -36,7 +36,7 @@ def discover():
     def reachable(name):
         """The issuer's name is not that of the test's gateway."""
         assert document[name].startswith(issuer + "/"), document[name]
-        return gateway + document[name][len(issuer):]
+        return gateway + document[name][len(issuer) :]
 
     return reachable("token_endpoint"), reachable("revocation_endpoint"), reachable("jwks_uri")
 
@@ -50,7 +50,9 @@ def session(refresh_token, updates=None):
         token_endpoint=token_endpoint,
         update_token=lambda token, **_: updates.append(token) if updates is not None else None,
         token={
-            "access_token": "expired", "refresh_token": refresh_token, "token_type": "Bearer",
+            "access_token": "expired",
+            "refresh_token": refresh_token,
+            "token_type": "Bearer",
             "expires_at": int(time.time()) - 60,
         },
     )
@@ -95,8 +97,7 @@ refuses(second)
 # An access token ends with its session.
 client = session(other)
 last = client.refresh_token(token_endpoint, refresh_token=other)
-response = client.revoke_token(
-    revocation_endpoint, token=last["access_token"], token_type_hint="access_token")
+response = client.revoke_token(revocation_endpoint, token=last["access_token"], token_type_hint="access_token")
 assert response.status_code == 200, response.text
 refuses(last["refresh_token"])
 

@@ -6,7 +6,14 @@ IDENTITY_URL, BOUNCES_CREDENTIAL: where identity is, and one of IDENTITY_BOUNCES
 when identity cannot be told now, so that the mail server tries again; whom it has told of then counts twice.
 
 Anybody can write such a mail. Take none that the mail server's own rules for spam would refuse."""
-import email, json, os, re, sys, urllib.error, urllib.request  # noqa: E401
+
+import email  # noqa: E401
+import json
+import os
+import re
+import sys
+import urllib.error
+import urllib.request
 from email import policy
 
 
@@ -34,8 +41,10 @@ def unescaped(xtext):
 def tell(address, status):
     report = {"identifier": address} | ({"status": status} if status else {})
     request = urllib.request.Request(
-        os.environ["IDENTITY_URL"] + "/internal/messages/bounces", json.dumps(report).encode(),
-        {"Content-Type": "application/json", "Gatehouse-Credential": os.environ["BOUNCES_CREDENTIAL"]})
+        os.environ["IDENTITY_URL"] + "/internal/messages/bounces",
+        json.dumps(report).encode(),
+        {"Content-Type": "application/json", "Gatehouse-Credential": os.environ["BOUNCES_CREDENTIAL"]},
+    )
     urllib.request.urlopen(request, timeout=10).close()
 
 

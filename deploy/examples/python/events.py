@@ -2,7 +2,14 @@
 """events.py [PORT]    Follows Gatehouse's events: takes webhooks at /events, and answers GET /users/{id} with what it knows.
 
 EVENTS_SECRETS: the one of IDENTITY_WEBHOOK_SECRETS that is this receiver's; two with a comma while it is replaced."""
-import hashlib, hmac, json, os, re, sys, time  # noqa: E401
+
+import hashlib  # noqa: E401
+import hmac
+import json
+import os
+import re
+import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRETS = [each.encode() for each in os.environ["EVENTS_SECRETS"].split(",")]

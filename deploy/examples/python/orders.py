@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """orders.py [PORT]    The example service without a library. ORDERS_GATEWAY_CREDENTIALS: one, or two with a comma."""
-import hmac, json, logging, os, sys  # noqa: E401
+
+import hmac  # noqa: E401
+import json
+import logging
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,9 +43,18 @@ class Orders(BaseHTTPRequestHandler):
         return self.headers.get("Gatehouse-" + name, "")
 
     def problem(self, status, code, detail, fields):  # RFC 9457
-        self.answer(status, {
-            "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail,
-            "code": code, "requestId": self.field("Request-Id")}, {"Content-Type": "application/problem+json", **fields})
+        self.answer(
+            status,
+            {
+                "type": "about:blank",
+                "title": HTTPStatus(status).phrase,
+                "status": status,
+                "detail": detail,
+                "code": code,
+                "requestId": self.field("Request-Id"),
+            },
+            {"Content-Type": "application/problem+json", **fields},
+        )
 
     def answer(self, status, value, fields):
         body = json.dumps(value).encode()

@@ -3,19 +3,16 @@ would, and holds each answer to docs/openapi/public.json: status, headers, body.
 where the system is; TOKEN_FILE is where the token for a new password comes. FOLDER keeps what was answered.
 """
 
-import copy
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import openapi
 from jsonschema import Draft202012Validator
 
 root = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(root / "deploy" / "local"))
-import openapi
-
 folder, token_file = Path(sys.argv[1]).resolve(), sys.argv[2]
 description = openapi.public()
 
@@ -116,30 +113,6 @@ def validator(description, schema):
     return Draft202012Validator({**description, **schema})
 
 
-def changed(path, value):
-    def change(description):
-        for part in path[:-1]:
-            description = description[part]
-        description[path[-1]] = value
-
-    return change
-
-
-LOGIN = ("paths", "/v1/auth/login", "post", "responses")
-# Descriptions that the answers do not fit: each has to be noticed, or nothing here would be.
-SLIPS = {
-    "another status": lambda it: changed(LOGIN, {"202": openapi.success(it["paths"]["/v1/auth/login"]["post"])[1]})(it),
-    "a field that does not come": changed(("components", "schemas", "User", "required"), ["nickname"]),
-    "a field of another type": changed(
-        ("components", "schemas", "AuthResponse", "properties", "expiresIn"), {"type": "string"}
-    ),
-    "a header that does not come": changed((*LOGIN, "200", "headers", "ETag"), {"schema": {"type": "string"}}),
-    "a header with another value": changed(("components", "headers", "NoStore", "schema", "const"), "private"),
-    "a body that is not described": changed((*LOGIN, "200", "content"), {}),
-    "another media type": changed((*LOGIN, "200", "content"), {"text/plain": {"schema": {}}}),
-}
-
-
 def main():
     pages = list(examples())
     folder.mkdir(parents=True)
@@ -150,17 +123,11 @@ def main():
     if len(reached) < len(pages):
         method, path, _ = pages[len(reached)]
         problems.append(f"{method} {path}: the example ends with {result.returncode}: {result.stderr[-500:]}")
-    else:
-        for name, change in SLIPS.items():
-            wrong = copy.deepcopy(description)
-            change(wrong)
-            if not judge(wrong, pages):
-                problems.append(f"{name} would not be noticed")
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:
         sys.exit(1)
-    print(f"    {len(pages)} examples are answered as described; {len(SLIPS)} wrong descriptions would be noticed")
+    print(f"    {len(pages)} examples are answered as described")
 
 
 main()

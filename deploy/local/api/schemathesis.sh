@@ -20,7 +20,7 @@ cd "$state/schemathesis"
 failed=0
 # run PART ARGUMENT…
 run() {
-    DESCRIPTION=$description SENT=$name.sent SCHEMATHESIS_HOOKS=$local_scripts/api/$hooks PYTHONPATH=$local_scripts/api \
+    DESCRIPTION=$description SCHEMATHESIS_HOOKS=$local_scripts/api/$hooks PYTHONPATH=$local_scripts:$local_scripts/api \
         "$schemathesis_bin/schemathesis" --config-file "$local_scripts/api/schemathesis.toml" --no-color run \
         "$description" --url "$url" --request-timeout "$request_timeout" --report json \
         --report-json-path "$name-$1.json" "${@:2}" || failed=1

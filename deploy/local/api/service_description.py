@@ -5,9 +5,7 @@ met at the service's own port: instead of a bearer there is what the gateway say
 import copy
 import json
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import openapi
 
 document, common = (openapi.within(openapi.load(name)) for name in (sys.argv[1], "common"))

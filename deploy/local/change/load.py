@@ -155,9 +155,7 @@ class Client:
             if not told:
                 told = True
                 is_unavailable = status == 503 and "retry-after" in fields
-                counts.add(
-                    step, time.monotonic() - began, f"{method} {path}: {why}", unavailable=is_unavailable
-                )
+                counts.add(step, time.monotonic() - began, f"{method} {path}: {why}", unavailable=is_unavailable)
             if (folder / "end").exists():
                 raise Ended
             if status is not None and status < 500:

@@ -16,9 +16,17 @@ for name, counts in steps.items():
     failed = counts["failed"] + (0 if name in allowed else counts["unavailable"])
     failures += failed
     away = f"{counts['longest_away']:.1f}" if counts["longest_away"] else "-"
-    print(form.format(
-        name, counts["requests"], counts["failed"], counts["unavailable"], counts["resent"], f"{counts['worst']:.2f}", away
-    ))
+    print(
+        form.format(
+            name,
+            counts["requests"],
+            counts["failed"],
+            counts["unavailable"],
+            counts["resent"],
+            f"{counts['worst']:.2f}",
+            away,
+        )
+    )
     for why in counts["why"]:
         print(f"    {why}")
 total = sum(counts["requests"] for counts in steps.values())

@@ -67,7 +67,6 @@ port() {
     apns-simulator) offset=5 ;;
     postgres) offset=15 ;;
     redis) offset=16 ;;
-    traces) offset=17 ;;
     prometheus) offset=18 ;;
     *) fail "no port is set aside for $1" ;;
     esac

@@ -24,17 +24,3 @@ ensure_openapi_test_tools() {
     fetch_python_tools "$schemathesis" "schemathesis==$schemathesis_version"
     fetch_python_tools "$client" "openapi-python-client==$openapi_python_client_version"
 }
-
-# fetch_python_tools FOLDER REQUIREMENT…: unless they are there. The mark comes last, so that what was cut off is made anew.
-fetch_python_tools() {
-    local folder=$1
-    shift
-    if [ -f "$folder/complete" ]; then return; fi
-    python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv ||
-        fail "python3-venv is missing, and installing it needs root"
-    note "Fetching $*"
-    rm -rf "$folder"
-    python3 -m venv "$folder" || fail "could not make a Python environment"
-    "$folder/bin/pip" install -q --disable-pip-version-check "$@" || fail "could not be fetched from PyPI: $*"
-    touch "$folder/complete"
-}

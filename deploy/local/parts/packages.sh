@@ -30,11 +30,16 @@ ensure_tools() {
     install_packages $missing || fail "missing, and installing them needs root:$missing"
 }
 
-# Sets `python` to one that reads YAML.
-ensure_python_yaml() {
-    for python in python3 /usr/bin/python3; do
-        if "$python" -c 'import yaml' 2>/dev/null; then return; fi
-    done
-    if [ "$(uname)" = Darwin ]; then fail "Python lacks PyYAML. Install with: pip3 install pyyaml"; fi
-    install_packages python3 python3-yaml || fail "missing, and installing it needs root: python3-yaml"
+# fetch_python_tools FOLDER REQUIREMENT…: unless they are there. The mark comes last, so that what was cut off is made anew.
+fetch_python_tools() {
+    local folder=$1
+    shift
+    if [ -f "$folder/complete" ]; then return; fi
+    python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv ||
+        fail "python3-venv is missing, and installing it needs root"
+    note "Fetching $*"
+    rm -rf "$folder"
+    python3 -m venv "$folder" || fail "could not make a Python environment"
+    "$folder/bin/pip" install -q --disable-pip-version-check "$@" || fail "could not be fetched from PyPI: $*"
+    touch "$folder/complete"
 }
