@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-examples test-api test-compose test-operator test-console test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-examples test-api test-compose test-operator test-console screenshots test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -49,7 +49,7 @@ test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_
 test-alerts: ## every alert fires when it should, and not when it should not
 	@deploy/local/test-alerts.sh
 
-test-compose: ## the system as docker-compose.yml says, from images that `make images` makes where they are missing. As root
+test-compose: ## docker-compose.yml with Podman, from images that `make images` makes where they are missing. As root
 	@deploy/local/test-compose.sh
 
 test-examples: ## a service made by deploy/examples/new-service: what it brings, its tests, and behind the real gateway
@@ -59,10 +59,13 @@ test-api: ## the descriptions in docs/openapi and the examples of docs/api.md ag
 	@deploy/local/test-api.sh
 
 test-operator: ## the operator's page and /docs in a headless Chromium
-	@deploy/local/test-operator.sh
+	@deploy/local/test-browser.sh operator
 
 test-console: ## the operators' console in a headless Chromium, with a keyboard
-	@deploy/local/test-console.sh
+	@deploy/local/test-browser.sh console
+
+screenshots: ## the pictures of the console and the operator's page, taken anew for docs/images
+	@GATEHOUSE_SCREENSHOTS=docs/images deploy/local/test-browser.sh console operator
 
 test-change: ## the changes of docs/operations/upgrade.md and keys.md under load, and the requests that failed; two versions side by side
 	@deploy/local/test-change.sh

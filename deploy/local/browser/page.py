@@ -1,0 +1,149 @@
+"""A headless Chromium, driven by Selenium with the keyboard alone; axe examines what it shows."""
+
+import base64
+import importlib.metadata
+import json
+import os
+import shutil
+import urllib.error
+import urllib.request
+
+from selenium import webdriver
+from selenium.common.exceptions import TimeoutException
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+MARKUP = "<img src=x onerror=run()><script>run()</script>"
+gateway = os.environ["GATEWAY_URL"]
+
+
+class Failed(Exception):
+    """The rest of the check would have no meaning."""
+
+
+def call(method, path, body=None, bearer=None):
+    """Status, fields and value of an answer of the gateway's."""
+    fields = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {bearer}"} if bearer else {})
+    content = None if body is None else json.dumps(body).encode()
+    url = path if path.startswith("http") else gateway + path
+    try:
+        answer = urllib.request.urlopen(urllib.request.Request(url, content, fields, method=method), timeout=60)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        text = answer.read()
+        is_json = "json" in answer.headers.get("Content-Type", "")
+        return answer.status, answer.headers, json.loads(text) if is_json and text else {}
+
+
+class Page:
+    def __init__(self, folder, width, height):
+        self.folder, self.failures, self.unseen = folder, 0, set()
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or ""
+        for (
+            each
+        ) in f"headless=new no-sandbox disable-dev-shm-usage hide-scrollbars window-size={width},{height}".split():
+            options.add_argument(f"--{each}")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+        # axe takes its time over a long page.
+        self.driver.set_script_timeout(180)
+        axe = importlib.metadata.distribution("axe-playwright-python").locate_file("axe_playwright_python/axe.min.js")
+        self.axe = axe.read_text()
+
+    def expect(self, what, holds, seen=""):
+        print(f"    {'ok' if holds else 'NOT'}: {what}{'' if holds else f': {seen}'}", flush=True)
+        self.failures += not holds
+
+    def value(self, expression):
+        return self.driver.execute_script(f"return {expression}")
+
+    def wait(self, what, expression, seconds=30):
+        try:
+            return WebDriverWait(self.driver, seconds, 0.1).until(lambda _: self.value(expression))
+        except TimeoutException:
+            raise Failed(f"{what}: not within {seconds} s; {self.value('document.body.innerText')}") from None
+
+    def text(self, selector):
+        """Of the last element of the selector: the dialog in front, if it is one of dialogs."""
+        return self.value(f"[...document.querySelectorAll({selector!r})].at(-1)?.innerText ?? ''")
+
+    def see(self, text, selector="main"):
+        return self.wait(
+            f"{selector} shows {text!r}",
+            f"([...document.querySelectorAll({selector!r})].at(-1)?.innerText ?? '').includes({text!r})",
+        )
+
+    def press(self, *keys):
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    @property
+    def focused(self):
+        return self.driver.switch_to.active_element
+
+    def reach(self, name, back=False):
+        """Tab until the element with this accessible name has the focus, which has to be seen."""
+        for _ in range(120):
+            if back:
+                ActionChains(self.driver).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+            else:
+                self.press(Keys.TAB)
+            element = self.focused
+            if element.tag_name != "body" and element.value_of_css_property("outline-style") == "none":
+                self.unseen.add(element.accessible_name)
+            if element.accessible_name == name:
+                return
+        raise Failed(f"Tab does not reach {name!r}; {self.value('document.body.innerText')}")
+
+    def activate(self, name, back=False):
+        self.reach(name, back)
+        self.press(Keys.ENTER)
+
+    def write(self, text):
+        """Into the field that has the focus, in place of what it has."""
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys(text).perform()
+
+    def scheme(self, name):
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def examine(self, what, without=""):
+        """By axe, in both color schemes."""
+        self.driver.execute_script(self.axe)
+        for scheme in ("dark", "light"):
+            self.scheme(scheme)
+            found = self.driver.execute_async_script(
+                "axe.run({resultTypes: ['violations']}).then(arguments[0], (error) => arguments[0](`${error}`))"
+            )
+            grave = [
+                f"{each['id']}: {[node['html'][:100] for node in each['nodes'][:3]]}"
+                for each in found["violations"]
+                if each["impact"] in ("serious", "critical") and each["id"] != without
+            ]
+            self.expect(f"{what}, {scheme}: axe finds nothing serious", not grave, grave)
+
+    def only_text(self, what, allowed):
+        """No value of an answer became an element, and none ran."""
+        made = set(self.value("[...document.querySelectorAll('main *, dialog *')].map((each) => each.localName)"))
+        self.expect(f"{what}: markup in a value stays text", made <= set(allowed.split()), made)
+        self.expect(f"{what}: nothing of it ran", not self.value("window.ran"))
+
+    def look_back(self, origin):
+        """What the browser asked for, and what it complained of, since the last call."""
+        events = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
+        urls = [each["params"]["request"]["url"] for each in events if each["method"] == "Network.requestWillBeSent"]
+        elsewhere = [url for url in urls if not url.startswith((origin + "/", "data:", "about:"))]
+        self.expect("no other host is asked", urls and not elsewhere, elsewhere)
+        # The browser notes every answer that is an error, and each of them was wanted.
+        complaints = [each["message"] for each in self.driver.get_log("browser")]
+        complaints = [text for text in complaints if "Failed to load resource" not in text]
+        self.expect("the browser complains of nothing, of the policy neither", not complaints, complaints)
+
+    def picture(self, name):
+        """Of the page to the end of its content, as far as a document has room for."""
+        end = self.value("document.querySelector('main').getBoundingClientRect().bottom + scrollY + 24")
+        clip = {"x": 0, "y": 0, "width": self.value("innerWidth"), "height": min(end, 1300), "scale": 1}
+        image = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+        (self.folder / f"{name}.png").write_bytes(base64.b64decode(image["data"]))
