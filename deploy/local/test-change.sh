@@ -28,6 +28,8 @@ remove() {
 
 if [ -d "$state" ]; then GATEHOUSE_KEEP='' remove; fi
 ensure_packages
+tools=$root/.local/tools/aiohttp-3.14.5
+fetch_python_tools "$tools" aiohttp==3.14.5
 build_release
 build_old_version
 lock_state
@@ -109,7 +111,7 @@ load_is_up() {
         "$state/load/counts.json" "${GATEHOUSE_CHANGE_CLIENTS:-30}"
 }
 
-start load python3 "$local_scripts/change/load.py" "$state/load"
+start load "$tools/bin/python" "$local_scripts/change/load.py" "$state/load"
 wait_until 120 load_is_up || fail "the clients did not all sign in within 120 s"
 steps=${GATEHOUSE_CHANGE_STEPS:-$every_step}
 step steady

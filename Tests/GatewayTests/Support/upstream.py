@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Answers every GET with 200, on a free port that its first line tells."""
+
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 

@@ -13,17 +13,20 @@ counts once, with its first answer, as what it is for whoever waits for it:
   failed       anything else: another status, no answer, a session that was lost
 
 A kept connection may be closed at the moment at which a request is sent on it (RFC 9112, section 9.5). A request on
-which not a byte came back is then sent once more on a new connection, and counted as `resent` besides."""
+which no answer came is then sent once more on a new connection, and counted as `resent` besides."""
 
 import asyncio
 import json
 import os
 import pathlib
 import random
+import socket
 import ssl
 import sys
 import time
-import urllib.request
+
+import aiohttp
+from aiohttp import web
 
 folder = pathlib.Path(sys.argv[1])
 plan = json.loads((folder / "plan.json").read_text())
@@ -62,87 +65,53 @@ class Ended(Exception):
     """The run is over."""
 
 
-class NoAnswer(Exception):
-    """The connection ended, or could not be made. `nothing_came`: not a byte of an answer was there."""
+class ReadyGateways(aiohttp.abc.AbstractResolver):
+    """Each new connection leads to one of the gateways that say they are ready."""
 
-    def __init__(self, why, nothing_came):
-        super().__init__(why)
-        self.nothing_came = nothing_came
-
-
-class Connection:
-    """HTTP/1.1 over TLS to one gateway."""
-
-    def __init__(self, reader, writer):
-        self.reader, self.writer = reader, writer
-        self.is_fresh = True
-
-    @classmethod
-    async def open(cls):
+    async def resolve(self, host, port=0, family=socket.AF_INET):
         if not ready:
-            raise NoAnswer("no gateway is ready", True)
-        gateway = random.choice(ready)
-        # Read anew each time, as the authority may be replaced.
-        context = ssl.create_default_context(cafile=plan["authority"])
-        try:
-            reader, writer = await asyncio.wait_for(
-                asyncio.open_connection("127.0.0.1", gateway["port"], ssl=context), 10
-            )
-        except (OSError, asyncio.TimeoutError) as error:
-            raise NoAnswer(f"no connection to gateway {gateway['port']}: {error!r}", True) from error
-        return cls(reader, writer)
+            raise OSError("no gateway is ready")
+        port = random.choice(ready)["port"]
+        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": socket.AF_INET, "proto": 0, "flags": 0}]
 
-    async def send(self, method, path, body, token):
-        """The status, fields and body of the answer."""
-        payload = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: auth.example.com\r\nContent-Length: {len(payload)}\r\n"
-        if body is not None:
-            head += "Content-Type: application/json\r\n"
-        if token:
-            head += f"Authorization: Bearer {token}\r\n"
-        came = b""
-        try:
-            self.writer.write(head.encode() + b"\r\n" + payload)
-            await self.writer.drain()
-            came = await self.reader.read(1)
-            if not came:
-                raise NoAnswer("the connection ended", True)
-            came += await self.reader.readuntil(b"\r\n\r\n")
-            lines = came.decode().split("\r\n")
-            fields = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
-            text = await self.reader.readexactly(int(fields.get("content-length", 0)))
-        except (OSError, EOFError, asyncio.IncompleteReadError, ssl.SSLError) as error:
-            raise NoAnswer(repr(error), not came) from error
-        self.is_fresh = False
-        if fields.get("connection") == "close":
-            self.close()
-        return int(lines[0].split()[1]), fields, text
+    async def close(self):
+        pass
 
-    def close(self):
-        self.writer.transport.abort()
 
-    @property
-    def is_open(self):
-        return not self.writer.is_closing() and not self.reader.at_eof()
+trust = ssl.create_default_context(cafile=plan["authority"])
+NO_ANSWER = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
 
 
 class Client:
     """One connection at a time, and the rules of asking again."""
 
     def __init__(self):
-        self.connection = None
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_create_start.append(self.note(False))
+        trace.on_connection_reuseconn.append(self.note(True))
+        self.was_kept = False
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=1, resolver=ReadyGateways(), use_dns_cache=False, ssl=trust),
+            timeout=aiohttp.ClientTimeout(total=20, sock_connect=10),
+            trace_configs=[trace],
+        )
+
+    def note(self, was_kept):
+        async def note(*_):
+            self.was_kept = was_kept
+
+        return note
 
     async def call(self, method, path, body=None, token=None, expected=200):
         """Asks until there is the answer that is expected; the first outcome is what counts.
 
-        Returns the answer's JSON. Raises Ended at the end of the run, and KeyError's kin never."""
+        Returns the answer's JSON. Raises Ended at the end of the run, and Refused where asking again is of no use."""
         step, began, told = current_step, time.monotonic(), False
         while True:
             try:
-                status, fields, text = await asyncio.wait_for(self.once(step, method, path, body, token), 20)
-            except (NoAnswer, asyncio.TimeoutError) as error:
-                self.drop()
-                why, status, fields, text = f"{error!r}", None, {}, b""
+                status, fields, text = await self.once(step, method, path, body, token)
+            except NO_ANSWER as error:
+                why, status, fields, text = repr(error), None, {}, b""
             else:
                 why = f"{status} {text[:200].decode(errors='replace')}"
             if status == expected:
@@ -154,7 +123,7 @@ class Client:
                 return json.loads(text) if text else None
             if not told:
                 told = True
-                is_unavailable = status == 503 and "retry-after" in fields
+                is_unavailable = status == 503 and "Retry-After" in fields
                 counts.add(step, time.monotonic() - began, f"{method} {path}: {why}", unavailable=is_unavailable)
             if (folder / "end").exists():
                 raise Ended
@@ -163,23 +132,19 @@ class Client:
             await asyncio.sleep(random.uniform(0.2, 0.5))
 
     async def once(self, step, method, path, body, token):
-        if self.connection is None or not self.connection.is_open:
-            self.connection = await Connection.open()
-        was_kept = not self.connection.is_fresh
         try:
-            return await self.connection.send(method, path, body, token)
-        except NoAnswer as error:
-            self.drop()
-            if not (was_kept and error.nothing_came):
+            return await self.send(method, path, body, token)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if not self.was_kept:
                 raise
             counts.of(step)["resent"] += 1
-            self.connection = await Connection.open()
-            return await self.connection.send(method, path, body, token)
+            return await self.send(method, path, body, token)
 
-    def drop(self):
-        if self.connection:
-            self.connection.close()
-        self.connection = None
+    async def send(self, method, path, body, token):
+        fields = {"Authorization": f"Bearer {token}"} if token else {}
+        # The certificate is for this name.
+        async with self.session.request(method, f"https://localhost{path}", json=body, headers=fields) as answer:
+            return answer.status, answer.headers, await answer.read()
 
 
 class Refused(Exception):
@@ -287,7 +252,7 @@ async def account():
             continue
         body = {"identifier": identifier, "code": code}
         session = Session(client, await client.call("POST", "/v1/auth/code/verify", body))
-        body = {"identityToken": await asyncio.to_thread(apple_identity_token)}
+        body = {"identityToken": await apple_identity_token()}
         await client.call("POST", "/v1/auth/identities/apple", body, await session.valid())
         await client.call("GET", "/v1/auth/export", token=await session.valid())
         await client.call("DELETE", "/v1/auth/account", token=await session.valid(), expected=202)
@@ -295,12 +260,9 @@ async def account():
         await asyncio.sleep(plan["reset_pause"])
 
 
-def apple_identity_token():
-    request = urllib.request.Request(
-        f"{plan['apple']}/simulator/sign-in", data=b"{}", headers={"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        return json.load(answer)["identityToken"]
+async def apple_identity_token():
+    async with aiohttp.request("POST", f"{plan['apple']}/simulator/sign-in", json={}) as answer:
+        return (await answer.json())["identityToken"]
 
 
 async def reset():
@@ -332,39 +294,32 @@ async def again(life):
             return
 
 
-async def receive(reader, writer):
+async def receive(request):
     """The team's own service that sends messages (IDENTITY_RESET_HOOK_URL, IDENTITY_MESSAGE_HOOK_URL)."""
-    try:
-        while True:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            length = int(next(line.split(":")[1] for line in head.split("\r\n") if line.startswith("content-length")))
-            message = json.loads(await reader.readexactly(length))
-            waiting = letters.pop(message["to"], None)
-            if waiting and not waiting.done():
-                waiting.set_result(message.get("token") or message.get("code"))
-            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
-            await writer.drain()
-    except (OSError, EOFError, asyncio.IncompleteReadError):
-        writer.close()
+    message = await request.json()
+    waiting = letters.pop(message["to"], None)
+    if waiting and not waiting.done():
+        waiting.set_result(message.get("token") or message.get("code"))
+    return web.Response(status=204)
 
 
-async def is_ready(gateway):
+async def is_ready(session, gateway):
     try:
-        reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", gateway["admin"]), 1)
-        writer.write(b"GET /readyz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
-        line = await asyncio.wait_for(reader.readline(), 1)
-        writer.close()
-        return b" 200 " in line
-    except (OSError, asyncio.TimeoutError):
+        async with session.get(f"http://127.0.0.1:{gateway['admin']}/readyz") as answer:
+            return answer.status == 200
+    except NO_ANSWER:
         return False
 
 
 async def watch_gateways():
     """Which gateways get new connections: what a load balancer does."""
-    while True:
-        states = await asyncio.gather(*[is_ready(gateway) for gateway in plan["gateways"]])
-        ready[:] = [gateway for gateway, state in zip(plan["gateways"], states) if state]
-        await asyncio.sleep(0.2)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=1)) as session:
+        while True:
+            states = await asyncio.gather(*[is_ready(session, gateway) for gateway in plan["gateways"]])
+            ready[:] = [gateway for gateway, state in zip(plan["gateways"], states) if state]
+            # Of a new authority too.
+            trust.load_verify_locations(plan["authority"])
+            await asyncio.sleep(0.2)
 
 
 async def keep_counts():
@@ -383,7 +338,11 @@ async def keep_counts():
 
 async def main():
     watchers = [asyncio.create_task(watch_gateways()), asyncio.create_task(keep_counts())]
-    server = await asyncio.start_server(receive, "127.0.0.1", plan["hook"])
+    hook = web.Application()
+    hook.add_routes([web.post("/{name}", receive)])
+    runner = web.AppRunner(hook)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", plan["hook"]).start()
     while not ready:
         await asyncio.sleep(0.1)
     lives = [again(sign_in), again(reset), again(account)]
@@ -397,7 +356,7 @@ async def main():
     await asyncio.sleep(0.5)
     for watcher in watchers:
         watcher.cancel()
-    server.close()
+    await runner.cleanup()
 
 
 asyncio.run(main())

@@ -167,34 +167,3 @@ switch_over() {
     primary=$standby
     settle
 }
-
-# ---- How not to do it: not among the steps unless they are named. With one of these the run has to fail.
-
-# A new pepper in front at once: one replica uses it, and the other does not know it yet.
-careless_pepper() {
-    sed -i "1i 9:$(openssl rand -base64 32)" "$keys/pepper.keys"
-    stop TERM identity-1
-    start_replica identity-1
-    settle 20
-    stop TERM identity-2
-    start_replica identity-2
-}
-
-# The callee forgets the old credential before the caller shows the new one.
-careless_credential() {
-    local new
-    new=$(openssl rand -hex 24)
-    credential IDENTITY TOKENS "$new" callee
-    roll tokens
-    credential IDENTITY TOKENS "$new" caller
-    roll identity
-}
-
-# No time to end what is in flight.
-careless_kill() {
-    local number
-    for number in $replicas; do
-        stop KILL "gateway-$number"
-        start_replica "gateway-$number"
-    done
-}

@@ -114,10 +114,14 @@ def page(markdown):
                 contents.append((text, []))
             else:
                 contents[-1][1].append(text)
-    nav = "<nav><ul>" + "".join(
-        f"<li>{link(section)}" + (f"<ul>{''.join(f'<li>{link(entry)}' for entry in inside)}</ul>" if inside else "")
-        for section, inside in contents
-    ) + "</ul></nav>"
+    nav = (
+        "<nav><ul>"
+        + "".join(
+            f"<li>{link(section)}" + (f"<ul>{''.join(f'<li>{link(entry)}' for entry in inside)}</ul>" if inside else "")
+            for section, inside in contents
+        )
+        + "</ul></nav>"
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
