@@ -88,7 +88,7 @@ lint: ## every check of .pre-commit-config.yaml: format, imports, scripts, manif
 docs: ## the manual as a site with search, and the client library's documentation, under .local/docs; a warning is an error
 	@deploy/local/docs.sh
 
-images: ## as root: the images of deploy/Dockerfile without Docker, and the whole system run from them
+images: ## as root: the images of deploy/Dockerfile without Docker, and what they say of themselves
 	@deploy/local/images.sh
 
 sbom: ## a bill of materials of the Swift packages, under .local/sbom
