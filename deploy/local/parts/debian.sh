@@ -45,15 +45,14 @@ install_packages() {
     fi
 }
 
-# What root does.
+# What root does. Packages turn their services on: not at once, and not for the next boot.
 install_quietly() {
-    local had_redis had_pgbouncer had_haproxy had_prometheus
+    local service new=
     policy=/usr/sbin/policy-rc.d
     clusters=/etc/postgresql-common/createcluster.d
-    had_redis=$(command -v redis-server || true)
-    had_pgbouncer=$(command -v /usr/sbin/pgbouncer || true)
-    had_haproxy=$(command -v haproxy || true)
-    had_prometheus=$(command -v prometheus || true)
+    for service in redis-server pgbouncer haproxy prometheus; do
+        [ -e "/etc/init.d/$service" ] || new+=" $service"
+    done
 
     exec 8>/run/lock/gatehouse-packages
     flock 8
@@ -78,19 +77,9 @@ POLICY
     apt-get -q update
     apt-get -q install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 
-    # The packages of these turn their services on for the next boot.
-    if [ -z "$had_redis" ] && command -v redis-server >/dev/null; then
-        update-rc.d redis-server disable >/dev/null 2>&1 || true
-    fi
-    if [ -z "$had_pgbouncer" ] && [ -x /usr/sbin/pgbouncer ]; then
-        update-rc.d pgbouncer disable >/dev/null 2>&1 || true
-    fi
-    if [ -z "$had_haproxy" ] && command -v haproxy >/dev/null; then
-        update-rc.d haproxy disable >/dev/null 2>&1 || true
-    fi
-    if [ -z "$had_prometheus" ] && command -v prometheus >/dev/null; then
-        update-rc.d prometheus disable >/dev/null 2>&1 || true
-    fi
+    for service in $new; do
+        [ ! -e "/etc/init.d/$service" ] || update-rc.d "$service" disable >/dev/null 2>&1 || true
+    done
 }
 
 restore() {
