@@ -1,13 +1,37 @@
 # shellcheck shell=bash
-# The two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, made of Debian's
-# packages and of the Swift that is installed here, under their official names: so both can be tried without Docker and
-# without a registry.
+# Makes the two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, from Debian's
+# packages and the Swift that is installed here, under their official names: both can be tried without a registry.
 
 # images COMMAND…: buildah with a storage of this copy's own, and with its cache, in which the build's folder is kept.
 # Whoever sources this has .local/images for its state. Needs root.
 images() {
     mkdir -p "$state/tmp"
     TMPDIR=$state/tmp buildah --root "$state/storage" --runroot "$state/storage-run" --storage-driver overlay "$@"
+}
+
+# Podman with the same storage, and with networks apart from those of this machine's own. crun fails where cgroups are in
+# hybrid mode, and runc where a limit is above that of a machine which is a container itself; without systemd Podman
+# cannot use its timers for health checks.
+configure_podman() {
+    mkdir -p "$state/podman"
+    cat >"$state/podman/containers.conf" <<END
+[containers]
+default_ulimits = ["nofile=1024:20000", "nproc=1000:1000"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[network]
+network_config_dir = "$state/podman/networks"
+END
+    cat >"$state/podman/storage.conf" <<END
+[storage]
+driver = "overlay"
+graphroot = "$state/storage"
+runroot = "$state/storage-run"
+END
+    export CONTAINERS_CONF=$state/podman/containers.conf CONTAINERS_STORAGE_CONF=$state/podman/storage.conf
+    export DISABLE_HC_SYSTEMD=true
 }
 
 has_image() { images inspect --type image "$1" >/dev/null 2>&1; }
@@ -68,33 +92,14 @@ package_folders() {
         while read -r folder; do printf -- '--volume\n%s:%s:ro\n' "$folder" "$folder"; done
 }
 
-# server_base NAME ENTRYPOINT PACKAGE COMMAND…: a server of Debian's under the name of its official image, which begins
-# as that one does. Further words for `buildah config` stand in `more`.
-server_base() {
-    local name=docker.io/library/$1 entrypoint=$2 package=$3 container
-    shift 3
-    if has_image "$name"; then return; fi
-    note "Making $name"
-    container=$(images from --pull-never docker.io/library/debian:bookworm-slim)
-    # Debian would make a cluster of its own.
-    images run --isolation chroot "$container" -- sh -c "
-        mkdir -p /etc/postgresql-common && echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
-        apt-get -q update
-        DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $package
-        rm -rf /var/lib/apt/lists/*" >"$logs/${package%%-*}-base.log" 2>&1 || fail "see $logs/${package%%-*}-base.log"
-    images copy --quiet --chmod 755 "$container" "$local_scripts/compose/$entrypoint" \
-        /usr/local/bin/docker-entrypoint.sh >/dev/null
-    images config --entrypoint '["docker-entrypoint.sh"]' --cmd "$*" "${more[@]}" "$container"
-    images commit --quiet --rm "$container" "$name" >/dev/null
-}
-
-make_postgres_base() {
-    local path=/usr/lib/postgresql/15/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-    local more=(--env PGDATA=/var/lib/postgresql/data --env "PATH=$path" --stop-signal SIGINT)
-    server_base postgres:15-bookworm postgres-entrypoint.sh postgresql-15 postgres
-}
-
-make_redis_base() {
-    local more=(--workingdir /data)
-    server_base redis:7-bookworm redis-entrypoint.sh redis-server redis-server
+# make_server_bases: the two servers of docker-compose.yml, which start as the official images do.
+make_server_bases() {
+    local name
+    for name in postgres:15-bookworm redis:7-bookworm; do
+        if has_image "docker.io/library/$name"; then continue; fi
+        note "Making docker.io/library/$name"
+        images bud --format docker --isolation chroot --pull-never --target "${name%%:*}" \
+            --tag "docker.io/library/$name" "$local_scripts/compose" >"$logs/${name%%:*}-base.log" 2>&1 ||
+            fail "see $logs/${name%%:*}-base.log"
+    done
 }
