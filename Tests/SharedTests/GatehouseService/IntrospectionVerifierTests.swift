@@ -116,7 +116,8 @@ struct IntrospectionVerifierTests {
             }
             tokens.answer { $0.status = .ok }
             do throws(Problem) {
-                _ = try await Deadline.with(.after(.zero)) { () throws(Problem) in try await verifier.user(of: "token") }
+                _ = try await Deadline.with(.after(.zero)) { () throws(Problem) in try await verifier.user(of: "token")
+                }
                 Issue.record("nobody waits for it any more")
             } catch {
                 #expect(error.code == .unavailable)

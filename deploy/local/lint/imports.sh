@@ -50,7 +50,7 @@ done < <(jq -r '
 # The map: rules and state machines need values, text, time and hashes. They do no I/O.
 mapfile -t files < <(git ls-files 'Services/*Rules.swift' 'Services/*Machine.swift')
 check "a file *Rules.swift or *Machine.swift" \
-    "Swift Foundation Synchronization Bytes Contracts AccessToken RateLimiting Sealing Crypto" "${files[@]}"
+    "Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto" "${files[@]}"
 mapfile -t files < <(git ls-files 'Client/GatehouseClient/Session/*.swift')
 check Client/GatehouseClient/Session "Swift Foundation Contracts" "${files[@]}"
 mapfile -t files < <(git ls-files 'Shared/Bytes/*.swift')
