@@ -61,7 +61,7 @@ import Testing
         #expect(ProfilesFolder(environment: [:]).url.path.hasSuffix("/.config/gatehouse"))
     }
 
-    @Test("Removed when nobody is signed in") func remove() async throws {
+    @Test("Removed when no user is signed in") func remove() async throws {
         let world = try World(typed: ["one"])
         #expect(await world.run("login", "a@example.com", "--url", "https://api.example.com") == 0)
         #expect(await world.run("profiles", "remove", "default") == 1)

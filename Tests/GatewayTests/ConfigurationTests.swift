@@ -94,7 +94,7 @@ struct ConfigurationTests {
     func good() { #expect(problems().isEmpty) }
 
     @Test(
-        "Addresses at which nobody can be are told, one problem each",
+        "Addresses at which no service can be are reported, one problem each",
         arguments: ["http://127.0.0.1:99999", "http://127.0.0.1:0", ",", "https://x", "127.0.0.1:80"])
     func badAddress(_ address: String) {
         for name in ["GATEWAY_TOKENS_URL", "GATEWAY_DEVICES_URL"] {

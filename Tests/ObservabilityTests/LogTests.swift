@@ -84,7 +84,7 @@ import Testing
         let pipe = Pipe()
         let writer = LogWriter(descriptor: pipe.fileHandleForWriting.fileDescriptor)
         let line = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
-        // The pipe takes 64 KiB; the buffer 4 MiB. Neither blocks whoever logs.
+        // The pipe takes 64 KiB; the buffer 4 MiB. Neither blocks the caller that logs.
         for _ in 0..<20 { writer.write(line) }
         let tail = Mutex("")
         Thread.detachNewThread {

@@ -17,7 +17,7 @@ struct StandbyTests {
                     (error as? PostgresError)?.sqlState == "25006"
                 }
                 try await second.promote()
-                // Written by nobody's leave: the first does not know that it is the first no more.
+                // The first server accepts this write: it does not know that it is no longer the primary.
                 try await write("INSERT INTO places VALUES ('Atlantis')", on: first)
                 try await write("INSERT INTO places VALUES ('Oslo')", on: second)
 

@@ -54,7 +54,7 @@ import Testing
                 }
                 #expect(error?.code == .timedOut)
                 await server.thaw()
-                try await eventually("nobody holds it") { try await lock.acquire() != nil }
+                try await eventually("no client holds it") { try await lock.acquire() != nil }
             }
         }
     }

@@ -3,7 +3,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// What a client tells whoever follows a request.
+/// What a client tells the observer of a request.
 @Suite struct RedisObserverTests {
     @Test func tellsOfCommandsWithoutTheirArguments() async throws {
         let lines = Mutex<[String]>([])

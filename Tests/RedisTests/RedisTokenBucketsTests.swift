@@ -6,7 +6,7 @@ import Testing
 @testable import Redis
 
 @Suite struct RedisTokenBucketsTests {
-    /// A client that nobody runs has no connection.
+    /// A client that the test does not run has no connection.
     private static let absent = RedisClient(
         configuration: try! RedisConfiguration(url: "redis://127.0.0.1:1"),
         eventLoopGroup: .singletonMultiThreadedEventLoopGroup, logger: .quiet)

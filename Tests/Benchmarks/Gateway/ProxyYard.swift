@@ -114,7 +114,7 @@ struct ProxyYard {
     }
 }
 
-/// A port that nobody listens on.
+/// A port on which no server listens.
 enum FreePort {
     static func find() async throws -> Int {
         let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)

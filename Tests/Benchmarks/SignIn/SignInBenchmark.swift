@@ -11,7 +11,7 @@ struct SignInBenchmark {
 
     private static let few = 10_000
     private static let rounds = 3
-    /// The first users have as many sessions as anybody may have.
+    /// The first users have as many sessions as a user may have.
     private static let crowded = 2
     private static let workers = 8
     /// More than are taken in any run.

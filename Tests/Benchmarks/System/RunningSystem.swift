@@ -48,7 +48,7 @@ struct RunningSystem: Sendable {
         return try AccessTokenSigner(key: RSAPrivateKey(pem: String(contentsOf: file, encoding: .utf8)))
     }
 
-    /// An access token of a session that nobody has revoked: the gateway verifies it without asking anyone.
+    /// An access token of a session that is not revoked: the gateway verifies it without asking a service.
     func accessToken(signer: AccessTokenSigner) throws -> String {
         let now = Int64(Date().timeIntervalSince1970)
         return try signer.sign(

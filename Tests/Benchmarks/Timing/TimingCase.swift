@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import NIOHTTP1
 
-/// A request of a stranger's. Of each pair nobody is to tell by the time which one it was.
+/// An attacker's request. The response time must not reveal which one of a pair it was.
 enum TimingCase: String, CaseIterable {
     case unknownUser = "login: unknown user"
     case wrongPassword = "login: wrong password"

@@ -12,19 +12,19 @@ extension SystemTests {
         private var journey: Journey { system.journey }
         private var messages: MessageFiles { system.messages }
 
-        /// Who has the address before somebody claims it.
+        /// The user who has the address before the claimant claims it.
         enum Holder: CaseIterable, Sendable {
             case nobody, claimant, anotherProved, anotherWithPassword, anotherWithMore
         }
 
-        /// Whose account whoever claims it gets, and whether the address is proved there afterwards.
+        /// The account that the claimant gets, and whether the address is proved there afterwards.
         enum Outcome: Equatable, Sendable {
             case holders(proved: Bool)
             /// Another one, which has the address.
             case new(proved: Bool)
             /// Another one, without the address.
             case without
-            /// Nobody's: it is refused, or nothing is sent.
+            /// No account: it is refused, or nothing is sent.
             case none
         }
 
@@ -85,7 +85,7 @@ extension SystemTests {
                 switch user {
                 case nil: .none
                 case let user? where isHolders: .holders(proved: user.emailVerified)
-                // Apple's address is shown where it is nobody's identifier here, but not as proved.
+                // Apple's address is shown where it is no user's identifier here, but not as proved.
                 case let user? where hasIt && (user.emailVerified || !user.authProviders.contains(.apple)):
                     .new(proved: user.emailVerified)
                 default: .without
@@ -195,7 +195,7 @@ extension SystemTests {
             try await journey.api.call("POST", "/v1/auth/merge", bearer: session.accessToken, json: request)
         }
 
-        /// Whoever registers another's address, with whatever way in of their own, shares nothing with its owner.
+        /// An attacker who registers another user's address, with any credential, shares nothing with its owner.
         @Test func whoRegisteredTheAddressOfAnotherSharesNothing() async throws {
             let situation = try await make(.anotherWithMore)
             let attacker = try #require(situation.holder)

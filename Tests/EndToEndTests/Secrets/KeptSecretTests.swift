@@ -9,8 +9,8 @@ private let everythingIsLogged = SystemSettings.impatient([
     "IDENTITY_CODE_LINK_URL": "https://shop.example.com/open",
 ])
 
-/// No token, password or key stands in a database, in Redis, in a log or in the metrics, in any spelling. So nobody who
-/// reads one of these, or a backup, can use what they find.
+/// No token, password or key stands in a database, in Redis, in a log or in the metrics, in any spelling. So an
+/// attacker who reads one of these, or a backup, cannot use what they find.
 @Suite(.gatehouse(tokensReplicas: 2, settings: everythingIsLogged), .serialized)
 struct KeptSecretTests {
     let system = GatehouseSystem.current

@@ -64,12 +64,12 @@ struct ReauthenticationTests {
         #expect(requests.last?.bearer == "Bearer access-second")
     }
 
-    @Test("Nobody is asked where no proof is needed, nor a second time")
+    @Test("The client asks the user only where proof is needed, and only once")
     func asksOnlyWhereItHelps() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.json(Sample.user))
         _ = try await signedIn.client.withReauthentication(by: {
-            Issue.record("nobody needs to be asked")
+            Issue.record("the user need not be asked")
             throw CancellationError()
         }) { try await $0.unlink(.apple) }
 

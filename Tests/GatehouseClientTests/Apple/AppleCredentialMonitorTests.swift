@@ -39,7 +39,7 @@ struct AppleCredentialMonitorTests {
 
     private let credentials = FakeCredentials()
 
-    /// A session that began with Apple, of somebody who has these ways to sign in.
+    /// A session that began with Apple, of a user who has these ways to sign in.
     private func signedIn(
         _ providers: [AuthProvider] = [.apple], appleUserID: String? = "apple-ada",
         then replies: [FakeTransport.Reply] = [.status(204)]
@@ -112,7 +112,7 @@ struct AppleCredentialMonitorTests {
         try await until("listening no more") { credentials.listening == 0 }
     }
 
-    @Test("Whoever signed in with a password is not asked about")
+    @Test("The monitor does not ask about a user who signed in with a password")
     func password() async throws {
         let client = try await signedIn([.password], appleUserID: nil)
         credentials.say(.revoked)

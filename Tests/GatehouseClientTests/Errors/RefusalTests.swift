@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What a team's own endpoints refuse, and what they answer that nobody can read.
+/// Refusals of a team's own endpoints, and their answers that the client cannot read.
 struct RefusalTests {
     private struct Order: Codable, Sendable {
         var id: Int

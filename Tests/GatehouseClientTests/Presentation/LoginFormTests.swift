@@ -39,7 +39,7 @@ struct LoginFormTests {
     }
 
     @Test(
-        "Nothing is sent that cannot be right, and nobody is told before they have tried",
+        "The form sends nothing that cannot be right, and tells the user only after they have tried",
         arguments: [
             ("", "correct horse", [LoginForm.Fault.identifierMissing]),
             ("  \t", "", [.identifierMissing, .passwordMissing]),
@@ -105,7 +105,7 @@ struct LoginFormTests {
         #expect(form.handle(.forgotPassword) != nil)
     }
 
-    @Test("Why a session has ended is said until the next attempt, and to nobody who ended it")
+    @Test("The form says why a session has ended until the next attempt, but not to a user who ended it")
     func notice() {
         #expect(LoginForm().notice == nil)
         #expect(LoginForm(after: .user).notice == nil)
@@ -122,7 +122,7 @@ struct LoginFormTests {
     }
 
     @Test(
-        "A result that nobody waits for changes nothing",
+        "A result that the form does not wait for changes nothing",
         arguments: [
             .succeeded, .failed(failure), .tryAgain,
         ] as [LoginForm.Event])

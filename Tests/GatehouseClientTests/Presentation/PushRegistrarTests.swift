@@ -10,7 +10,7 @@ struct PushRegistrarTests {
     private let ada = UUID()
     private let device = UUID()
 
-    /// Somebody is signed in and registered.
+    /// A user is signed in and registered.
     private func registered() -> (PushRegistrar, PushRegistrar.Record) {
         var registrar = PushRegistrar(record: nil, appVersion: "1.0")
         #expect(registrar.handle(.token(token), now: now) == [])

@@ -70,7 +70,7 @@ struct AuthorisedRequestTests {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(refusal, refusal)
         #expect(try await signedIn.client.data(for: signedIn.request()).1.statusCode == 401)
-        // Whoever is signed in is not asked to sign in.
+        // The client does not ask a user to sign in who is signed in.
         let error = await #expect(throws: GatehouseError.self) {
             try await signedIn.client.send(Endpoint<Data>("GET", "/v1/orders"))
         }

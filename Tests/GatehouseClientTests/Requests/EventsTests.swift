@@ -52,7 +52,7 @@ struct EventsTests {
         let text = String(repeating: "data: x\n\n", count: GatehouseClient.mostWaitingEvents + 1)
         await signedIn.transport.then(.text(text, mediaType: "text/event-stream"))
         let events = signedIn.client.events(for: try signedIn.request())
-        // Until they wait, nobody reads: the request is the last thing before them.
+        // Until they wait, the client does not read: the request is the last thing before them.
         while await signedIn.requests.isEmpty { await Task.yield() }
         var count = 0
         do {

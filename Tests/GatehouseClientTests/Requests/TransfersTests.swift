@@ -102,7 +102,7 @@ private final class FilesTransport: Sendable {
     }
 }
 
-/// Makes sockets that nobody opens.
+/// Makes sockets that the test does not open.
 private struct SocketTransport: Transport {
     let requests: FakeTransport
     let sockets = URLSessionTransport()

@@ -46,7 +46,7 @@ import Testing
         #expect(heard == Array(repeating: ["began ada@example.com", "ends user"], count: 20).flatMap { $0 })
     }
 
-    @Test("What it does when a session begins may take its time, and nobody waits for it") func slow() async throws {
+    @Test("A companion may take its time when a session begins: no caller waits for it") func slow() async throws {
         let gate = Gate()
         let companion = Companion(gate: gate)
         let client = try device.launch()
@@ -108,14 +108,14 @@ import Testing
         await gate.open()
     }
 
-    @Test("Whoever is added later hears of the session that is there") func later() async throws {
+    @Test("A companion that is added later hears of the session that is there") func later() async throws {
         let client = try await device.signedIn()
         let companion = Companion()
         await client.session.add(companion)
         try await until("it has heard") { companion.heard == ["began ada@example.com"] }
     }
 
-    @Test("Whoever is removed hears nothing more, and is not kept") func removed() async throws {
+    @Test("A companion that is removed hears nothing more, and is not kept") func removed() async throws {
         let client = try await device.signedIn()
         let other = Companion()
         weak var released: Companion?

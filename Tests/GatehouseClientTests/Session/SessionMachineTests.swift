@@ -49,12 +49,12 @@ import Testing
         let token = AccessToken(session.accessToken)
         #expect(machine.advice(after: token, at: .zero) == .refresh)
         #expect(machine.advice(after: AccessToken(Redacted("older")), at: .zero) == .use(token))
-        // Whoever was refused with an older one takes the current one, and does not fetch another beside it.
+        // A caller that was refused with an older one takes the current one, and does not fetch another beside it.
         #expect(machine.advice(after: AccessToken(Redacted("older")), at: .seconds(3300)) == .use(token))
     }
 
     @Test(
-        "After the end it says whether somebody was there",
+        "After the end the machine says whether the user ended the session",
         arguments: [
             (SignOutReason.user, GatehouseError.Kind.signedOut), (.accountDeleted, .signedOut),
             (.endedByServer, .sessionEnded), (.expired, .sessionEnded), (.otherProcess, .sessionEnded),
@@ -80,7 +80,7 @@ import Testing
         #expect(machine.epoch == first + 1 && machine.pendingLogouts.count == 1)
         machine.begin(session, TokenLife(lifetime: .seconds(1), sentAt: .zero))
         #expect(machine.epoch == first + 2)
-        // Nobody is there to be renewed after the end.
+        // No session is there to be renewed after the end.
         machine.end(.user, informingServer: false)
         machine.renew(session, TokenLife(lifetime: .seconds(1), sentAt: .zero))
         #expect(machine.current == nil)

@@ -69,6 +69,6 @@ import Testing
             #expect(session != nil)
         }
         try await until("the session has gone") { session == nil }
-        try await until("nobody listens") { device.connectivity.listening == 0 }
+        try await until("no session listens") { device.connectivity.listening == 0 }
     }
 }

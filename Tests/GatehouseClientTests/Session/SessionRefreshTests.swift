@@ -116,7 +116,7 @@ import Testing
         _ = try await client.session.accessToken()
     }
 
-    @Test("While the server asks to wait, nobody asks it") func retryAfter() async throws {
+    @Test("While the server asks to wait, the client does not ask it") func retryAfter() async throws {
         let device = TestDevice()
         let client = try await device.signedIn()
         device.clock.advance(by: .seconds(3601))

@@ -30,7 +30,7 @@ import Testing
         try await until("it has ended") { await next.session.state == .signedOut(reason: .endedByServer) }
     }
 
-    @Test("Nobody was signed in") func empty() async throws {
+    @Test("No user was signed in") func empty() async throws {
         let client = try TestDevice().launch()
         try await client.session.start()
         #expect(await client.session.state == .signedOut(reason: nil))
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "What a later version has stored signs nobody out, and stays for that version",
+        "What a later version has stored signs no user out, and stays for that version",
         arguments: [#"{"version":2,"pendingLogouts":[]}"#, #"{"version":3,"session":"in another form"}"#])
     func laterVersion(text: String) async throws {
         let device = TestDevice(store: FaultyStore(data: Data(text.utf8)))

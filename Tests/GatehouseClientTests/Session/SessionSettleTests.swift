@@ -66,7 +66,7 @@ import Testing
         #expect(await device.store.stored?.pendingLogouts.isEmpty == true)
     }
 
-    @Test("A server that does not answer keeps nobody for longer than five seconds") func noAnswer() async throws {
+    @Test("A server that does not answer keeps no caller for longer than five seconds") func noAnswer() async throws {
         let (clock, gate) = (ManualClock(), Gate())
         let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate, at: "/v1/auth/logout"))
         let client = try await device.signedIn()

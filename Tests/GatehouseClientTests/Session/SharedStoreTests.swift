@@ -55,7 +55,7 @@ import Testing
         #expect(await stored?.session?.refreshToken.value == "refresh.session1.2")
     }
 
-    @Test("Damage that comes while somebody is signed in is mended with the next token") func damaged() async throws {
+    @Test("Damage that comes while a user is signed in is mended with the next token") func damaged() async throws {
         let client = try await device.signedIn()
         await device.store.set(Data("{".utf8))
         device.clock.advance(by: .seconds(3601))
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(
-        "Tokens that come after another process has signed out, or somebody else in, are not stored",
+        "Tokens that come after another process has signed out, or another user in, are not stored",
         arguments: [true, false])
     func renewedLate(isAnother: Bool) async throws {
         let (clock, gate) = (ManualClock(), Gate())

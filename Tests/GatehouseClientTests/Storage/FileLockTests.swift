@@ -78,7 +78,7 @@ import Testing
     }
 }
 
-/// Whoever sleeps wakes when they are cancelled.
+/// A caller that sleeps wakes when it is cancelled.
 private struct EndlessSleepClock: SessionClock {
     let sleeps: @Sendable () -> Void
     var monotonic: Duration { .zero }

@@ -94,7 +94,7 @@ import Testing
         #expect(await next.session.state.user != nil)
     }
 
-    @Test("A file that is refused signs nobody out") func refused() async throws {
+    @Test("A file that is refused signs no user out") func refused() async throws {
         try await launch().signIn(identifier: "ada@example.com", password: "correct horse")
         try TemporaryFolder.setMode(0o666, of: file)
         let client = try launch()

@@ -90,7 +90,7 @@ import Testing
         #expect(try folder.names == ["session.json"])
     }
 
-    @Test("A pipe in its place is waited for by nobody") func pipe() async throws {
+    @Test("The store does not wait for a pipe in the file's place") func pipe() async throws {
         let file = folder.file("session.json")
         try #require(mkfifo(file.path, 0o600) == 0)
         let error = await #expect(throws: TokenStoreError.self) { try await FileTokenStore(file: file).load() }

@@ -76,7 +76,7 @@ import Testing
             over: known(record(mine, "a", "b"), "old"), .write(known(record(mine, "b"), "old"))),
         Case("a sign-in, over nothing", .signIn(mine), over: nil, .write(record(mine, "known"))),
         Case(
-            "a sign-in, where somebody has signed out", .signIn(mine), over: record(nil), .write(record(mine, "known"))),
+            "a sign-in, where the user has signed out", .signIn(mine), over: record(nil), .write(record(mine, "known"))),
         Case(
             "a sign-in, over another user", .signIn(mine), over: record(bobs),
             .write(record(mine, "known", "refresh.bobs"))),
@@ -96,7 +96,7 @@ import Testing
             "new tokens, over the one they were given for, by a server whose clock was set back",
             .renewal(mine, of: newer.refreshToken), over: record(newer), .write(record(mine, "known"))),
         Case("new tokens, over newer ones", .renewal(mine, of: before), over: record(newer), .follow(newer)),
-        Case("new tokens, where somebody has signed out", .renewal(mine, of: before), over: record(nil), .follow(nil)),
+        Case("new tokens, where the user has signed out", .renewal(mine, of: before), over: record(nil), .follow(nil)),
         Case("new tokens, over another user", .renewal(mine, of: before), over: record(bobs), .follow(bobs)),
 
         Case("a user, over nothing", .user(changed), over: nil, .write(record(changed, "known"))),
@@ -105,7 +105,7 @@ import Testing
             .write(record(described(older), "known"))),
         Case(
             "a user, over newer tokens", .user(changed), over: record(newer), .write(record(described(newer), "known"))),
-        Case("a user, where somebody has signed out", .user(changed), over: record(nil), .leave),
+        Case("a user, where the user has signed out", .user(changed), over: record(nil), .leave),
         Case("a user, over another one", .user(changed), over: record(bobs), .leave),
 
         Case("a sign-out, over nothing", .signOut(mine, informsServer: true), over: nil, .write(record(nil, "known"))),
@@ -122,7 +122,7 @@ import Testing
             "a sign-out, over another user", .signOut(mine, informsServer: true), over: record(bobs, "earlier"),
             .write(record(bobs, "earlier", "known"))),
         Case(
-            "a sign-out, where somebody has signed out", .signOut(mine, informsServer: true),
+            "a sign-out, where the user has signed out", .signOut(mine, informsServer: true),
             over: record(nil, "earlier"),
             .write(record(nil, "earlier", "known"))),
 
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(
-        "What cannot be read gives way to whom",
+        "Changes that replace a record that cannot be read",
         arguments: [
             (TokenStoreError.Code.corrupt, true, true), (.userPresenceNeeded, true, false),
             (.userPresenceRefused, true, false), (.deviceLocked, false, false), (.failed, false, false),

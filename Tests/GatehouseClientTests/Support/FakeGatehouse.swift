@@ -210,7 +210,7 @@ actor Gate {
         waiting = []
     }
 
-    /// Returns when somebody stands at the gate.
+    /// Returns when a caller stands at the gate.
     func untilSomebodyArrives() async {
         guard arrived == 0 else { return }
         await withCheckedContinuation { arrivals.append($0) }

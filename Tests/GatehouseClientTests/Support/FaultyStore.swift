@@ -21,7 +21,7 @@ actor FaultyStore: TokenStore {
 
     func set(_ data: Data?) { self.data = data }
 
-    /// From now on whoever loads, or saves, waits there. What a load finds is decided before.
+    /// From now on a caller that loads, or saves, waits there. What a load finds is decided before.
     func hold(loads loadGate: Gate? = nil, saves saveGate: Gate? = nil) {
         (self.loadGate, self.saveGate) = (loadGate, saveGate)
     }

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import GatehouseClient
 
-/// Two clocks that stand still until a test moves them. Whoever sleeps wakes when they have moved far enough.
+/// Two clocks that stand still until a test moves them. A caller that sleeps wakes when they have moved far enough.
 final class ManualClock: SessionClock {
     private struct State {
         var monotonic = Duration.seconds(1000)
@@ -21,7 +21,7 @@ final class ManualClock: SessionClock {
     var monotonic: Duration { state.withLock { $0.monotonic } }
     var wall: Date { state.withLock { $0.wall } }
 
-    /// - Parameter hasty: whether whoever sleeps moves the clock and goes on; otherwise they wait for `advance`.
+    /// - Parameter hasty: whether a caller that sleeps moves the clock and goes on; otherwise it waits for `advance`.
     init(hasty: Bool = true) { state.withLock { $0.isHasty = hasty } }
 
     func advance(by duration: Duration) {

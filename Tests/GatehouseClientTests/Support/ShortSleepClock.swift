@@ -2,8 +2,8 @@ import Foundation
 import GatehouseClient
 import Synchronization
 
-/// Time passes only by sleeping. Short sleeps are over at once; longer ones, which are deadlines, end when whoever sleeps
-/// is cancelled.
+/// Time passes only by sleeping. Short sleeps are over at once; longer ones, which are deadlines, end when the caller
+/// that sleeps is cancelled.
 final class ShortSleepClock: SessionClock {
     private struct State {
         var now = Duration.zero

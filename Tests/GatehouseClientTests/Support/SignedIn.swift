@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// A client with somebody signed in, over a scripted transport.
+/// A client with a user signed in, over a scripted transport.
 struct SignedIn {
     let client: GatehouseClient
     let transport: FakeTransport

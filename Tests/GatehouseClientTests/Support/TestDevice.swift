@@ -30,7 +30,7 @@ struct TestDevice {
                 checksAtLaunch: checksAtLaunch))
     }
 
-    /// A process in which somebody has signed in.
+    /// A process in which a user has signed in.
     func signedIn(_ identifier: String = "ada@example.com") async throws -> GatehouseClient {
         let client = try launch()
         try await client.begin(identifier)
@@ -47,7 +47,7 @@ extension GatehouseClient {
         try await session.begin(answer(identifier))
     }
 
-    /// What the server answers to a sign-in, before anybody knows of it here.
+    /// What the server answers to a sign-in, before the client knows of it.
     func answer(_ identifier: String) async throws -> API.Answer<AuthResponse> {
         try await api.call(
             "POST", "/v1/auth/login", json: LoginRequest(identifier: identifier, password: "correct horse"))

@@ -31,7 +31,7 @@ struct URLSessionTransportTests {
         #expect(server.requests.first?.field("authorization") == "Bearer secret")
     }
 
-    /// `Basic` is not among them: on Linux Foundation waits for a password that nobody has, until the deadline.
+    /// `Basic` is not among them: on Linux Foundation waits for a password that never comes, until the deadline.
     @Test(arguments: [
         "Bearer", #"Bearer error="invalid_token", error_description="expired""#, #"Bearer realm="api""#,
         #"Digest realm="x", nonce="y""#, "Negotiate",
@@ -144,7 +144,7 @@ struct URLSessionTransportTests {
     }
 }
 
-/// Whoever sleeps wakes, with the time passed, when a server has been asked.
+/// A caller that sleeps wakes, with the time passed, when a server has been asked.
 private final class ArrivalClock: SessionClock {
     private let server: LoopbackServer
     private let slept = Mutex(Duration.zero)

@@ -155,7 +155,7 @@ struct BearerExternalTests {
         }
     }
 
-    @Test("At Gatehouse's own routes nobody gets in but its own users, however much another issuer is trusted")
+    @Test("Gatehouse's own routes admit only its own users, however much another issuer is trusted")
     func builtInRoutes() async throws {
         try await Self.withGateway(Self.options()) { gateway in
             var claims = GatewayHarness.claims(role: "operator")
@@ -182,7 +182,7 @@ struct BearerExternalTests {
                 }
                 if route.bearer == .reported { reported += 4 }
             }
-            // At logout and with a code the service answers itself: it is told of a bad bearer, and of nobody.
+            // At logout and with a code the service answers itself: it is told of a bad bearer, and of no user.
             #expect(reported == 8 && gateway.own.requests.count == reported)
             let users = Self.own + ["Gatehouse-External-Issuer", "Gatehouse-External-Subject", "Authorization"]
             for request in gateway.own.requests {

@@ -67,7 +67,7 @@ struct BearerTests {
     func logoutWithoutKeys() async throws {
         try await GatewayHarness.withGateway { gateway in
             let unknown = try GatewayHarness.token(key: RSAPrivateKey.generate())
-            // The first one would be fetched for; nobody here does.
+            // A key fetcher would fetch for the first one; this test runs none.
             for _ in 0..<2 {
                 #expect(try await gateway.send("POST /v1/auth/logout", body: "{}", token: unknown).status == 200)
             }
@@ -111,7 +111,7 @@ struct BearerTests {
         }
     }
 
-    @Test("Without keys or feed nobody can tell: 503, never 401")
+    @Test("Without keys or feed the gateway cannot tell: 503, never 401")
     func unavailable() async throws {
         try await GatewayHarness.withGateway(.init { $0.hasKeys = false }) { gateway in
             let answer = try await gateway.send("GET /team", token: try GatewayHarness.token())
@@ -215,7 +215,7 @@ struct BearerTests {
                 fetching.cancel()
                 failing.cancel()
             }
-            // The other's keys are not there yet: nobody can tell.
+            // The other's keys are not there yet: the gateway cannot tell.
             #expect(try await gateway.send("GET /partner", token: foreign).status == 503)
             try await fetchesEnd(keys)
             #expect(try await gateway.send("GET /partner", token: own).status == 200)
@@ -287,7 +287,7 @@ struct BearerTests {
                 try await fetchesEnd(keys)
                 let junk = try await gateway.send(
                     "GET \(path)", token: try GatewayHarness.token(key: RSAPrivateKey.generate()))
-                // On the one route it may be of an issuer of whom nothing is known.
+                // On the one route it may be of an issuer of which the gateway knows nothing.
                 #expect(junk.status == (path == "/team" ? 401 : 503))
             }
         }

@@ -24,7 +24,7 @@ struct OAuthErrorTests {
         #expect(!body.error_description.isEmpty, sourceLocation: location)
     }
 
-    /// A port at which nobody listens: below those that are given out, so that no other test gets it.
+    /// A port at which no service listens: below those that are given out, so that no other test gets it.
     private let closedPort = 1
 
     @Test("An outage of tokens is temporary, never the client's fault", arguments: ["/oauth/token", "/oauth/revoke"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("What is refused, and reaches nobody")
+@Suite("Refused requests reach no service")
 struct RefusalTests {
     @Test(
         "Requests that could be smuggled",
@@ -77,7 +77,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("Paths and methods that nobody serves, with and without bearer")
+    @Test("Paths and methods that no service serves, with and without bearer")
     func unknown() async throws {
         try await GatewayHarness.withGateway { gateway in
             for token in [nil, try GatewayHarness.token(), "junk"] {

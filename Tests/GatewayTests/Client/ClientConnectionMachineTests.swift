@@ -142,7 +142,7 @@ struct ClientConnectionMachineTests {
         #expect(state.responseEnded(hasInput: false, at: 20) == .linger)
     }
 
-    @Test("A body that nobody asked for yet does not come: the connection ends with the refusal")
+    @Test("A body that the gateway has not asked for yet does not come: the connection ends with the refusal")
     func refusedExpectation() {
         var state = State.opened()
         state.respond(bodyLength: 10, expectsContinue: true, closes: false)

@@ -12,7 +12,7 @@ struct ConnectionLingerTests {
         }
     }
 
-    @Test("Not while bytes wait, unless nobody takes them")
+    @Test("Not while bytes wait, unless the client takes none of them")
     func waiting() {
         for isEnding in [false, true] {
             let connection = Connection()

@@ -14,7 +14,7 @@ struct HTTP1RulesTests {
     }
 
     @Test(
-        "A Host that is none reaches nobody",
+        "A request with an invalid Host reaches no service",
         arguments: [
             "a[b", "a:80:90", "[::1", "a:-1", "a]", "[::1]x", "[::1]:", "[1.2.3.4]", "[::1%25eth0]", "[v1.x]", "[]",
             "a:80a", "a:65536", ":80", "a,b", "a%41", "[::1]:80:90", "[:::1]", "[12345::]",
@@ -164,7 +164,7 @@ struct HTTP1RulesTests {
         }
     }
 
-    @Test("An expectation that nobody meets is 417, beside one that is met too")
+    @Test("An expectation that the gateway does not meet is 417, beside one that it meets too")
     func expectations() async throws {
         try await GatewayHarness.withGateway { gateway in
             for fields in [

@@ -27,7 +27,7 @@ struct LimitTests {
         return clients
     }
 
-    @Test("Where no connection is idle, a request beyond the limit is refused, and far beyond it nobody is heard")
+    @Test("Where no connection is idle, a request beyond the limit is refused, and far beyond it no client is heard")
     func connectionLimit() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumConnections = 20
@@ -373,7 +373,7 @@ struct LimitTests {
                     gateway.own.requests.count == 1 && gateway.gateway.passwords.waiting == number
                 }
             }
-            // One that gives up loses its turn, and delays nobody.
+            // One that gives up loses its turn, and delays no other.
             await clients[2].close()
             try await eventually("it waits no more") { gateway.gateway.passwords.waiting == 4 }
             for (turn, number) in [0, 1, 3, 4, 5].enumerated() {
@@ -446,7 +446,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Who does not read has no more requests looked at, and holds up nobody else")
+    @Test("A client that does not read has no more requests looked at, and holds up no other client")
     func unread() async throws {
         let total = 4000
         let options = GatewayHarness.Options {

@@ -88,7 +88,7 @@ struct ProxyHeaderTests {
         }
     }
 
-    @Test("Services are told the client that the proxy tells; without a header, or from elsewhere, nobody comes in")
+    @Test("Services are told the client that the proxy tells; without a header, or from elsewhere, no client comes in")
     func connections() async throws {
         for trusted in ["127.0.0.0/8", "192.0.2.0/24"] {
             let options = GatewayHarness.Options {

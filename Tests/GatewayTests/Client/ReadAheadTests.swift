@@ -27,7 +27,7 @@ struct ReadAheadTests {
         return channel
     }
 
-    /// NIO reads what the system holds once a client has closed its side, whether or not anybody asked.
+    /// NIO reads what the system holds once a client has closed its side, whether or not the gateway asked.
     @Test("More of it than is kept ends the connection, where nothing was asked for")
     func unasked() throws {
         let channel = try connect([ClientConnection(worker: worker, peer: peer)])

@@ -85,7 +85,7 @@ struct AccessLogTests {
         }
     }
 
-    @Test("A token that somebody put into a path is left out of it")
+    @Test("The access log leaves out a token that a client put into a path")
     func tokenInPath() async throws {
         let token = try GatewayHarness.token()
         let lines = try await lines(1) { gateway in

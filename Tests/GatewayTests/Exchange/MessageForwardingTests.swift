@@ -34,7 +34,7 @@ struct MessageForwardingTests {
         }
     }
 
-    @Test("100 (Continue) is said once somebody is there to take the body")
+    @Test("The gateway sends 100 (Continue) once an upstream is there to take the body")
     func expectContinue() async throws {
         try await GatewayHarness.withGateway { gateway in
             let client = try await gateway.connect()

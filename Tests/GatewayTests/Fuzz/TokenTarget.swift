@@ -52,7 +52,7 @@ enum TokenTarget {
         try Finding.unless(
             Base64URL.encode(Array((header ?? "").utf8)).elementsEqual(parts.header)
                 && Base64URL.encode(claims.json).elementsEqual(parts.payload),
-            "a token that nobody signed is taken: \(String(decoding: bytes, as: UTF8.self))")
+            "the gateway takes a token that no issuer signed: \(String(decoding: bytes, as: UTF8.self))")
     }
 
     // MARK: The parts

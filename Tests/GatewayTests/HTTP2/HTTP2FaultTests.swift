@@ -62,7 +62,7 @@ struct HTTP2FaultTests {
         try await GatewayHarness.withTLSGateway(options, body)
     }
 
-    @Test("ends with that stream, and nobody else's answer")
+    @Test("ends with that stream, and no other stream's answer")
     func faults() async throws {
         try await withTLS { gateway, tls in
             for fault in Self.faults {
@@ -132,7 +132,7 @@ struct HTTP2FaultTests {
         }
     }
 
-    @Test("HEADERS on a stream that is at its end cost the connection: nobody but the codec knows their compression")
+    @Test("HEADERS on a stream that is at its end cost the connection: only the codec knows their compression")
     func headersOnClosedStream() async throws {
         try await withTLS { gateway, tls in
             var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
@@ -155,7 +155,7 @@ struct HTTP2FaultTests {
             var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
             try await client.send(
                 .request(1, "POST", "/v1/auth/login", ends: false), .request(3, "POST", "/open", ends: false))
-            // Nobody takes the body: what the gateway has kept of it, and the window, come to 128 KiB.
+            // The upstream does not take the body: what the gateway has kept of it, and the window, come to 128 KiB.
             let data = String(repeating: "x", count: 16_000)
             try await client.send((0..<20).map { _ in .data(3, data) })
             #expect(try await client.answer(3).reset == .flowControlError)

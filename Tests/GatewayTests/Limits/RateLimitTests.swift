@@ -17,7 +17,7 @@ struct RateLimitTests {
         for value: UInt64 in 0..<200_000 { _ = limiter.take(AddressKey(value: 0x2001_0db8_0000_0000 + value), now: 5) }
         #expect(limiter.take(victim, now: 5) != nil && limiter.delay(of: victim, now: 5) != nil)
         #expect(limiter.count == 65_536)
-        // Who comes new has room with his neighbours, of whom the flood is none.
+        // A new client has room with its neighbours, and the flood is not among them.
         let elsewhere = (1...10).map { AddressKey(value: 0x2a00_0000_0000_0000 + $0 << 32) }
         // One of them may share a bucket by chance.
         #expect(elsewhere.count { limiter.take($0, now: 5) == nil && limiter.take($0, now: 5) == nil } >= 9)

@@ -99,7 +99,7 @@ struct UpstreamNamesTests {
         }
     }
 
-    @Test("Routes to a name that nobody knows are answered 502 until somebody does")
+    @Test("The gateway answers 502 on routes to a name that has no address, until it has one")
     func unknown() async throws {
         let names = NameServer()
         names.answer("team.test", with: [])
@@ -161,7 +161,7 @@ struct UpstreamNamesTests {
         try await eventually("all silent names were asked for") { asked.withLock { $0.count } == 15 }
         for number in 0..<40 { #expect(try await lookup.addresses(of: "well\(number)").count == 1) }
         #expect(asked.withLock { asked in (0..<15).allSatisfy { asked["silent\($0)"] == 1 } })
-        // Whoever has no time left leaves it to end alone, and the next one waits for its end too.
+        // A caller with no time left leaves it to end alone, and the next caller waits for its end too.
         waiting[0].cancel()
         await #expect(throws: CancellationError.self) { try await waiting[0].value }
         for _ in 0..<15 { end.signal() }

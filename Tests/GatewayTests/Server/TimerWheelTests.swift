@@ -73,7 +73,7 @@ struct TimerWheelTests {
         #expect(items[2].told.isEmpty)
     }
 
-    @Test("Whoever goes is told nothing, also when another's end takes it along")
+    @Test("The wheel tells a removed item nothing, also when another item's end removes it")
     func removal() {
         let wheel = TimerWheel(now: Self.start)
         let items = (0..<100).map { _ in Item(wheel) }

@@ -24,7 +24,7 @@ struct GatewayProcess: Sendable {
             "GATEWAY_ROUTES_FILE": routesFile.path, "GATEWAY_UPSTREAM_IDLE_TIMEOUT": "1",
         ]
         for service in ["TOKENS", "IDENTITY", "DEVICES"] {
-            // Nobody listens there.
+            // No service listens there.
             environment["GATEWAY_\(service)_URL"] = "http://127.0.0.1:1"
             environment["GATEWAY_\(service)_CREDENTIAL"] = "dev-\(service)"
         }

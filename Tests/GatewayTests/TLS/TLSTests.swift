@@ -196,7 +196,7 @@ struct TLSTests {
         #expect(!names("", "a") && !names("*", "a") && !names("*.", "a") && !names("a.*", "a.b"))
     }
 
-    @Test("Authorities of upstreams are followed: those that are taken out vouch for nobody any more")
+    @Test("Authorities of upstreams are followed: those that are taken out vouch for no upstream any more")
     func authorities() async throws {
         try await withSecureUpstream { folder, files, others, _, port in
             let (authorities, routes) = (folder.appending(path: "ca.pem"), folder.appending(path: "routes.yaml"))

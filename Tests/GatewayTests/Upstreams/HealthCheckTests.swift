@@ -27,7 +27,7 @@ struct HealthCheckTests {
         await other.stop()
     }
 
-    @Test("Nobody notices a replica that hangs once its checks have, and it comes back by them alone")
+    @Test("A replica that hangs gets no client's request once its checks fail, and its checks alone bring it back")
     func hangs() async throws {
         try await withUpstreams(Self.hanging, RecordingUpstream.answer("good")) { bad, _, ports in
             let log = CapturedLog()
@@ -61,7 +61,7 @@ struct HealthCheckTests {
         }
     }
 
-    @Test("Without checks neither a POST nor anybody's answer is what finds out whether it is well again")
+    @Test("Without checks the gateway probes a replica with no POST, and a probe costs no client its answer")
     func probes() async throws {
         try await withUpstreams({ _ in [.close] }, RecordingUpstream.answer("good")) { bad, _, ports in
             let log = CapturedLog()
@@ -108,7 +108,7 @@ struct HealthCheckTests {
 
     @Test("An outage of many addresses is not answered by sending every request many times")
     func budget() async throws {
-        // At these nobody listens.
+        // No upstream listens at these.
         let closed = [1, 2, 3, 4, 5, 6]
         for (share, isEnough) in [(0.0, false), (1.0, true)] {
             let up = RecordingUpstream(RecordingUpstream.answer("up"))

@@ -86,7 +86,7 @@ struct LoadBalancerTests {
         var probe: Exchange? = loop.exchange()
         #expect(loop.choose(for: probe!, now: due) === loop.pool(2))
         #expect(loop.ports(now: due) == [1])
-        // Its client has gone: nobody knows more than before.
+        // Its client has gone: the balancer knows no more than before.
         probe = nil
         probe = loop.exchange()
         #expect(loop.choose(for: probe!, now: due) === loop.pool(2))
@@ -111,7 +111,7 @@ struct LoadBalancerTests {
             let probe = loop.exchange(method)
             #expect(loop.choose(for: probe, now: due) === loop.pool(2))
         }
-        // Nobody could answer in its stead.
+        // No other replica could answer in its stead.
         loop.pool(1).failed(.unreachable, now: start)
         let last = loop.exchange()
         _ = loop.choose(for: last, now: due)

@@ -9,10 +9,10 @@ import Testing
 
 @Suite("Upstreams and clients that misbehave")
 struct UpstreamFaultTests {
-    /// A port at which nobody listens: below those that are given out, so that no other test gets it.
+    /// A port at which no upstream listens: below those that are given out, so that no other test gets it.
     private let closedPort = 1
 
-    @Test("Nobody listens: 502 for a team's service, 503 for Gatehouse's own")
+    @Test("No upstream listens: 502 for a team's service, 503 for Gatehouse's own")
     func unreachable() async throws {
         try await GatewayHarness.withGateway(
             .init {
@@ -308,7 +308,7 @@ struct UpstreamFaultTests {
         }
     }
 
-    @Test("Bytes that nobody asked for end the upstream's connection, and go to no client")
+    @Test("Bytes that the gateway did not ask for end the upstream's connection, and go to no client")
     func unasked() async throws {
         let options = GatewayHarness.Options {
             $0.teamBehaviour = { _ in

@@ -160,8 +160,8 @@ import Testing
         }
     }
 
-    /// The token arrives while the account is merged into another: it is kept for the user whom the Apple account
-    /// belongs to then.
+    /// The token arrives while the account is merged into another: it is kept for the user who then owns
+    /// the Apple account.
     @Test func aTokenThatArrivesDuringAMergerIsKeptForTheNextUser() async throws {
         try await withTokenThatArrives { account, next, transaction in
             try await transaction.query("UPDATE apple_identities SET user_id = \(next) WHERE user_id = \(account.id)")

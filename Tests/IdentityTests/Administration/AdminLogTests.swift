@@ -34,7 +34,7 @@ extension AdministrationServiceTests {
                 #expect(entries[1].by == .init(kind: "operator", name: "admin: Grace H"))
                 #expect(entries[0].by == .init(kind: "operator", name: "admin"))
                 #expect(entries[7].by == .init(kind: "user", id: id.path))
-                // Lists concern nobody in particular, and reading the log is noted, too.
+                // Lists concern no particular user, and reading the log is recorded, too.
                 let viewed = try await admin.entries("action=viewed")
                 #expect(viewed.prefix(2).map(\.detail) == ["audit", "users"])
                 #expect(viewed[0].user == id.path && viewed[1].user == nil)

@@ -63,7 +63,7 @@ import Testing
         #expect(ask(&cache, for: "c", at: failedAt + 31) == .fetch)
     }
 
-    /// The keys came of age and were fetched in the background, so that nobody knows yet whether Apple has the new one.
+    /// The keys came of age and were fetched in the background: the cache does not know yet if Apple has the new one.
     @Test func anUnknownNameThatFailedIsNotRefusedWhenAnotherFetchWorks() {
         var cache = Cache()
         fetch(&cache, ["a"], at: 0)

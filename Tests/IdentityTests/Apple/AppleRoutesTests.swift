@@ -124,7 +124,7 @@ extension AppleServiceTests {
                     identity.tokens.state.withLock { $0.snapshots[squatter.user.id] }?.user.email == nil
                         && identity.tokens.state.withLock { $0.snapshots[squatter.user.id] } != nil
                 }
-                // And what is proved cannot be registered by anybody else.
+                // No other user can register the verified address.
                 let late = try await identity.post(
                     "/v1/auth/register", RegisterRequest(identifier: "ada@example.com", password: "tulpenzwiebel"))
                 #expect(late.code == "IDENTIFIER_TAKEN")

@@ -139,7 +139,7 @@ import Testing
             #expect((900...900 + loss).contains(left))
             #expect(try await recipient.finish() == AppleTransferSummary(asked: left, done: left))
             #expect(try await recipient.finish() == AppleTransferSummary())
-            // Hardly anybody was asked about twice, and not too much at once.
+            // The transfer asked about few users twice, and not about too many at once.
             migration.state.withLock { state in
                 #expect(state.asked.count == 2400)
                 #expect(state.asked.values.reduce(0, +) <= 2400 + 2 * loss)

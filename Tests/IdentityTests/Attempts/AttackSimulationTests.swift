@@ -99,7 +99,7 @@ import Testing
             "stuffing over 100,000 identifiers by 10,000 addresses", days: 1, every: 1,
             [Self.onKnownDevice, Self.onNewDevice]
         ) { ("bot \($0 % 10_000)", $0 % 100_000) }
-        // One password for each account, as leaked lists have it: nobody is kept out by that.
+        // One password for each account, as leaked lists have it: no user is kept out by that.
         #expect(outcome.most[0] == 1)
         #expect(outcome.victims.allSatisfy { $0.failures == 0 && $0.tries == 48 })
     }

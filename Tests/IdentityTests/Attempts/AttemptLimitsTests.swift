@@ -145,7 +145,7 @@ import Testing
             var all = 0
             struct HookFailed: Error {}
             for _ in 0..<700 {
-                // Nobody to send it to, and a sender who is away.
+                // The message has no recipient, and then its sender is away.
                 try? await situation.limits.sendingReset(to: nil, isAskerKnown: false) { false }
                 try? await situation.limits.sendingReset(to: nil, isAskerKnown: false) { throw HookFailed() }
                 if (try? await situation.limits.sendingReset(to: nil, isAskerKnown: false) { true }) != nil { all += 1 }

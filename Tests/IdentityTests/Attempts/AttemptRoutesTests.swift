@@ -9,7 +9,7 @@ import Testing
 @testable import IdentityService
 
 extension ServiceTests {
-    /// How often somebody may try, through the running service.
+    /// How often a caller may try, through the running service.
     @Suite struct AttemptRoutesTests {
         private static let withLimits = ["GATEHOUSE_RATE_LIMITS": "on"]
         private static let withoutRedis = withLimits.merging(["IDENTITY_REDIS_URL": "redis://127.0.0.1:1"]) { $1 }
@@ -76,7 +76,7 @@ extension ServiceTests {
                 let eves = try token(try await identity.post("/v1/auth/register", eve, from: home))
                 try await exhaust(identity, from: stranger)
                 #expect(try await login(identity, from: stranger).status == 429)
-                // Of somebody else, of nobody, and damaged.
+                // Tokens of another user, of no user, and damaged.
                 for other in [eves, "ghdt_x", String(first.dropLast()) + (first.last == "A" ? "B" : "A")] {
                     #expect(try await login(identity, from: stranger, on: holds(other)).status == 429)
                 }
@@ -92,7 +92,7 @@ extension ServiceTests {
             }
         }
 
-        /// Whoever knew the former password may have had many.
+        /// An attacker who knew the former password may have had many.
         @Test func aNewPasswordMakesDeviceTokensWorthless() async throws {
             try await withIdentity(Self.withLimits) { identity in
                 try await register(identity)
@@ -213,7 +213,7 @@ extension ServiceTests {
             }
         }
 
-        /// Whoever knew the former password may have signed in on any number of devices.
+        /// An attacker who knew the former password may have signed in on any number of devices.
         @Test func aNewPasswordForgetsTheDevices() async throws {
             try await withIdentity(Self.withLimits) { identity in
                 try await register(identity, on: phone)

@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// An attacker who registers somebody else's address has devices and networks on which they have signed in. For
+    /// An attacker who registers another user's address has devices and networks on which they have signed in. For
     /// codes they count no more than any other.
     @Test func theDeviceOfAnUnverifiedAddressIsNotKnown() async throws {
         try await withSituation(isVerified: false) { situation in
@@ -285,7 +285,7 @@ import Testing
         try (0..<200).map { .phone(try PhoneNumber("+\(country)9\(10_000_000 + $0)")) }
     }
 
-    /// Whoever is paid for text messages to their numbers asks for as many as can be had.
+    /// An attacker who is paid for text messages to their numbers asks for as many as can be had.
     @Test func pumpingIsBounded() async throws {
         let budget = MessageBudget(textsPerHour: 60, newTextsPerHour: 30, textsPerCountryPerHour: 20)
         try await withSituation(budget) { situation in

@@ -49,7 +49,7 @@ extension AdministrationServiceTests {
             }
         }
 
-        /// One entry for many attempts, and none for somebody who is not there.
+        /// One entry for many attempts, and none for a user who does not exist.
         @Test func refusedSignInsAreCounted() async throws {
             try await withIdentity(
                 afterwards: { pool in
@@ -144,7 +144,7 @@ extension AdministrationServiceTests {
                 })
         }
 
-        /// Where somebody is who takes an address over, the former account is not shown.
+        /// The former account's export does not show the IP address of the user who takes its address over.
         @Test func anotherUsersOriginIsNotInTheExport() async throws {
             try await withIdentity { service in
                 let former = try await service.register("ada@example.com").user.id

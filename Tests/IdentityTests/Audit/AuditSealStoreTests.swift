@@ -110,7 +110,7 @@ import Testing
             + "(id, user_id, actor, event) OVERRIDING SYSTEM VALUE SELECT 13000, gen_random_uuid(), 'user', 'x' FROM gone",
     ]
 
-    /// By somebody who may do more than the service.
+    /// The attacker may do more than the service.
     @Test(arguments: attacks) func whoChangesTheLogAllTheSameIsSeen(statement: String) async throws {
         try await withLog { pool, store in
             for table in ["audit_entries", "audit_seals"] {

@@ -73,7 +73,7 @@ import Testing
         #expect(Self.flaws(chain) == ["Seals are missing between 1 and 3."])
     }
 
-    /// Whoever may write the database makes a whole chain that fits, but has not the key.
+    /// An attacker who may write the database makes a whole chain that fits, but has not the key.
     @Test func aChainThatWasMadeAnewShows() {
         let forged = Self.chain(key: SymmetricKey(data: [UInt8](repeating: 2, count: 32)))
         #expect(Self.flaws(forged).count == 3)

@@ -22,7 +22,7 @@ extension ServiceTests {
             }
         }
 
-        /// Asks from an address of its own, so that nobody has to wait.
+        /// Asks from an address of its own, so that no caller has to wait.
         private func ask(
             _ identity: Harness, _ identifier: String, for purpose: CodePurpose = .signIn,
             from address: String = UUID().uuidString
@@ -67,7 +67,7 @@ extension ServiceTests {
                 #expect(try again.decode(AuthResponse.self).user.id == user.id)
                 #expect(
                     try await show(identity, .init(identifier: identifier, code: second)).code == "INVALID_CREDENTIALS")
-                // Proved, so that nobody registers it.
+                // The user has verified it, so that no other user registers it.
                 let taken = try await identity.post(
                     "/v1/auth/register", RegisterRequest(identifier: identifier, password: "tulpenzwiebel"))
                 #expect(taken.code == "IDENTIFIER_TAKEN")

@@ -15,7 +15,7 @@ import Testing
     private struct Situation: Sendable {
         let database: PostgresPool
         let codes: CodeStore
-        /// Asks for a code as if from another network each time, so that nobody has to wait.
+        /// Asks for a code as if from another network each time, so that no caller has to wait.
         func send(
             to identifier: Identifier = ada, for purpose: CodePurpose = .signIn,
             from address: String = UUID().uuidString
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    /// Where the allowance has room for a few codes, these are not the newest, which anybody can ask for.
+    /// Where the allowance has room for a few codes, these are not the newest, which any caller can ask for.
     @Test func codesOfTheCallersNetworkComeFirst() async throws {
         try await withCodes { situation in
             let own = try await situation.send(from: "198.51.100.7")

@@ -11,7 +11,7 @@ import Testing
 @testable import IdentityService
 
 @Suite struct WebhookWorkerTests {
-    /// Somebody who takes events, or does not.
+    /// A receiver that takes events, or does not.
     private final class Receiver: Sendable {
         struct State {
             var isDown = false

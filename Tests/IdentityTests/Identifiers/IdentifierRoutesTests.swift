@@ -210,7 +210,7 @@ extension ServiceTests {
                 let message = try await messages.message(2, to: email)
                 #expect(message.contains("it is you"), "\(message)")
                 let shown = VerifyCodeRequest(identifier: email, code: code)
-                // It signs nobody in, and proves nobody else.
+                // It signs no user in, and authenticates no other user.
                 #expect(try await identity.post("/v1/auth/code/verify", shown).status == 401)
                 let stranger = try await identity.register("eve@example.com").user.id
                 #expect(try await identity.send(.POST, "/v1/auth/code/verify", as: stranger, body: shown).status == 401)

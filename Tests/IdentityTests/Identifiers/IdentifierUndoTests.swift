@@ -34,7 +34,7 @@ import Testing
         // Two absorbed accounts are strangers to each other.
         let third = CredentialOrigin(since: old, mergedFrom: UUID(), mergedAt: old)
         #expect(IdentifierUndo.removes(third, undoing: try change("ada@example.com", moved)))
-        // A merge that nobody has undone in its time counts as the user's.
+        // A merge that the user has not undone in its time counts as the user's.
         let late = at.addingTimeInterval(IdentifierUndo.suspicion + 1)
         #expect(!IdentifierUndo.removes(moved, undoing: try change("ada@example.com", own, at: late)))
         #expect(!IdentifierUndo.removes(own, undoing: try change("ada@example.com", moved, at: late)))

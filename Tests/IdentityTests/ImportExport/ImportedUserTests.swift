@@ -60,14 +60,14 @@ import Testing
         #expect(isRefused { $0.displayName = "a\u{202E}b" })
         #expect(isRefused { $0.passwordHash = "$2b$10$abcdefghijklmnopqrstuv" })
         #expect(isRefused { $0.passwordHash = "$argon2id$v=19$m=9999999,t=2,p=1$c29tZXNhbHQ$MDEyMzQ1Njc4OWFiY2RlZg" })
-        // A pepper that nobody has: its user could never sign in.
+        // A pepper that the service does not have: its user could never sign in.
         #expect(
             isRefused {
                 $0.passwordHash = "$argon2id$v=19$m=19456,t=2,p=1,keyid=cDI$c29tZXNhbHQ$MDEyMzQ1Njc4OWFiY2RlZg"
             })
         #expect(isRefused { $0.createdAt = .distantFuture })
         #expect(isRefused { $0.apple = UserRecord.Apple(subject: "", clientId: "a") })
-        // Nobody could enter the password.
+        // No user could enter the password.
         #expect(
             isRefused { record in
                 record.email = nil

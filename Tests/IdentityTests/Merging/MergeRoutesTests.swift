@@ -30,7 +30,7 @@ extension AppleServiceTests {
                 })
         }
 
-        /// A password account whose address somebody proves with Apple; the password makes one of the two.
+        /// A user proves the address of a password account with Apple; the password merges the two accounts.
         @Test func theOldPasswordGetsTheOldAccount() async throws {
             try await withMessages { identity, _ in
                 let old = try await identity.register("ada@example.com").user

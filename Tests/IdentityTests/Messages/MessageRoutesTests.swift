@@ -143,7 +143,7 @@ extension AdministrationServiceTests {
                     let shown = try await identity.post(
                         "/v1/auth/code/verify", VerifyCodeRequest(identifier: "ada@example.com", code: String(code)))
                     #expect(try shown.decode(AuthResponse.self).user.email == "ada@example.com")
-                    // Nobody sends text messages.
+                    // The service has no sender of text messages.
                     let refused = try await identity.post(
                         "/v1/auth/code", CodeRequest(identifier: "+491711234567", purpose: .signIn))
                     #expect(refused.code == "INVALID_REQUEST")

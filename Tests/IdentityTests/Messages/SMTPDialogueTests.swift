@@ -43,7 +43,7 @@ import Testing
                 ])
     }
 
-    /// Otherwise whoever sits in between takes the word out of the reply, and reads along.
+    /// Otherwise an attacker in between takes the word out of the reply, and reads along.
     @Test func withoutSTARTTLSNothingIsSent() throws {
         var dialogue = dialogue(.startTLS)
         _ = try dialogue.receive(reply(220))

@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// Whoever stands in between gets neither the password nor the mail.
+    /// An attacker in between gets neither the password nor the mail.
     @Test(arguments: ["another authority", "another name", "no STARTTLS", "STARTTLS refused", "injected"])
     func whatCannotBeProtectedIsNotSent(case flaw: String) async throws {
         var behaviour = SMTPTestServer.Behaviour()

@@ -40,7 +40,7 @@ import Testing
             let worker = worker(on: pool, log: log) { entry in delivered.withLock { $0.append(entry.id) } }
             #expect(await worker.deliverDue(.tokens) == 2)
             #expect(delivered.withLock { $0 } == [known.id])
-            // It stays, is due again before its claim would have run out, and somebody is told.
+            // It stays, is due again before its claim would have run out, and the log reports it.
             let rows = try await pool.query(
                 """
                 SELECT id, attempts, isfinite(next_attempt_at),
@@ -96,7 +96,7 @@ import Testing
             for _ in 0..<20 { try await OutboxStore.enqueue(slow, user: nil, dueAtOnce: true, on: pool) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await worker.run() }
-                try await eventually("somebody is slow") { told.withLock { $0.contains(slow) } }
+                try await eventually("the slow destination has a task") { told.withLock { $0.contains(slow) } }
                 let others = Self.tasks.filter { $0 != slow }
                 for task in others { try await OutboxStore.enqueue(task, user: nil, dueAtOnce: true, on: pool) }
                 worker.wake()

@@ -73,7 +73,7 @@ extension AccountServiceTests {
             }
         }
 
-        /// What nobody can verify is no password: not even a text that is the hash of one.
+        /// A text that the service cannot verify is no password, not even the hash of one.
         @Test func anUnreadableHashOpensNothing() async throws {
             try await withIdentity { identity in
                 _ = try await identity.register("ada@example.com")

@@ -59,7 +59,7 @@ extension AccountServiceTests {
             }
         }
 
-        /// Otherwise whoever registers another's address could write to them in the team's name.
+        /// Otherwise an attacker who registers another user's address could write to them in the team's name.
         @Test func nothingThatTheUserWroteIsSent() async throws {
             try await withMail { identity, mail in
                 let name = "You have won! Call 0900"
@@ -105,7 +105,7 @@ extension AccountServiceTests {
             }
         }
 
-        /// Somebody registers another's address, has mail sent there, and links an Apple account before it is read.
+        /// An attacker registers another user's address, has mail sent there, and links Apple before it is read.
         @Test func nobodyLiesInWaitBehindAnAppleAccount() async throws {
             try await withMail { identity, mail in
                 let eve = try await identity.register("ada@example.com").user.id

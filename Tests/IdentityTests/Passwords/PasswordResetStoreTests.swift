@@ -14,7 +14,7 @@ import Testing
         address = .email(try EmailAddress("ada@example.com"))
     }
 
-    /// A user with an address that nobody has proved.
+    /// A user with an unverified address.
     private func register(on stores: Stores) async throws -> Account {
         let new = NewAccount(identifier: address, passwordHash: "old")
         return try #require(try await stores.passwords.register(new))
@@ -27,7 +27,7 @@ import Testing
     enum Change: CaseIterable {
         /// The owner signs in with Apple, too.
         case linking
-        /// Somebody else proves the address.
+        /// Another user verifies the address.
         case takingOver
         case disabling
         case settingAPassword

@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 @Suite struct PoolCheckTests {
-    /// A connection of which the check throws is nobody's; once the check passes the pool can be used.
+    /// No caller gets a connection of which the check throws. Once the check passes, the pool can be used.
     @Test func noCallerIsGivenAConnectionThatTheCheckRefuses() async throws {
         try await withDatabase { database in
             let isRefused = Mutex(true)

@@ -3,7 +3,7 @@ import Synchronization
 import TestKit
 import Testing
 
-/// What a pool tells whoever follows a request.
+/// What a pool tells the observer of a request.
 @Suite struct PoolObserverTests {
     private final class Told: Sendable {
         private let lines = Mutex<[String]>([])

@@ -95,7 +95,7 @@ import Testing
         var pool = TestPool()
         #expect(pool.admit("first") == ["open"])
         #expect(pool.fails(refused) == ["refuse first: connection_failed"])
-        // During the pause nobody waits and nothing is tried.
+        // During the pause no caller waits, and the pool tries nothing.
         #expect(pool.admit("second") == ["refuse second: connection_failed"])
         #expect(pool.maintain() == [])
         // After it one caller waits for the next attempt; the others are refused.

@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// The cancellation finds nobody in the queue yet.
+    /// The cancellation finds no caller in the queue yet.
     @Test func aCallerThatIsCancelledBeforeItJoinsTheQueueDoesNotStay() async throws {
         try await withPool(maximumConnections: 1, queueLimit: 1) { pool in
             try await pool.withConnection { _ in

@@ -68,7 +68,7 @@ import Testing
                     _ = try await examination.httpClient.exchange(
                         HTTPClientRequest(url: "http://127.0.0.1:\(port)/"), upTo: 1,
                         before: .after(.milliseconds(100)))
-                    Issue.record("nobody answers")
+                    Issue.record("the silent server answered")
                 } catch {
                     #expect(NetworkTrouble.words(error) == NetworkTrouble.silent)
                 }
@@ -104,7 +104,7 @@ import Testing
                 let unverified = await findings(examination, of: server.url("sslmode=require"))
                 #expect(!unverified.contains { $0.text.contains("certificate") }, "\(unverified)")
 
-                // The certificate is for 127.0.0.1 and localhost, and its authority is nobody else's.
+                // The certificate is for 127.0.0.1 and localhost, and the system does not trust its authority.
                 let other = server.url("sslmode=verify-full&sslrootcert=\(roots)").replacing(
                     "127.0.0.1", with: "[::ffff:127.0.0.1]")
                 let name = await complaint(examination, of: other)

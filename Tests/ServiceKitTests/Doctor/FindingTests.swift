@@ -3,7 +3,7 @@ import Testing
 
 @testable import ServiceKit
 
-/// What is said of what was found, without asking anybody.
+/// The words for findings, without a request to a service.
 @Suite struct FindingTests {
     @Test(
         arguments: [

@@ -69,7 +69,7 @@ struct ForwardedIdentityTests {
         #expect(try await told(Self.external, credential: "gateway-secret") == expected)
     }
 
-    @Test("Gatehouse's own user is nobody else's")
+    @Test("Gatehouse's own user has no external issuer and subject")
     func own() async throws {
         let user = UUID()
         let fields = Self.external.merging([

@@ -22,7 +22,7 @@ struct ServerConnectionsTests {
         #expect(connections.callers * 2 + connections.admin + taken + 32 + 6 <= max(descriptors, 225))
     }
 
-    @Test("No limit is so low that nobody is let in", arguments: [0, 1, 40, 64], [0, 1 << 40])
+    @Test("No limit is so low that the server lets no caller in", arguments: [0, 1, 40, 64], [0, 1 << 40])
     func few(descriptors: Int, taken: Int) {
         let connections = ServerConnections(descriptors: descriptors, taken: taken, loops: 64)
         #expect(connections.callers == 8 && connections.admin >= 4)

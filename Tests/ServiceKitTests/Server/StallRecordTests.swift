@@ -10,7 +10,7 @@ import Testing
 
     @Test func aLoopThatRunsReadsWhatHasJustCome() {
         var record = StallRecord()
-        #expect(wait(record, ofReadAt: 100) == 0, "nobody has looked at the clock")
+        #expect(wait(record, ofReadAt: 100) == 0, "the loop has not looked at the clock")
         for beat in 0..<10 { record.beat(at: start + .seconds(beat)) }
         #expect(wait(record, ofReadAt: 9) == 0)
         #expect(wait(record, ofReadAt: 10) == 0, "late by a second at most")

@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// s + n verifies as s does where nobody compares s with n: a second spelling of one token.
+    /// s + n verifies as s does where the verifier does not compare s with n: a second spelling of one token.
     @Test func signatureBeyondTheModulus() throws {
         let modulus = TestKey.signing.publicKey.modulus
         for attempt in 0..<40 {

@@ -70,7 +70,7 @@ struct BearerAuthenticationTests {
         }
     }
 
-    @Test("Whom the gateway tells of needs no token; who only says so does")
+    @Test("A request with the gateway's credential needs no token; one without it does")
     func gateway() async throws {
         try await run { shop in
             var fields = [

@@ -83,7 +83,7 @@ struct PublishedKeyVerifierTests {
         }
     }
 
-    @Test("A key that is not known yet is fetched; one that nobody published is refused")
+    @Test("The verifier fetches a key that it does not know yet, and refuses one that no issuer published")
     func unknownKey() async throws {
         try await runReady { tokens, verifier in
             let next = try RSAPrivateKey.generate()

@@ -25,7 +25,7 @@ final class TeamTokens: Sendable {
     private let state = Mutex(Answers())
     private let asked = Mutex<[Question]>([])
 
-    /// What introspection was asked, and by whom.
+    /// A request to introspection, and its caller.
     struct Question: Sendable {
         var authorization: String
         var requestID: String

@@ -79,7 +79,7 @@ struct KeyAndFeedTests {
         #expect(interval >= .seconds(5) && interval <= .seconds(300))
     }
 
-    @Test("Keys that are the same as before concern nobody but who waits for them")
+    @Test("Keys that are the same as before concern only the callers that wait for them")
     func sameKeys() throws {
         let store = KeyStore(issuers: ["a", "b"].map { TestIssuer(issuer: $0) })
         let (first, second) = (try RSAPrivateKey.generate().publicKey, try RSAPrivateKey.generate().publicKey)
@@ -114,7 +114,7 @@ struct KeyAndFeedTests {
         changed(6, generations: [2, 1])
     }
 
-    @Test("The feed is read to its end before anybody is judged, followed, and read on after a loss")
+    @Test("The feed is read to its end before any user is judged, followed, and read on after a loss")
     func feed() async throws {
         let sessions = RevokedSessions(maximumStaleness: 100)
         let ids = (0..<4).map { _ in UUID() }

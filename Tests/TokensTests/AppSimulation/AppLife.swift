@@ -6,7 +6,7 @@ struct AppLife {
         var requests = 0
         /// Requests of a signed-in user that the server refused for want of a good access token.
         var refused = 0
-        /// The user saw a login page that nobody had asked for.
+        /// The user saw a login page without having asked for the end of the session.
         var signOuts = 0
         var network = SimulatedNetwork.Count()
     }
@@ -16,7 +16,7 @@ struct AppLife {
     private var outcome = Outcome()
     /// Whether the user has signed in, and nothing has come between since that they know of.
     private var expectsSession = false
-    /// Whether somebody has asked for the end of the session.
+    /// Whether the user has asked for the end of the session.
     private var isAsked = false
 
     init(_ device: SimulatedDevice) { self.device = device }
@@ -66,7 +66,7 @@ struct AppLife {
         if await app.sight == .signedOut {
             await app.signIn()
             await look(at: app)
-            // Where that could not be stored, the session that somebody ended may still be what the next launch finds.
+            // Where that could not be stored, the next launch may still find the session that the user ended.
             if await app.sight == .signedIn { isAsked = false }
             app = try await process()
         }

@@ -4,7 +4,7 @@ import Testing
 /// Apps that lose answers, are killed, are offline, have wrong clocks and locked devices. `make simulate` runs it with
 /// 1,000 of them.
 @Suite struct AppSimulationTests {
-    @Test("A month of apps' lives: nobody is signed out unless somebody asked for it") func month() async throws {
+    @Test("A month of apps' lives: no user is signed out without asking for it") func month() async throws {
         let apps = ProcessInfo.processInfo.environment["GATEHOUSE_SIMULATED_APPS"].flatMap { Int($0) } ?? 4
         let simulation = AppSimulation(apps: apps, seed: 1)
         let result = try await simulation.run()

@@ -13,7 +13,7 @@ import Testing
 @Suite struct ShortProcessTests {
     private static let everyFiveMinutes = stride(from: 300, to: 24 * 3600, by: 300)
 
-    @Test("One request every five minutes for a day: nobody is signed out", arguments: 1...3 as ClosedRange<UInt64>)
+    @Test("One request every five minutes for a day: no user is signed out", arguments: 1...3 as ClosedRange<UInt64>)
     func settled(seed: UInt64) async throws {
         #expect(try await firstSignOut(seed: seed, settles: true) == nil)
     }

@@ -2,7 +2,7 @@ import Foundation
 import GatehouseClient
 import Synchronization
 
-/// The clocks of a device in a simulation: they move when an event comes, or when somebody pauses.
+/// The clocks of a device in a simulation: they move when an event comes, or when a caller sleeps.
 final class SimulatedClock: SessionClock {
     /// When the simulations begin, by the true time.
     static let start = Date(timeIntervalSince1970: 1_800_000_000)
@@ -23,7 +23,7 @@ final class SimulatedClock: SessionClock {
 
     func sleep(for duration: Duration) async throws {
         try Task.checkCancellation()
-        // Whoever waits for longer waits for something else, and is woken by that.
+        // A caller that waits for longer waits for something else, which wakes it.
         guard duration <= .seconds(2) else { return try await Task.sleep(for: .seconds(3600)) }
         state.withLock { $0.seconds += duration / .seconds(1) }
         await Task.yield()

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import TestKit
 
-/// Gatehouse's contract over somebody's rules of rotation.
+/// Gatehouse's contract over given rules of rotation.
 final class SimulatedServer: Sendable {
     struct Answer: Sendable {
         var status: Int
@@ -14,7 +14,7 @@ final class SimulatedServer: Sendable {
 
     private struct ServerSession {
         var chain: any SessionChain
-        /// Ended because somebody asked for it.
+        /// Ended because the user asked for it.
         var isRevoked = false
         /// Ended by the rules, which took the app for a thief.
         var isLost = false
@@ -45,7 +45,7 @@ final class SimulatedServer: Sendable {
     func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
     func setLimiting(_ isLimiting: Bool) { state.withLock { $0.isLimiting = isLimiting } }
 
-    /// Ends all sessions because somebody asked for it.
+    /// Ends all sessions because the user asked for it.
     func revokeAll() {
         state.withLock { state in for index in state.sessions.indices { state.sessions[index].isRevoked = true } }
     }

@@ -56,7 +56,7 @@ struct RotationExploration {
         if spent.presentations < presentations, world.requests.count(where: { !$0.isAbandoned }) < processes {
             var spent = spent
             spent.presentations += 1
-            // Whoever holds the lock, Redis may grant it to everybody or to nobody.
+            // Redis may grant the lock to every request or to none, whichever request holds it.
             for seesLock in [false, true] {
                 add(world, spent) { $0.send(seesLock: seesLock) }
             }

@@ -28,7 +28,7 @@ extension RotationModel: Hashable {
     }
 
     private mutating func removeDuplicates(_ row: Row) {
-        // Nobody waits for the answer, and the request has nothing else left to do.
+        // The client does not wait for the answer, and the request has nothing else left to do.
         requests.removeAll { $0.isAbandoned && $0.isAnswered }
         // Such tokens are all answered alike, so one request with one stands for many.
         let older = requests.filter { $0.isAbandoned && $0.token < row.current - 1 }

@@ -124,7 +124,7 @@ extension ServiceTests {
                     "expired": try changed { $0.expiresAt = 1_700_000_100 },
                     "another issuer": try changed { $0.issuer = "http://elsewhere" },
                     "another audience": try changed { $0.audience = "elsewhere" },
-                    "somebody else's session": try changed { $0.subject = UUID() },
+                    "another user's session": try changed { $0.subject = UUID() },
                     "no session": try changed { $0.sessionID = UUID() },
                     "another key": try AccessTokenSigner(key: foreign).sign(claims),
                     "a changed signature": String(try signer.sign(claims).dropLast(4)) + "AAAA",

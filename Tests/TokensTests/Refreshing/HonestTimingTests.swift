@@ -56,7 +56,7 @@ import Testing
             try await tokens.age(held.sessionID, by: 3600)
             #expect(try await refresher.refusal(of: first) == .invalidRefreshToken)
             #expect(
-                try await refresher.refusal(of: held) == .invalidRefreshToken, "whoever waits shows that there are two")
+                try await refresher.refusal(of: held) == .invalidRefreshToken, "a waiting client shows there are two")
         }
     }
 

@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Whoever was so slow that the lock went to somebody else does not open that one's lock.
+    /// A caller so slow that the lock went to another caller does not open the other caller's lock.
     @Test func isReleasedByItsOwnerAlone() async throws {
         try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
@@ -43,7 +43,7 @@ import Testing
             }
             await lock.release(slow)?.value
             guard case .heldByAnother = await lock.acquire(id) else {
-                Issue.record("somebody opened another one's lock")
+                Issue.record("a caller opened another caller's lock")
                 return
             }
             await lock.release(owner)?.value
@@ -103,7 +103,7 @@ import Testing
             }
             let first = try await tokens.signIn()
             let second = try await refresher.refresh(first).refresh
-            expect(["taken": 1], "nobody else was at it")
+            expect(["taken": 1], "no other caller was at it")
             try await expectFree(first.sessionID, lock)
             let held = await lock.acquire(first.sessionID)
             #expect(try await refresher.refresh(first).refreshToken == second.text)

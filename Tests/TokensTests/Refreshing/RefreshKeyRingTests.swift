@@ -78,7 +78,7 @@ import Testing
         #expect(try keys.seal(successor, under: predecessor) != keys.seal(successor, under: predecessor))
     }
 
-    /// A new key is known everywhere, then mints, then the old one goes: nobody is signed out.
+    /// A new key is known everywhere, then mints, then the old one goes: no user is signed out.
     @Test func aKeyIsReplaced() throws {
         let before = RefreshKeyRing.sample(ids: [1, 2])
         let after = RefreshKeyRing.sample(ids: [2, 1])

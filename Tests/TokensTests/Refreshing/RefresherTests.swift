@@ -174,7 +174,7 @@ import Testing
                 let forgery = try #require(RefreshToken(bytes: bytes))
                 #expect(try await refresher.refusal(of: forgery) == .invalidRefreshToken, "byte \(index)")
             }
-            // Under a key that nobody knows, every field is the forger's to choose.
+            // Under a key that the service does not know, the attacker chooses every field.
             var last = [UInt8](repeating: 0xC8, count: 69)
             last.replaceSubrange(17..<21, with: [0x7F, 0xFF, 0xFF, 0xFE])
             let forgery = try #require(RefreshToken(bytes: last))

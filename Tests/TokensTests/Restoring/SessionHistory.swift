@@ -47,7 +47,7 @@ final class SessionHistory: Sendable {
         try await signIn("late", service)
     }
 
-    /// No token opens anything, whoever presents it and in whatever order, and no user has a session.
+    /// No token opens anything, whichever client presents it and in any order, and no user has a session.
     func expectAllEnded(in service: RunningTokens) async throws {
         for token in tokens.shuffled() + tokens.shuffled() {
             let answer = try await service.refresh(token)

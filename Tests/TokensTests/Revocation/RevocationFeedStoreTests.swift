@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    /// An entry is as old as its transaction. If that commits late, the entry may be purged before anybody has read it.
+    /// An entry is as old as its transaction. If that commits late, it may be purged before any reader has read it.
     @Test func whatAForgottenTransactionLeavesIsMissedByNobody() async throws {
         try await TokensFixture.with { tokens in
             let feed = RevocationFeedStore(database: tokens.database.pool)

@@ -126,8 +126,8 @@ extension ServiceTests {
             }
         }
 
-        /// Such a session was proved when it was made, and nobody knows how. An older replica makes some beside newer
-        /// ones.
+        /// Its user authenticated when the session was made, by an unknown method. An older replica makes some
+        /// beside newer ones.
         @Test func aSessionOfBeforeHasTheTimeAtWhichItWasMade() async throws {
             try await RunningTokens.with { tokens in
                 let created = try await Self.create(tokens, by: nil).decode(AuthResponse.self)

@@ -108,7 +108,7 @@ extension ServiceTests {
             }
         }
 
-        /// By the word of somebody who administers: only that user's, and told by the feed.
+        /// An administrator ends it: only that user's, and the feed tells of it.
         @Test func oneSessionOfAUserIsEnded() async throws {
             try await RunningTokens.with { tokens in
                 let user = User.sample()

@@ -55,7 +55,7 @@ extension ServiceTests {
                 #expect(out.status == 204)
                 #expect(try await tokens.createSession(UUID(), user, age: 60).code == "UNAVAILABLE")
                 #expect(try await tokens.count("sessions") == 1)
-                #expect(try await tokens.createSession(UUID(), .sample(), age: 60).status == 200, "somebody else")
+                #expect(try await tokens.createSession(UUID(), .sample(), age: 60).status == 200, "another user")
                 // On a busy machine it takes a moment until a later sign-in counts as later.
                 try await eventually("one that began since gets its session") {
                     try await tokens.createSession(UUID(), user).status == 200

@@ -10,7 +10,7 @@ struct DevicePlan {
     struct Loss {
         /// The first refresh from then on.
         var at: Int
-        /// The app was killed: it asks again when somebody opens it. Else it tries again by itself.
+        /// The app was killed: it asks again when the user opens it. Else it tries again by itself.
         var isKill: Bool
         /// Seconds after which the app tries again; more than one when the network stays bad.
         var retries: [Int]

@@ -1,10 +1,10 @@
 import TestKit
 
-/// A device, and perhaps a thief with a copy of its token, under somebody's rules: events in the order of time.
+/// A device, and perhaps a thief with a copy of its token, under given rules: events in the order of time.
 struct DeviceSimulation<Chain: SessionChain> {
     /// The outcome.
     struct Outcome {
-        /// Sign-outs although nobody had used a stolen token.
+        /// Sign-outs although no thief had used a stolen token.
         var spuriousLogouts = 0
         /// Rotations of the session from the thief's first use of the token on; `nil` when the thief was not found.
         var rotationsUntilFound: Int?

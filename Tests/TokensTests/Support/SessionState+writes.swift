@@ -12,7 +12,7 @@ extension SessionState {
             currentHash: successorHash,
             previousHash: currentHash,
             rotatedAt: now,
-            // A generation that nobody replayed late breaks the run.
+            // A generation that no client replayed late breaks the run.
             lateReplays: lateReplayed ? lateReplays : 0,
             lateReplayed: false,
             expiresAt: min(now.addingTimeInterval(idleLifetime), absoluteExpiresAt),

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// Listens and accepts nobody, so that connecting to it neither succeeds nor fails.
+/// Listens and accepts no client, so that connecting to it neither succeeds nor fails.
 struct DeafUpstream: Sendable {
     private let server: any Channel
     /// Fill the queue of those who are to be accepted.
