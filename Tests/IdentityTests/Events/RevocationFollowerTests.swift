@@ -30,9 +30,17 @@ import Testing
             var asked: String?
             repeat {
                 asked = claim.cursor
-                claim = try #require(try await follower.readPage(claim, waiting: 0))
+                claim = try #require(try await readPage(claim))
             } while asked != claim.cursor
             try await store.release(claim)
+        }
+
+        /// Reads a page again if the client's timeout has passed, as on a busy machine.
+        private func readPage(_ claim: RevocationPositionStore.Claim) async throws -> RevocationPositionStore.Claim? {
+            for _ in 1..<5 {
+                do { return try await follower.readPage(claim, waiting: 0) } catch is ServiceClientError {}
+            }
+            return try await follower.readPage(claim, waiting: 0)
         }
 
         /// The sessions whose end was written down, in the order of their entries.
