@@ -70,4 +70,9 @@ extension Deadline {
             throw error as! Failure
         }
     }
+
+    /// Runs `operation` to its end, even if the current task is cancelled or its deadline has passed.
+    public static func ignored(_ operation: @escaping @Sendable () async -> Void) async {
+        await Task { await with(nil, operation: operation) }.value
+    }
 }

@@ -40,4 +40,16 @@ import Testing
         let short = Deadline(.now + .seconds(1), databaseTimeout: .seconds(600))
         #expect(short.forDatabase == short)
     }
+
+    @Test func whatIgnoresTheDeadlineIsNotCancelledEither() async {
+        let caller = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await Deadline.with(.after(.zero)) {
+                #expect(Task.isCancelled && Deadline.current?.hasPassed == true)
+                await Deadline.ignored { #expect(!Task.isCancelled && Deadline.current == nil) }
+            }
+            return true
+        }
+        #expect(await caller.value)
+    }
 }

@@ -147,15 +147,13 @@ struct CodeProofs: Sendable {
             let isFinal = (error as? Problem).map { $0.code.status < 500 } ?? false
             if !isFinal {
                 // Also if the client has disconnected, or the request's deadline has passed.
-                await Task {
-                    await Deadline.with(nil) {
-                        do {
-                            try await codes.release(proof)
-                        } catch {
-                            logger.warning("A code could not be made valid again", metadata: ["error": "\(error)"])
-                        }
+                await Deadline.ignored {
+                    do {
+                        try await codes.release(proof)
+                    } catch {
+                        logger.warning("A code could not be made valid again", metadata: ["error": "\(error)"])
                     }
-                }.value
+                }
             }
             throw error
         }

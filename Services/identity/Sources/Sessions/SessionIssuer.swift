@@ -121,31 +121,27 @@ struct SessionIssuer: Sendable {
     /// session is revoked at once, and again by the outbox when that request must have ended. The client waits for
     /// neither revocation, and neither ends at the request's deadline.
     private func discardIfCreated(_ session: UUID) async {
-        await Task {
-            await Deadline.with(nil) {
-                do {
-                    try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
-                } catch {
-                    logger.warning("A session may not be revoked", metadata: ["error": "\(error)"])
-                }
+        await Deadline.ignored {
+            do {
+                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
+            } catch {
+                logger.warning("A session may not be revoked", metadata: ["error": "\(error)"])
             }
-        }.value
+        }
         Task { try? await tokens.revokeUnused(session: session) }
     }
 
     /// Revokes a session that was issued to no client, even if the client has disconnected or the request's deadline
     /// has passed. If tokens is unavailable now, the outbox does so later.
     func discard(_ session: UUID) async {
-        await Task {
-            await Deadline.with(nil) {
-                do {
-                    try await tokens.revokeUnused(session: session)
-                } catch {
-                    logger.warning("A session could not be revoked yet", metadata: ["error": "\(error)"])
-                    _ = try? await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
-                }
+        await Deadline.ignored {
+            do {
+                try await tokens.revokeUnused(session: session)
+            } catch {
+                logger.warning("A session could not be revoked yet", metadata: ["error": "\(error)"])
+                _ = try? await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
             }
-        }.value
+        }
     }
 }
 
