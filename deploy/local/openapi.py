@@ -226,10 +226,10 @@ class Merge:
 
 
 PUBLIC_DESCRIPTION = """
-What apps ask of Gatehouse, at the gateway. Each path below `/v1` is also there below `/api/v1`, unless
-`GATEWAY_BASE_PATHS` says otherwise. JSON in UTF-8; unknown fields of a request are ignored, and `null` in an optional
-one is as if absent. Of a value with `x-extensible-enum` there may be more tomorrow: keep what you do not know.
-`x-codes` are the codes that an answer can have.
+The API of Gatehouse at the gateway. Each path below `/v1` also exists below `/api/v1`, unless `GATEWAY_BASE_PATHS`
+says otherwise. Bodies are JSON in UTF-8. Unknown fields of a request are ignored, and `null` in an optional field
+counts as absent. New values may be added where `x-extensible-enum` stands: clients must accept unknown values.
+`x-codes` lists the codes that a response can have.
 """
 
 
@@ -471,49 +471,47 @@ GATEWAY_URL=http://127.0.0.1:8080
 APPLE_SIMULATOR_URL=http://127.0.0.1:8084   # in development: stands in for Apple
 ```"""
 INTRODUCTION = """
-For whoever writes an app, or a client in another language. The same for programs:
-[openapi/public.json](openapi/public.json). The examples are run by `make test-api`, one after the other, against the
-system that `make run` starts. They need `curl`, `jq` and
+For developers of apps, and of clients in other languages. Programs read
+[openapi/public.json](openapi/public.json). `make test-api` runs the examples, one after the other, against the system
+that `make run` starts. They need `curl`, `jq` and
 """
 PAGE_INTRODUCTION = """
-For whoever writes an app, or a client in another language. The same for programs: [openapi.json](/openapi.json). The
-examples need `curl`, `jq` and the gateway's address:
+For developers of apps, and of clients in other languages. Programs read [openapi.json](/openapi.json). The examples
+need `curl`, `jq` and the gateway's address:
 """
 RULES = """
-Every path below `/v1` is also there below `/api/v1`. Requests and answers are JSON in UTF-8, with at most 65,536
+Every path below `/v1` also exists below `/api/v1`. Requests and responses are JSON in UTF-8, with at most 65,536
 bytes. Times are ISO 8601 in UTC without fractions; identifiers are UUIDs. Unknown fields of a request are ignored,
-and `null` in an optional field is as if absent. Keys that stand twice, wrong types, a byte-order mark, NUL in a text
-and nesting deeper than 16 are refused. A POST of which no field is needed needs no body and no `Content-Type`.
+and `null` in an optional field counts as absent. Repeated keys, wrong types, a byte-order mark, NUL in a text and
+nesting deeper than 16 are refused. A POST without required fields needs no body and no `Content-Type`.
 
-Every answer has `X-Request-Id`: that of the request, if it is 1 to 64 of `A–Z a–z 0–9 - _`, else a new one. Every
-answer that holds a token has `Cache-Control: no-store`.
+Every response has `X-Request-Id`: that of the request, if it is 1 to 64 of `A–Z a–z 0–9 - _`, else a new one. Every
+response with a token has `Cache-Control: no-store`.
 
-Of some values there may be more tomorrow: providers, kinds, statuses, codes. Keep what you do not know.
+New providers, kinds, statuses and codes may be added. Clients must accept unknown values.
 """
 AUTHORIZATION = """
-Signing in gives an access token, which serves for up to an hour, and a refresh token. Send the access token with each
-request: `Authorization: Bearer $ACCESS_TOKEN`. A 401 with `TOKEN_EXPIRED` or `INVALID_TOKEN` says in
-`WWW-Authenticate` what is wrong with it: refresh once, and repeat the request.
+A sign-in returns an access token, valid for up to an hour, and a refresh token. Send the access token with each
+request: `Authorization: Bearer $ACCESS_TOKEN`. A 401 with `TOKEN_EXPIRED` or `INVALID_TOKEN` gives the reason in
+`WWW-Authenticate`: refresh once, and repeat the request.
 
-A refresh token serves once: keep the new one before you use anything of the answer. Where no answer came, send the
-same one again. Sign the user out only on `INVALID_REFRESH_TOKEN`; everything else, 503 above all, passes.
+A refresh token is valid once: store the new one before you use the rest of the response. If no response arrives, send
+the same token again. Sign the user out only on `INVALID_REFRESH_TOKEN`. Every other error is temporary, 503 above all.
 
-Some routes ask for more than a bearer: that the user has proved at most ten minutes ago who they are. A 403 with
-`REAUTHENTICATION_REQUIRED` says so: send the password or Apple's identity token to `POST /v1/auth/reauthenticate`,
-refresh, and repeat the request.
+Some routes require an authentication within the last ten minutes. A 403 with `REAUTHENTICATION_REQUIRED` reports that:
+send the password or Apple's identity token to `POST /v1/auth/reauthenticate`, refresh, and repeat the request.
 
-Routes that need no bearer do not look at `Authorization`: an expired one does no harm there. Where it is optional, a
-bad one is refused.
+Routes without a bearer ignore `Authorization`, so an expired token does no harm there. Where a bearer is optional, an
+invalid one is refused.
 """
 ERRORS = """
-A refusal is `application/problem+json` (RFC 9457). Decide by `code`, show `detail`, and give `requestId` to whoever
-runs the system: it is in every log. `errors` is there for input that is wrong. On `/oauth/token` and `/oauth/revoke`
-a refusal is OAuth's (RFC 6749 §5.2): `error` and `error_description`.
+A refusal is `application/problem+json` (RFC 9457). Decide by `code`, show `detail`, and report `requestId` to the
+operator: every log contains it. Invalid input has `errors` too. On `/oauth/token` and `/oauth/revoke` a refusal has
+OAuth's form (RFC 6749 §5.2): `error` and `error_description`.
 """
 EVERYWHERE = """
-Those with * can come from every route below `/v1`, and are not named again there. 429 and 503 have `Retry-After`, in
-seconds. A path that is not known is 404, a method that it does not have is 405 with `Allow`, with a bearer or
-without.
+Every route below `/v1` can return the codes with *, so the routes do not list them. 429 and 503 have `Retry-After`, in
+seconds. An unknown path is answered 404, a wrong method 405 with `Allow`, with a bearer or without.
 """
 
 

@@ -28,7 +28,7 @@ walkthrough
 say
 say "Logs: $logs    Mail: $state/mail    Ctrl-C stops everything."
 
-# Until somebody stops it, here or by `make down`.
+# Runs until it is stopped, here or by `make down`.
 reported=
 while [ -f "$state/env" ]; do
     sleep 1

@@ -110,7 +110,7 @@ for name in identity tokens devices; do
 done
 restore_seconds=$(seconds)
 
-# Somebody forgets the next steps: tokens starts, and serves nobody.
+# The operator forgets the next steps: tokens starts, and refuses every request.
 start_service tokens
 server=$(url tokens)
 wait_until 60 port_open "$(port tokens)" || fail "tokens does not start"

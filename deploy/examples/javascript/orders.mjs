@@ -21,7 +21,7 @@ const server = createServer(async (request, response) => {
     if (!credentials.map((each) => timingSafeEqual(each, shown)).includes(true) || !field("user-id"))
         return refuse(401, "INVALID_TOKEN", "Please sign in.", { "WWW-Authenticate": "Bearer" });
     const milliseconds = Number(field("deadline-ms") || 10_000);
-    if (milliseconds <= 0) // Nobody waits any more: nothing is done.
+    if (milliseconds <= 0) // The caller no longer waits: do nothing.
         return refuse(503, "UNAVAILABLE", "Please try again in a moment.", { "Retry-After": "1" });
     const id = request.url.split("?")[0].replace(/^\/v1\/orders\//, "");
     const work = new AbortController();

@@ -20,12 +20,12 @@ class Orders(BaseHTTPRequestHandler):
 
     def do_GET(self):
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # A body that nobody reads would be taken for the next user's request.
+            self.close_connection = True  # An unread body would be taken for the next request.
         shown, user = self.field("Credential").encode("latin-1"), self.field("User-Id")
         if not any([hmac.compare_digest(shown, each) for each in CREDENTIALS]) or not user:
             return self.problem(401, "INVALID_TOKEN", "Please sign in.", {"WWW-Authenticate": "Bearer"})
         seconds = int(self.field("Deadline-Ms") or 10_000) / 1000
-        if seconds <= 0:  # Nobody waits any more: nothing is done.
+        if seconds <= 0:  # The caller no longer waits: do nothing.
             return self.problem(503, "UNAVAILABLE", "Please try again in a moment.", {"Retry-After": "1"})
         try:
             order = self.path.partition("?")[0].removeprefix("/v1/orders/")
