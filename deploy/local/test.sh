@@ -79,7 +79,11 @@ note "Testing"
 tests=0
 timed tests run_tests "$@" || tests=1
 print_times
-[ "$tests" = 0 ] || fail "tests failed: grep ✘ $logs/test.log"
+if [ "$tests" != 0 ]; then
+    note "What failed"
+    grep -A 2 "✘ Test .* recorded an issue" "$logs/test.log" || grep -a -B 20 "error:" "$logs/test.log" | tail -60 || :
+    fail "tests failed: grep ✘ $logs/test.log"
+fi
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
 
 if [ -n "$coverage" ]; then deploy/local/checks/coverage.sh "$GATEHOUSE_TEST_BINARIES" "$profiles"; fi
