@@ -1,4 +1,4 @@
-# Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
+# Everything that people and CI do with Gatehouse. The work is done by the scripts under tools.
 
 .DEFAULT_GOAL := help
 .PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-examples test-api test-compose test-operator test-console screenshots test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
@@ -10,105 +10,105 @@ help: ## what there is
 	@echo "TOKENS_ACCESS_TOKEN_LIFETIME=60 make up"
 
 run: ## build, start everything, print commands to try it with; Ctrl-C stops it
-	@deploy/local/run.sh
+	@tools/run.sh
 
 up: ## the same in the background; again: start what is missing
-	@deploy/local/up.sh
+	@tools/up.sh
 
 down: ## stop everything; the data under .local stays
-	@deploy/local/down.sh
+	@tools/down.sh
 
 walkthrough: ## run the commands that `make run` prints, against the system of `make up`, which it starts if need be
-	@deploy/local/walkthrough.sh
+	@tools/walkthrough.sh
 
 doctor: ## look at the system of `make up`, started if need be, and say what is wrong, in a person's words
-	@deploy/local/doctor.sh
+	@tools/doctor.sh
 
 prometheus: ## Prometheus with Gatehouse's alerts, against the system of `make up`, started if need be; Ctrl-C stops it
-	@deploy/local/prometheus.sh
+	@tools/prometheus.sh
 
 test: ## every test, with a PostgreSQL and a Redis of its own
-	@deploy/local/test.sh $(TEST_OPTIONS)
+	@tools/test.sh $(TEST_OPTIONS)
 
 test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL and Redis fail; then links drop packets. As root
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
-		deploy/local/test.sh --filter RefreshFaultTests
-	@deploy/local/test-links.sh
+		tools/test.sh --filter RefreshFaultTests
+	@tools/test-links.sh
 
 test-overload: ## the gateway has three times as much to do as it can, for two minutes, and bodies of a gigabyte
 	@GATEHOUSE_OVERLOAD_SECONDS=$${GATEHOUSE_OVERLOAD_SECONDS:-120} \
 		GATEHOUSE_TRANSFER_MEGABYTES=$${GATEHOUSE_TRANSFER_MEGABYTES:-1024} \
-		deploy/local/test.sh --filter "OverloadTests|TransferTests"
+		tools/test.sh --filter "OverloadTests|TransferTests"
 
 test-threads: ## drivers, pools, tokens' feed and the gateway under the thread sanitizer
-	@deploy/local/test-threads.sh
+	@tools/test-threads.sh
 
 test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
-	@deploy/local/test-fuzz.sh
+	@tools/test-fuzz.sh
 
 test-alerts: ## every alert fires when it should, and not when it should not
-	@deploy/local/test-alerts.sh
+	@tools/test-alerts.sh
 
 test-compose: ## docker-compose.yml with Podman, from images that `make images` makes where they are missing. As root
-	@deploy/local/test-compose.sh
+	@tools/test-compose.sh
 
 test-examples: ## a service made by deploy/examples/new-service: what it brings, its tests, and behind the real gateway
-	@deploy/local/test-examples.sh
+	@tools/test-examples.sh
 
 test-api: ## the descriptions in docs/openapi and the examples of docs/api.md against a system; GATEHOUSE_API_SECONDS=60
-	@deploy/local/test-api.sh
+	@tools/test-api.sh
 
 test-operator: ## the operator's page and /docs in a headless Chromium
-	@deploy/local/test-browser.sh operator
+	@tools/test-browser.sh operator
 
 test-console: ## the operators' console in a headless Chromium, with a keyboard
-	@deploy/local/test-browser.sh console
+	@tools/test-browser.sh console
 
 screenshots: ## the pictures of the console and the operator's page, taken anew for docs/images
-	@GATEHOUSE_SCREENSHOTS=docs/images deploy/local/test-browser.sh console operator
+	@GATEHOUSE_SCREENSHOTS=docs/images tools/test-browser.sh console operator
 
 test-change: ## the changes of docs/operations/upgrade.md and keys.md under load, and the requests that failed; two versions side by side
-	@deploy/local/test-change.sh
+	@tools/test-change.sh
 
 test-restore: ## a backup and a restore among a million sessions: none that ended lives again, none forks
-	@deploy/local/test-restore.sh
+	@tools/test-restore.sh
 
 simulate: ## thirty days of 10,000 devices that lose responses, 100 thieves, 1,000 apps, and attackers who ask for codes
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
 		GATEHOUSE_SIMULATED_APPS=$${GATEHOUSE_SIMULATED_APPS:-1000} \
 		GATEHOUSE_SIMULATED_DAYS=$${GATEHOUSE_SIMULATED_DAYS:-30} \
-		deploy/local/test.sh --filter "RotationSimulationTests|AppSimulationTests|CodeAttackSimulationTests"
+		tools/test.sh --filter "RotationSimulationTests|AppSimulationTests|CodeAttackSimulationTests"
 
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
 lint: ## every check of .pre-commit-config.yaml: format, imports, scripts, manifests, OpenAPI, alerts, links
-	@deploy/local/lint.sh
+	@tools/lint.sh
 
 docs: ## the manual as a site with search, and the client library's documentation, under .local/docs; a warning is an error
-	@deploy/local/docs.sh
+	@tools/docs.sh
 
 images: ## as root: the images of deploy/Dockerfile without Docker, and what they say of themselves
-	@deploy/local/images.sh
+	@tools/images.sh
 
 sbom: ## a bill of materials of the Swift packages, under .local/sbom
-	@deploy/local/sbom.sh
+	@tools/sbom.sh
 
 bench: ## operations per second and CPU time per operation
-	@deploy/local/bench.sh
+	@tools/bench.sh
 
 bench-gateway: ## the gateway beside Envoy and HAProxy, each alone on one core
-	@deploy/local/bench-gateway.sh
+	@tools/bench-gateway.sh
 
 bench-scale: ## a refresh among 100 thousand and 10 million sessions, and how large a million rotations leave them
-	@deploy/local/bench.sh --only scale --sessions $${GATEHOUSE_SCALE_SESSIONS:-10000000} \
+	@tools/bench.sh --only scale --sessions $${GATEHOUSE_SCALE_SESSIONS:-10000000} \
 		--rotations $${GATEHOUSE_SCALE_ROTATIONS:-1000000}
 
 bench-flood: ## refreshes and health beside 120 clients that try wrong passwords, and without them, in turn
-	@deploy/local/bench.sh --only flood
+	@tools/bench.sh --only flood
 
 bench-timing: ## whether the time of an answer tells who has an account: GATEHOUSE_TIMING_TRIES=10000 of each kind
-	@deploy/local/bench.sh --only timing --tries $${GATEHOUSE_TIMING_TRIES:-10000}
+	@tools/bench.sh --only timing --tries $${GATEHOUSE_TIMING_TRIES:-10000}
 
 profile: ## perf's report of tokens while clients refresh; GATEHOUSE_PROFILE=gateway for another service
-	@deploy/local/profile.sh $${GATEHOUSE_PROFILE:-tokens}
+	@tools/profile.sh $${GATEHOUSE_PROFILE:-tokens}

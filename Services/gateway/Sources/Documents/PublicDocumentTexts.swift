@@ -1,5 +1,5 @@
 // swift-format-ignore-file
-// Made by deploy/local/openapi.py of the descriptions in docs/openapi.
+// Made by tools/openapi.py of the descriptions in docs/openapi.
 
 /// What the gateway publishes of the contract, built into it.
 enum PublicDocumentTexts {

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# docs.sh [manual]   builds the manual as a site with search (mkdocs.yml) under .local/docs, and the client library's
+# documentation (DocC) under .local/docs/client. `manual` builds the site alone. Both are pages for any web server of
+# files, at the root of its host. A warning, such as a link that leads nowhere, is an error.
+# shellcheck source=parts/common.sh
+. "$(dirname "$0")/parts/common.sh"
+# shellcheck source=parts/packages.sh
+. "$scripts/parts/packages.sh"
+# shellcheck source=parts/openapi.sh
+. "$scripts/parts/openapi.sh"
+
+mkdocs_material_version=9.8.2
+mkdocs_swagger_ui_tag_version=0.8.1
+
+cd "$root"
+note "The manual"
+tools=$root/.local/tools/mkdocs-$mkdocs_material_version-$mkdocs_swagger_ui_tag_version
+fetch_python_tools "$tools" "mkdocs-material==$mkdocs_material_version" \
+    "mkdocs-swagger-ui-tag==$mkdocs_swagger_ui_tag_version"
+manual=$root/.local/manual
+rm -rf "$manual"
+mkdir -p "$manual"
+# Pages, and the files that they link to. git knows what builds have left in the tree.
+git ls-files -z --cached --others --exclude-standard -- '*.md' '*.png' LICENSE docs/openapi 'deploy/examples/*.py' \
+    'deploy/examples/*.mjs' deploy/postgres | tar --null -T - -cf - | tar -xf - -C "$manual"
+# Links between articles in DocC's form.
+for article in Client/GatehouseClient/GatehouseClient.docc/*.md; do
+    sed -E 's/<doc:([A-Za-z]+)>/[\1](\1.md)/g' "$article" >"$manual/$article"
+done
+NO_MKDOCS_2_WARNING=1 "$tools/bin/mkdocs" build || fail "the manual has faults"
+if [ "${1:-}" = manual ]; then
+    note "Written to .local/docs"
+    exit
+fi
+
+note "The client library"
+# Package.swift fetches the plugin for this alone.
+export GATEHOUSE_DOCS=1
+client=$root/.local/docs/client
+swift package --scratch-path .build-docs --allow-writing-to-directory "$client" \
+    generate-documentation --target GatehouseClient --warnings-as-errors --transform-for-static-hosting \
+    --hosting-base-path client --output-path "$client" || fail "the documentation has faults"
+note "Written to .local/docs"

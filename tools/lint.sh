@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# lint.sh [ARGUMENT OF pre-commit run…]   runs the checks of .pre-commit-config.yaml on every file, or on those that the
+# arguments name. Installs what they need.
+# shellcheck source=parts/common.sh
+. "$(dirname "$0")/parts/common.sh"
+# shellcheck source=parts/packages.sh
+. "$scripts/parts/packages.sh"
+
+version=4.7.0
+tools=$root/.local/tools/pre-commit-$version
+ensure_tools git jq python3 promtool=prometheus
+fetch_python_tools "$tools" "pre-commit==$version"
+export PRE_COMMIT_HOME=$root/.local/pre-commit
+cd "$root"
+if [ $# = 0 ]; then set -- --all-files; fi
+exec "$tools/bin/pre-commit" run "$@"

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# Names, folders, ports and messages that every script here shares. Sourced, never run.
+
+set -euo pipefail
+# A script that stops at a command that failed says at which.
+trap 'printf "error: %s stopped at line %s\n" "$0" "$LINENO" >&2' ERR
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scripts=$root/tools
+# Tests and benchmarks keep a system of their own beside the developer's.
+state=${GATEHOUSE_LOCAL:-$root/.local}
+case $state in /*) ;; *) state=$root/$state ;; esac
+keys=$state/keys
+logs=$state/logs
+run=$state/run
+
+# SwiftPM passes the flags of a package's traits in the order of a set, which another seed makes another one: without
+# this every second build compiles targets anew of which nothing has changed.
+export SWIFT_DETERMINISTIC_HASHING=1
+
+# SwiftPM warns at every build of three files that swift-distributed-tracing has left lying about, and only that package
+# could say that they are meant to be there. Whoever sees the same warning every time reads no other one. The program
+# itself is what `type -P swift` finds.
+swift() {
+    command swift "$@" 2> >(
+        awk '/^warning: .swift-distributed-tracing.: found/ { skip = 1; next }
+             skip && /CMakeLists.txt$/ { skip = 0; next }
+             { skip = 0; print; fflush() }' >&2
+    )
+}
+
+# In the order in which they start; they stop in the reverse one.
+service_names="apple-simulator tokens devices identity gateway"
+all_names="postgres redis $service_names"
+
+say() { printf '%s\n' "$*"; }
+note() { printf '==> %s\n' "$*"; }
+warn() { printf 'warning: %s\n' "$*" >&2; }
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# tokens → TOKENS, apple-simulator → APPLE_SIMULATOR
+upper() { printf '%s' "$1" | tr 'a-z-' 'A-Z_'; }
+
+# A copy that runs keeps its ports: the base is asked for only when nothing runs.
+port_base() {
+    if [ -n "${GATEHOUSE_PORT_BASE:-}" ]; then
+        printf '%s' "$GATEHOUSE_PORT_BASE"
+    elif [ -f "$run/port-base" ]; then
+        cat "$run/port-base"
+    else
+        printf 8080
+    fi
+}
+
+# port NAME: where a service or server listens. Within base … base + 19.
+port() {
+    local offset
+    case $1 in
+    gateway) offset=0 ;;
+    identity) offset=1 ;;
+    tokens) offset=2 ;;
+    devices) offset=3 ;;
+    apple-simulator) offset=4 ;;
+    apns-simulator) offset=5 ;;
+    postgres) offset=15 ;;
+    redis) offset=16 ;;
+    prometheus) offset=18 ;;
+    *) fail "no port is set aside for $1" ;;
+    esac
+    printf '%s' $((base + offset))
+}
+
+admin_port() { printf '%s' $(($(port "$1") + 10)); }
+
+# wait_until SECONDS COMMAND…: true as soon as the command is, false when the time is over.
+wait_until() {
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$deadline" ] || return 1
+        sleep 0.05
+    done
+}
+
+# One script at a time may change what runs in this copy. The lock goes with the script's end.
+lock_state() {
+    mkdir -p "$state" "$logs" "$run"
+    command -v flock >/dev/null || return 0
+    exec 9>"$state/lock"
+    flock -n 9 || {
+        note "Waiting for another make in this copy to finish"
+        flock 9
+    }
+}
+
+unlock_state() { exec 9>&-; }
+
+base=$(port_base)

