@@ -167,7 +167,11 @@ def see_audit(page, ada):
     wait_heading(page, "Audit log")
     rows = wait_rows(page, "Audit log", "rows.some((row) => row[1] === 'Disabled')")
     row = next(row for row in rows if row[1] == "Disabled")
-    page.expect("the audit log names the operator and the disabled user", row[2] == ada.id[:8] and row[3].startswith("Operator "), row)
+    page.expect(
+        "the audit log names the operator and the disabled user",
+        row[2] == ada.id[:8] and row[3].startswith("Operator "),
+        row,
+    )
     page.examine("the audit")
     page.picture("console-audit")
 
