@@ -70,7 +70,9 @@ struct HangingUpstreamTests {
             #expect(try await gateway.send("GET /small").status == 503)
             #expect(gateway.team.begun <= places / 2 + 1)
             for client in clients { await client.close() }
-            try await eventually("all are gone") { gateway.team.open == 0 }
+            try await eventually(
+                "all are gone: \(gateway.team.open) of \(gateway.team.connections) connections, \(gateway.team.begun) begun"
+            ) { gateway.team.open == 0 }
             gateway.team.behaviour.withLock { $0 = RecordingUpstream.answer("well") }
             try await eventually("it is served") { try await gateway.send("GET /open").body == "well" }
         }
