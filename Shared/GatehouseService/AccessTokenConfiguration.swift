@@ -22,21 +22,25 @@ public struct AccessTokenConfiguration: Sendable {
     /// The timeout for calls to tokens.
     public var dependencyTimeout: Duration
 
-    /// Reads the settings. For a service `orders` their names begin with `ORDERS_`:
-    ///
-    /// - `ORDERS_ISSUER`, in development `http://gatehouse.localhost`; `ORDERS_AUDIENCE`, default `gatehouse`
-    /// - `ORDERS_TOKENS_URL`: one address or several, separated by commas; `ORDERS_TOKENS_CREDENTIAL`
-    /// - `ORDERS_KEYS_MAX_STALENESS`, 15 s or more, default a day; `ORDERS_REVOCATION_MAX_STALENESS`, default an hour;
-    ///   set it to the longest lifetime of an access token
+    /// Reads the settings. For a service `orders` their names begin with `ORDERS_`, and `orders describe` prints them.
+    /// Set `ORDERS_REVOCATION_MAX_STALENESS` to the longest lifetime of an access token.
     public init(settings: Settings) {
         issuer = settings.string(
-            "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)
-        audience = settings.string("audience", default: "gatehouse")
-        tokensURLs = settings.urls("tokensURL")
-        tokensCredential = settings.secret("tokensCredential")
+            "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil,
+            "`iss` of access tokens")
+        audience = settings.string("audience", default: "gatehouse", "`aud` of access tokens")
+        tokensURLs = settings.urls("tokensURL", "replicas of tokens")
+        tokensCredential = settings.secret("tokensCredential", "one of `TOKENS_INTROSPECTION_CREDENTIALS`")
         keysMaximumStaleness =
-            settings.seconds("keysMaxStaleness", default: 86_400, in: 15...Int(Int32.max)).components.seconds
-        revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
+            settings.seconds(
+                "keysMaxStaleness", default: 86_400, in: 15...Int(Int32.max),
+                "time for which keys are trusted that cannot be fetched again"
+            ).components.seconds
+        revocationMaximumStaleness =
+            settings.seconds(
+                "revocationMaxStaleness", default: 3_600,
+                "time without the revocation feed, after which bearers are answered 503"
+            ).components.seconds
         dependencyTimeout = settings.dependencyTimeout
     }
 

@@ -61,9 +61,10 @@ public struct KeyRing: Sendable {
         self.byID = byID
     }
 
-    /// Random keys as a placeholder: the settings are wrong, and the service will not run.
+    /// A random key as a placeholder: the settings are wrong, and the service will not run.
     public static var placeholder: KeyRing {
-        KeyRing(current: Key(id: "none", secret: SymmetricKey(size: .bits256)), byID: [:])
+        let key = Key(id: "none", secret: SymmetricKey(size: .bits256))
+        return KeyRing(current: key, byID: [key.id: key.secret])
     }
 
     private static func derive(_ secret: SymmetricKey, _ purpose: String) -> SymmetricKey {

@@ -22,7 +22,8 @@ public struct DatabaseConfiguration: Sendable {
         // A request waits for a connection as long as for a result.
         pool.acquireTimeout = settings.dependencyTimeout
         pool.maximumConnections = settings.int(
-            "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000)
+            "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000,
+            "connections of the pool. One is kept for readiness checks and, in tokens and identity, for feeds")
         pool.reservedConnections = min(1, pool.maximumConnections - 1)
         connection = Self.address(settings)
         connection.applicationName = settings.service
@@ -31,7 +32,9 @@ public struct DatabaseConfiguration: Sendable {
         connection.connectTimeout = settings.dependencyTimeout + .milliseconds(500)
         connection.statementTimeout = settings.dependencyTimeout
         connection.lockTimeout = settings.dependencyTimeout * 2 / 3
-        connection.pooler = settings.choice("databasePooler", default: .none)
+        connection.pooler = settings.choice(
+            "databasePooler", default: .none,
+            "`transaction`: PgBouncer or another pooler in transaction mode stands in between")
         settings.requireTLS(
             of: "databaseURL", by: "databaseTLS", isProtected: connection.isProtected,
             remedy: "add sslmode=verify-full and sslrootcert")
@@ -52,7 +55,9 @@ public struct DatabaseConfiguration: Sendable {
 
     /// If the address is missing or invalid, the settings report it and the service does not start.
     private static func address(_ settings: Settings) -> PostgresConfiguration {
-        let url = settings.string("databaseURL", secret: true)
+        let url = settings.string(
+            "databaseURL", secret: true,
+            "`postgres://user:password@host:5432/name`. Each service needs a role and a database of its own")
         guard !url.isEmpty else { return PostgresConfiguration() }
         do {
             return try PostgresConfiguration(url: url)

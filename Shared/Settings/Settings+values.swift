@@ -1,60 +1,68 @@
 public import Foundation
 
-// Reads typed values. Every function records problems and returns a placeholder, so that all problems are reported at
-// once.
+// Reads typed values. Every function declares the setting, records problems and returns a placeholder, so that all
+// problems are reported at once.
+//
+// The last argument of each is what the setting is for, in words that `<service> describe` prints.
 extension Settings {
     /// Text. Without a default it must be set.
-    public func string(_ key: String, default defaultValue: String? = nil, secret: Bool = false) -> String {
-        guard let value = optionalString(key, secret: secret) ?? defaultValue else {
-            problem(key, "is not set")
-            return ""
-        }
-        return value
+    public func string(
+        _ key: String, default defaultValue: String? = nil, secret: Bool = false, _ meaning: String = ""
+    ) -> String {
+        text(
+            of: SettingDeclaration(
+                name(key), .text, meaning, default: defaultValue, isRequired: defaultValue == nil, isSecret: secret))
+            ?? defaultValue ?? ""
     }
 
     /// Text that may be missing.
-    public func optionalString(_ key: String, secret: Bool = false) -> String? {
-        let value = raw(SettingName(service: service, key: key))
-        if secret, let value { refuseDevelopmentSecret(value, key) }
-        return value
+    public func optionalString(_ key: String, secret: Bool = false, _ meaning: String = "") -> String? {
+        text(of: SettingDeclaration(name(key), .text, meaning, isSecret: secret))
     }
 
     /// A secret, which is never printed. In production a secret made for development (`dev-…`) is refused.
-    public func secret(_ key: String) -> String {
-        string(key, secret: true)
+    public func secret(_ key: String, _ meaning: String = "") -> String {
+        string(key, secret: true, meaning)
     }
 
     /// One or several secrets, separated by commas.
-    public func secrets(_ key: String) -> [String] {
-        split(string(key, secret: true))
+    public func secrets(_ key: String, _ meaning: String = "") -> [String] {
+        split(text(of: SettingDeclaration(name(key), .list, meaning, isRequired: true, isSecret: true)) ?? "")
     }
 
-    /// As ``secrets(_:)``, for a setting that may be missing.
-    public func optionalSecrets(_ key: String) -> [String] {
-        split(optionalString(key, secret: true) ?? "")
+    /// As ``secrets(_:_:)``, for a setting that may be missing.
+    public func optionalSecrets(_ key: String, _ meaning: String = "") -> [String] {
+        split(text(of: SettingDeclaration(name(key), .list, meaning, isSecret: true)) ?? "")
     }
 
     /// Several values, separated by commas.
-    public func strings(_ key: String, default defaultValue: [String]? = nil) -> [String] {
-        guard let value = optionalString(key) else {
-            if let defaultValue { return defaultValue }
-            problem(key, "is not set")
-            return []
-        }
-        return split(value)
+    public func strings(_ key: String, default defaultValue: [String]? = nil, _ meaning: String = "") -> [String] {
+        let defaultText = defaultValue.flatMap { $0.isEmpty ? nil : $0.joined(separator: ",") }
+        let declaration = SettingDeclaration(
+            name(key), .list, meaning, default: defaultText, isRequired: defaultValue == nil)
+        return text(of: declaration).map(split) ?? defaultValue ?? []
     }
 
     /// A whole number within `range`.
-    public func int(_ key: String, default defaultValue: Int? = nil, in range: ClosedRange<Int> = 0...Int.max) -> Int {
-        int(SettingName(service: service, key: key), default: defaultValue, in: range)
+    ///
+    /// - Parameters:
+    ///   - computation: how the default is computed, where it depends on the machine or on another setting.
+    ///   - unit: as in "bytes per second".
+    public func int(
+        _ key: String, default defaultValue: Int? = nil, computedAs computation: String? = nil,
+        in range: ClosedRange<Int> = 0...Int.max, unit: String? = nil, _ meaning: String = ""
+    ) -> Int {
+        int(name(key), default: defaultValue, computedAs: computation, in: range, unit: unit, meaning)
     }
 
-    func int(_ name: SettingName, default defaultValue: Int?, in range: ClosedRange<Int>) -> Int {
-        guard let text = raw(name) else {
-            if let defaultValue { return defaultValue }
-            note(name.description, "is not set")
-            return range.lowerBound
-        }
+    func int(
+        _ name: SettingName, default defaultValue: Int?, computedAs computation: String? = nil,
+        in range: ClosedRange<Int>, unit: String?, _ meaning: String
+    ) -> Int {
+        let declaration = SettingDeclaration(
+            name, .integer, meaning, default: computation ?? defaultValue.map(String.init),
+            isRequired: defaultValue == nil, unit: unit, range: range)
+        guard let text = text(of: declaration) else { return defaultValue ?? range.lowerBound }
         guard let value = Int(text), range.contains(value) else {
             let wanted = range.upperBound == .max ? "of at least \(range.lowerBound)" : "from \(range)"
             note(name.description, "must be a whole number \(wanted), not '\(text)'")
@@ -63,16 +71,39 @@ extension Settings {
         return value
     }
 
+    /// A number within `range` that may have decimals.
+    ///
+    /// - Parameter unit: as in "percent".
+    public func number(
+        _ key: String, default defaultValue: Double, in range: ClosedRange<Int>, unit: String? = nil,
+        _ meaning: String = ""
+    ) -> Double {
+        let declaration = SettingDeclaration(
+            name(key), .number, meaning, default: String(format: "%g", defaultValue), unit: unit, range: range)
+        return text(of: declaration).map { number($0, in: range, of: declaration.name) ?? 0 } ?? defaultValue
+    }
+
+    /// Records a text that is no number within `range`.
+    func number(_ text: String, in range: ClosedRange<Int>, of name: SettingName) -> Double? {
+        if let value = Double(text), (Double(range.lowerBound)...Double(range.upperBound)).contains(value) {
+            return value
+        }
+        note(name.description, "must be a number from \(range.lowerBound) to \(range.upperBound), not '\(text)'")
+        return nil
+    }
+
     /// A duration, written as whole seconds.
     public func seconds(
-        _ key: String, default defaultValue: Int? = nil, in range: ClosedRange<Int> = 0...Int(Int32.max)
+        _ key: String, default defaultValue: Int? = nil, in range: ClosedRange<Int> = 0...Int(Int32.max),
+        _ meaning: String = ""
     ) -> Duration {
-        .seconds(int(key, default: defaultValue, in: range))
+        .seconds(int(key, default: defaultValue, in: range, unit: "seconds", meaning))
     }
 
     /// `true` or `false`.
-    public func bool(_ key: String, default defaultValue: Bool) -> Bool {
-        switch optionalString(key) {
+    public func bool(_ key: String, default defaultValue: Bool, _ meaning: String = "") -> Bool {
+        let declaration = SettingDeclaration(name(key), .boolean, meaning, default: "\(defaultValue)")
+        switch text(of: declaration) {
         case nil: return defaultValue
         case "true": return true
         case "false": return false
@@ -84,45 +115,83 @@ extension Settings {
 
     /// One of the spellings of `Choice`.
     public func choice<Choice: RawRepresentable<String> & CaseIterable>(
-        _ key: String, default defaultValue: Choice
+        _ key: String, default defaultValue: Choice, _ meaning: String = ""
     ) -> Choice {
-        choice(SettingName(service: service, key: key), default: defaultValue)
+        choice(name(key), default: defaultValue, meaning)
+    }
+
+    package func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ name: SettingName, default defaultValue: Choice, _ meaning: String
+    ) -> Choice {
+        let choices = Choice.allCases.map(\.rawValue)
+        let declaration = SettingDeclaration(
+            name, .choice, meaning, default: defaultValue.rawValue, choices: choices)
+        guard let text = text(of: declaration) else { return defaultValue }
+        guard let value = Choice(rawValue: text) else {
+            note(name.description, "must be one of \(choices.joined(separator: ", ")), not '\(text)'")
+            return defaultValue
+        }
+        return value
     }
 
     /// An `http` or `https` address.
-    public func url(_ key: String, default defaultValue: String? = nil) -> URL {
-        guard let text = optionalString(key) ?? defaultValue else {
-            problem(key, "is not set")
-            return Self.noAddress
-        }
-        return address(text, key)
+    public func url(_ key: String, default defaultValue: String? = nil, _ meaning: String = "") -> URL {
+        let declaration = SettingDeclaration(
+            name(key), .url, meaning, default: defaultValue, isRequired: defaultValue == nil)
+        return (text(of: declaration) ?? defaultValue).map { address($0, key) } ?? Self.noAddress
+    }
+
+    /// As ``url(_:default:_:)``, for a setting that may be missing.
+    public func optionalURL(_ key: String, _ meaning: String = "") -> URL? {
+        text(of: SettingDeclaration(name(key), .url, meaning)).map { address($0, key) }
     }
 
     /// One or several `http` or `https` addresses, separated by commas: the replicas of one service.
-    public func urls(_ key: String, default defaultValue: String? = nil) -> [URL] {
-        guard let text = optionalString(key) ?? defaultValue else {
-            problem(key, "is not set")
-            return []
-        }
-        let addresses = split(text).map { address($0, key) }
-        if addresses.isEmpty { problem(key, "holds no address") }
-        return addresses
+    public func urls(_ key: String, default defaultValue: String? = nil, _ meaning: String = "") -> [URL] {
+        let declaration = SettingDeclaration(
+            name(key), .urls, meaning, default: defaultValue, isRequired: defaultValue == nil)
+        return (text(of: declaration) ?? defaultValue).map { addresses($0, key) } ?? []
+    }
+
+    /// As ``urls(_:default:_:)``, for a setting that may be missing.
+    public func optionalURLs(_ key: String, _ meaning: String = "") -> [URL] {
+        text(of: SettingDeclaration(name(key), .urls, meaning)).map { addresses($0, key) } ?? []
+    }
+
+    /// The path of a file or folder that may be missing. Nothing is read there.
+    public func optionalPath(_ key: String, _ meaning: String = "") -> String? {
+        text(of: SettingDeclaration(name(key), .path, meaning))
     }
 
     /// The contents of the file that the setting names. In production a file made for development (first line `#
     /// development`) is refused.
-    public func file(_ key: String) -> String {
-        guard let contents = optionalFile(key) else {
-            if raw(SettingName(service: service, key: key)) == nil { problem(key, "is not set") }
-            return ""
-        }
-        if contents.isEmpty { problem(key, "names a file that is empty") }
-        return contents
+    public func file(_ key: String, _ meaning: String = "") -> String {
+        file(key, meaning, isRequired: true, isSecret: false) ?? ""
     }
 
-    /// As ``file(_:)``, for a setting that may be missing.
-    public func optionalFile(_ key: String) -> String? {
-        guard let path = optionalString(key) else { return nil }
+    /// As ``file(_:_:)``, for a setting that may be missing.
+    public func optionalFile(_ key: String, _ meaning: String = "") -> String? {
+        file(key, meaning, isRequired: false, isSecret: false)
+    }
+
+    /// As ``file(_:_:)``, for a file that holds a secret: refused if every user of the system may read or write it.
+    public func secretFile(_ key: String, _ meaning: String = "") -> String {
+        file(key, meaning, isRequired: true, isSecret: true) ?? ""
+    }
+
+    /// As ``secretFile(_:_:)``, for a setting that may be missing.
+    public func optionalSecretFile(_ key: String, _ meaning: String = "") -> String? {
+        file(key, meaning, isRequired: false, isSecret: true)
+    }
+
+    private func file(_ key: String, _ meaning: String, isRequired: Bool, isSecret: Bool) -> String? {
+        // The path is no secret.
+        guard let path = text(of: SettingDeclaration(name(key), .path, meaning, isRequired: isRequired)) else {
+            return nil
+        }
+        if isSecret, let mode = SecretFile.openMode(path) {
+            problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
+        }
         guard let contents = try? String(contentsOfFile: path, encoding: .utf8) else {
             problem(key, "names a file that cannot be read: \(path)")
             return nil
@@ -130,26 +199,8 @@ extension Settings {
         if environment == .production, DevelopmentSecret.isMarked(file: contents) {
             problem(key, "names a file made for development: \(path)")
         }
+        if isRequired, contents.isEmpty { problem(key, "names a file that is empty") }
         return contents
-    }
-
-    /// As ``file(_:)``, for a file that holds a secret: refused if every user of the system may read or write it.
-    public func secretFile(_ key: String) -> String {
-        let contents = file(key)
-        refuseOpenFile(key)
-        return contents
-    }
-
-    /// As ``secretFile(_:)``, for a setting that may be missing.
-    public func optionalSecretFile(_ key: String) -> String? {
-        let contents = optionalFile(key)
-        refuseOpenFile(key)
-        return contents
-    }
-
-    private func refuseOpenFile(_ key: String) {
-        guard let path = optionalString(key), let mode = SecretFile.openMode(path) else { return }
-        problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
     }
 
     /// Makes a value from a setting's text.
@@ -168,8 +219,11 @@ extension Settings {
     }
 
     /// A host and port to listen on (`127.0.0.1:8080`, `[::1]:8080`); port 0 selects any free one.
-    public func listenAddress(_ key: String, default defaultValue: ListenAddress) -> ListenAddress {
-        guard let text = optionalString(key) else { return defaultValue }
+    public func listenAddress(
+        _ key: String, default defaultValue: ListenAddress, _ meaning: String = ""
+    ) -> ListenAddress {
+        let declaration = SettingDeclaration(name(key), .address, meaning, default: "\(defaultValue)")
+        guard let text = text(of: declaration) else { return defaultValue }
         guard let address = ListenAddress(text) else {
             problem(key, "must be an address and a port, as in 127.0.0.1:8080, not '\(text)'")
             return defaultValue
@@ -177,25 +231,13 @@ extension Settings {
         return address
     }
 
-    package func choice<Choice: RawRepresentable<String> & CaseIterable>(
-        _ name: SettingName, default defaultValue: Choice
-    ) -> Choice {
-        guard let text = raw(name) else { return defaultValue }
-        guard let value = Choice(rawValue: text) else {
-            let choices = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            note(name.description, "must be one of \(choices), not '\(text)'")
-            return defaultValue
-        }
-        return value
-    }
+    private func name(_ key: String) -> SettingName { SettingName(service: service, key: key) }
 
-    private func split(_ text: String) -> [String] {
+    func split(_ text: String) -> [String] {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    private func address(_ text: String, _ key: String) -> URL {
-        address(text, SettingName(service: service, key: key)) ?? Self.noAddress
-    }
+    private func address(_ text: String, _ key: String) -> URL { address(text, name(key)) ?? Self.noAddress }
 
     func address(_ text: String, _ name: SettingName) -> URL? {
         guard let url = URL(string: text), let parts = URLComponents(string: text), let scheme = parts.scheme,
@@ -207,10 +249,10 @@ extension Settings {
         return url
     }
 
-    private func refuseDevelopmentSecret(_ value: String, _ key: String) {
-        if environment == .production, split(value).contains(where: DevelopmentSecret.isMarked(_:)) {
-            problem(key, "holds a secret made for development")
-        }
+    private func addresses(_ text: String, _ key: String) -> [URL] {
+        let addresses = split(text).map { address($0, key) }
+        if addresses.isEmpty { problem(key, "holds no address") }
+        return addresses
     }
 
     private static var noAddress: URL { URL(filePath: "/") }
@@ -234,11 +276,18 @@ extension Settings {
     ///   - isProtected: whether the address is on this machine or requires a verified certificate.
     ///   - remedy: how to require a certificate in such an address.
     public func requireTLS(of key: String, by tlsKey: String, isProtected: Bool, remedy: String) {
-        let security = choice(tlsKey, default: environment == .production ? TransportSecurity.required : .optional)
+        let security = choice(
+            tlsKey, default: environment == .production ? TransportSecurity.required : .optional,
+            """
+            `required`: the address of a server on another machine must demand a verified certificate (\(remedy)). \
+            `optional`: the address decides
+            """)
         guard security == .required, !isProtected else { return }
-        let setting = SettingName(service: service, key: tlsKey)
         problem(
             key,
-            "is on another machine without TLS that authenticates the server: \(remedy), or set \(setting) to optional")
+            """
+            is on another machine without TLS that authenticates the server: \(remedy), or set \(name(tlsKey)) to \
+            optional
+            """)
     }
 }

@@ -7,8 +7,9 @@ public import Foundation
 /// (`TOKENS_ACCESS_TOKEN_LIFETIME`). In the file it is below the service's name (`tokens.accessTokenLifetime`).
 ///
 /// Reading a value never throws: a missing or wrong value is recorded, a placeholder is returned, and ``finish()``
-/// reports all problems at once. Every key must be read on every path, because a name that was not read is refused as
-/// unknown. An instance belongs to the task that reads the configuration.
+/// reports all problems at once. Reading also declares the setting. So every key must be read on every path: a name that
+/// was not read is refused as unknown, and `<service> describe`, which reads without values, would not list it. An
+/// instance belongs to the task that reads the configuration.
 ///
 /// swift-configuration is not used: its readers throw at the first problem and do not report unknown names, so only
 /// lookups in two dictionaries would remain.
@@ -30,7 +31,8 @@ public final class Settings {
 
     let variables: [String: String]
     let file: SettingsFile
-    var requested: [SettingName] = []
+    /// Every setting that was read, in that order. Two declarations of one name are a defect.
+    package private(set) var declarations: [SettingDeclaration] = []
     private(set) var problems: [SettingsError.Problem] = []
 
     /// - Parameters:
@@ -40,19 +42,28 @@ public final class Settings {
         self.service = service
         // An empty variable counts as absent, because compose files pass unset variables as empty ones.
         self.variables = variables.filter { !$0.value.isEmpty }
-        let fileName = SettingName(service: service, key: "configFile").variable
-        file = SettingsFile(path: self.variables[fileName])
+        let fileName = SettingName(service: service, key: "configFile")
+        file = SettingsFile(path: self.variables[fileName.variable])
+        declarations.append(SettingDeclaration(fileName, .path, "file of settings"))
         if let message = file.problem {
-            problems.append(.init(name: fileName, message: message))
+            problems.append(.init(name: fileName.variable, message: message))
         }
-        requested.append(SettingName(service: service, key: "configFile"))
-        self.environment = choice(SettingName(service: "gatehouse", key: "environment"), default: .production)
-        let limits = choice(SettingName(service: "gatehouse", key: "rateLimits"), default: Switch.on)
+        self.environment = choice(
+            .gatehouse("environment"), default: .production,
+            "`production` refuses development keys and secrets")
+        let limits = choice(
+            .gatehouse("rateLimits"), default: Switch.on,
+            "`off` disables rate and attempt limits for load tests. Refused in production")
         rateLimitsEnabled = limits == .on
         if limits == .off && self.environment == .production {
             note("GATEHOUSE_RATE_LIMITS", "must not be off in production")
         }
-        let milliseconds = int(SettingName(service: "gatehouse", key: "patienceMs"), default: 1500, in: 100...60_000)
+        let milliseconds = int(
+            .gatehouse("patienceMs"), default: 1500, in: 100...60_000, unit: "milliseconds",
+            """
+            timeout of a request for PostgreSQL, after which it is answered `UNAVAILABLE`. Calls to another service \
+            time out 300 ms later. The gateway waits 3.5 s longer on Gatehouse's own routes
+            """)
         dependencyTimeout = .milliseconds(milliseconds)
     }
 
@@ -87,16 +98,23 @@ public final class Settings {
         problems.append(.init(name: name, message: message))
     }
 
-    /// The first of `names` that has a value. Marks all of them as known.
-    func first(_ names: SettingName...) -> (name: SettingName, value: String)? {
-        let values = names.map { ($0, raw($0)) }
-        return values.lazy.compactMap { name, value in value.map { (name, $0) } }.first
-    }
-
-    /// The raw value, or `nil` if absent. Marks the name as known.
-    func raw(_ name: SettingName) -> String? {
-        requested.append(name)
-        return variables[name.variable] ?? file.values[name.variable].flatMap { $0.isEmpty ? nil : $0 }
+    /// Declares a setting and reads it.
+    ///
+    /// - Returns: the value's text. `nil` if the setting is missing, which is recorded if it is required.
+    func text(of declaration: SettingDeclaration) -> String? {
+        if !declarations.contains(declaration) { declarations.append(declaration) }
+        let name = declaration.name
+        guard let text = variables[name.variable] ?? file.values[name.variable].flatMap({ $0.isEmpty ? nil : $0 })
+        else {
+            if declaration.isRequired { note(name.description, "is not set") }
+            return nil
+        }
+        if declaration.isSecret, environment == .production,
+            split(text).contains(where: DevelopmentSecret.isMarked(_:))
+        {
+            note(name.description, "holds a secret made for development")
+        }
+        return text
     }
 }
 
@@ -111,6 +129,9 @@ package struct SettingName: Hashable, CustomStringConvertible {
         variable = "\(Self.prefix(of: service))\(Self.upperSnake(key))"
         path = "\(Self.camelCase(service)).\(key)"
     }
+
+    /// A setting of every service: `GATEHOUSE_LOG_LEVEL`.
+    package static func gatehouse(_ key: String) -> SettingName { SettingName(service: "gatehouse", key: key) }
 
     package var description: String { "\(variable) (\(path) in the file)" }
 
@@ -157,7 +178,7 @@ public struct SettingsError: Error, Sendable, CustomStringConvertible {
 extension Settings {
     /// Names under the service's prefix, under `GATEHOUSE_` and in the file that the service did not read.
     func unknownNames() -> [SettingsError.Problem] {
-        let known = Set(requested.map(\.variable))
+        let known = Set(declarations.map(\.name.variable))
         let prefix = SettingName.prefix(of: service)
         let inEnvironment = variables.keys.filter { name in
             (name.hasPrefix(prefix) || name.hasPrefix("GATEHOUSE_")) && !known.contains(name) && !isTolerated(name)
@@ -172,7 +193,7 @@ extension Settings {
         }
             + inFile.sorted().map { name in
                 let nearest = nearestName(to: name, among: known)
-                let path = requested.first { $0.variable == nearest }?.path
+                let path = declarations.first { $0.name.variable == nearest }?.name.path
                 return .init(
                     name: "\(file.paths[name] ?? name) in the file",
                     message: "is not a setting" + (path.map { "; did you mean \($0)?" } ?? ""))

@@ -22,37 +22,57 @@ public struct TraceSettings: Sendable, Equatable {
     /// Reads the settings. `settings` collects their problems.
     public init(_ settings: Settings) {
         self.init()
-        let isDisabled = settings.raw(Self.otel("sdkDisabled"))?.lowercased() == "true"
-        if let (name, text) = settings.first(Self.gatehouse("tracesEndpoint"), Self.otel("exporterOtlpEndpoint")),
-            let address = settings.address(text, name), !isDisabled
+        /// The first of two settings that has a value.
+        func first(_ own: SettingDeclaration, _ standard: SettingDeclaration) -> (SettingDeclaration, String)? {
+            let texts = [own, standard].map { ($0, settings.text(of: $0)) }
+            return texts.lazy.compactMap { setting, text in text.map { (setting, $0) } }.first
+        }
+        let endpoints = first(
+            SettingDeclaration(
+                .gatehouse("tracesEndpoint"), .url,
+                """
+                collector of OTLP over HTTP, as in `http://127.0.0.1:4318`; `/v1/traces` is appended. Without it no \
+                traces are recorded
+                """),
+            SettingDeclaration(
+                Self.otel("exporterOtlpEndpoint"), .url, "used without `GATEHOUSE_TRACES_ENDPOINT`"))
+        let fields = first(
+            SettingDeclaration(
+                .gatehouse("tracesHeaders"), .list,
+                "fields of each export as `NAME=VALUE`, values percent-encoded: `Authorization=Bearer%20KEY`",
+                isSecret: true),
+            SettingDeclaration(
+                Self.otel("exporterOtlpHeaders"), .list, "used without `GATEHOUSE_TRACES_HEADERS`", isSecret: true))
+        let share = first(
+            SettingDeclaration(
+                .gatehouse("tracesPercent"), .number,
+                "share of the traces that begin at the service. A caller with a credential has already decided",
+                default: String(format: "%g", Self.defaultPercent), unit: "percent", range: 0...100),
+            SettingDeclaration(
+                Self.otel("tracesSamplerArg"), .number, "used without `GATEHOUSE_TRACES_PERCENT`", range: 0...1))
+        let isDisabled = settings.text(
+            of: SettingDeclaration(Self.otel("sdkDisabled"), .boolean, "`true`: no traces are recorded"))
+        if let (setting, text) = endpoints, let address = settings.address(text, setting.name),
+            isDisabled?.lowercased() != "true"
         {
             endpoint = address
         }
-        if let (name, text) = settings.first(Self.gatehouse("tracesHeaders"), Self.otel("exporterOtlpHeaders")) {
+        if let (setting, text) = fields {
             if let read = Self.headers(in: text) {
                 headers = read
             } else {
                 settings.note(
-                    name.description, "must be NAME=VALUE, several separated by commas, values percent-encoded")
+                    setting.name.description, "must be NAME=VALUE, several separated by commas, values percent-encoded")
             }
         }
-        let ratio = settings.raw(Self.otel("tracesSamplerArg"))
-        if let text = settings.raw(Self.gatehouse("tracesPercent")) {
-            percent = Self.share(text, upTo: 100, Self.gatehouse("tracesPercent"), settings) ?? percent
-        } else if let ratio {
-            percent = Self.share(ratio, upTo: 1, Self.otel("tracesSamplerArg"), settings).map { $0 * 100 } ?? percent
+        if let (setting, text) = share, let range = setting.range,
+            let value = settings.number(text, in: range, of: setting.name)
+        {
+            percent = value * 100 / Double(range.upperBound)
         }
     }
 
-    private static func gatehouse(_ key: String) -> SettingName { SettingName(service: "gatehouse", key: key) }
-
     private static func otel(_ key: String) -> SettingName { SettingName(service: "otel", key: key) }
-
-    private static func share(_ text: String, upTo most: Int, _ name: SettingName, _ settings: Settings) -> Double? {
-        if let share = Double(text), (0...Double(most)).contains(share) { return share }
-        settings.note(name.description, "must be a number from 0 to \(most), not '\(text)'")
-        return nil
-    }
 
     /// `NAME=VALUE,NAME=VALUE`, values percent-encoded.
     ///

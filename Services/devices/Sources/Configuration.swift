@@ -14,7 +14,7 @@ public struct DevicesConfiguration: Sendable {
     init(settings: Settings) {
         database = DatabaseConfiguration(settings: settings)
         credentials = settings.credentials(ofCallers: "gateway", "identity")
-        tokensURLs = settings.urls("tokensURL")
-        tokensCredential = settings.secret("tokensCredential")
+        tokensURLs = settings.urls("tokensURL", "replicas of tokens")
+        tokensCredential = settings.secret("tokensCredential", "devices' credential for tokens")
     }
 }

@@ -50,16 +50,25 @@ public struct GatewayConfiguration: Sendable {
     init(_ settings: Settings) {
         issuer = TrustedIssuer(
             issuer: settings.string(
-                "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil),
-            audience: settings.string("audience", default: "gatehouse"))
+                "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil,
+                "`iss` of access tokens"),
+            audience: settings.string("audience", default: "gatehouse", "`aud` of access tokens"))
         furtherIssuers = Self.furtherIssuers(settings, besides: issuer)
-        expiryLeeway = settings.seconds("expiryLeeway", default: 0, in: 0...60).components.seconds
+        expiryLeeway =
+            settings.seconds(
+                "expiryLeeway", default: 0, in: 0...60, "time for which tokens are accepted after `exp`"
+            ).components.seconds
         keysFile = Self.keysFile(settings)
         keysMaximumStaleness =
             settings.seconds(
-                "keysMaxStaleness", default: 86_400, in: KeyFetcher<TrustedIssuer>.shortestStaleness...Int(Int32.max)
+                "keysMaxStaleness", default: 86_400, in: KeyFetcher<TrustedIssuer>.shortestStaleness...Int(Int32.max),
+                "time for which keys are trusted that cannot be fetched again"
             ).components.seconds
-        revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
+        revocationMaximumStaleness =
+            settings.seconds(
+                "revocationMaxStaleness", default: 3_600,
+                "time without the revocation feed, after which bearers are answered 503"
+            ).components.seconds
 
         let identity = Self.upstream(.identity, settings)
         let tokens = Self.upstream(.tokens, settings)
@@ -75,21 +84,24 @@ public struct GatewayConfiguration: Sendable {
         tokensURLs = peers[0].urls
         tokensCredential = tokens.credential ?? ""
         let basePaths = Self.basePaths(settings)
-        let hasConsole = settings.bool("console", default: true)
+        let hasConsole = settings.bool("console", default: true, "`false` removes `/console`")
         routes = RoutesSource(
             builtIn: BuiltInRoutes.routes(
                 upstream, basePaths: basePaths, serviceTimeout: settings.dependencyTimeout,
-                operatorRole: settings.string("operatorRole", default: BuiltInRoutes.defaultOperatorRole),
+                operatorRole: settings.string(
+                    "operatorRole", default: BuiltInRoutes.defaultOperatorRole,
+                    "role for `/v1/admin`. Must equal `IDENTITY_OPERATOR_ROLE`"),
                 hasConsole: hasConsole),
-            path: settings.optionalString("routesFile"), issuers: Set(verbatim: furtherIssuers.map(\.issuer.issuer)),
-            basePaths: basePaths, hasConsole: hasConsole,
+            path: settings.optionalPath("routesFile", "the team's routes. Followed while the service runs"),
+            issuers: Set(verbatim: furtherIssuers.map(\.issuer.issuer)), basePaths: basePaths, hasConsole: hasConsole,
             allowsDevelopment: settings.environment == .development)
         table = Self.table(routes, settings)
         self.settings = GatewaySettings(settings)
         certificateFiles = Self.certificateFiles(settings)
-        redis = settings.optionalString("redisURL", secret: true).flatMap { url in
-            settings.read("redisURL", from: url) { try RedisConfiguration(url: $0) }
-        }
+        redis = settings.optionalString(
+            "redisURL", secret: true,
+            "where replicas share limits: `redis://…` or `rediss://…`. Without it each replica counts alone"
+        ).flatMap { url in settings.read("redisURL", from: url) { try RedisConfiguration(url: $0) } }
         settings.requireTLS(
             of: "redisURL", by: "redisTLS", isProtected: redis?.isProtected ?? true, remedy: "begin it with rediss://")
     }
@@ -118,7 +130,11 @@ public struct GatewayConfiguration: Sendable {
     }
 
     private static func basePaths(_ settings: Settings) -> [String] {
-        let paths = settings.strings("basePaths", default: BuiltInRoutes.basePaths)
+        let paths = settings.strings(
+            "basePaths", default: BuiltInRoutes.basePaths,
+            """
+            paths of Gatehouse's own API. Services see `/v1`, or `/api/v1` where the client used that
+            """)
         let isPlain = paths.allSatisfy { path in
             path.count > 1 && !path.hasSuffix("/") && !path.contains("{") && PathPattern(path) != nil
                 && path.split(separator: "/").first?.lowercased() != "internal"
@@ -129,7 +145,13 @@ public struct GatewayConfiguration: Sendable {
     }
 
     private static func keysFile(_ settings: Settings) -> PublicKeyFile? {
-        guard let path = settings.optionalString("keysFile") else { return nil }
+        let path = settings.optionalPath(
+            "keysFile",
+            """
+            PEM public keys, read every 5 s. Without it the gateway fetches tokens' JWKS every 5 min, or three times \
+            within `GATEWAY_KEYS_MAX_STALENESS` if that is shorter. Both are also read when a token names an unknown key
+            """)
+        guard let path else { return nil }
         let file = PublicKeyFile(path: path, allowsDevelopment: settings.environment == .development)
         do throws(AccessTokenError) {
             _ = try file.read()
@@ -142,7 +164,7 @@ public struct GatewayConfiguration: Sendable {
     private static func furtherIssuers(
         _ settings: Settings, besides own: TrustedIssuer
     ) -> [(issuer: TrustedIssuer, keys: IssuersFile.Keys)] {
-        guard let path = settings.optionalString("issuersFile") else { return [] }
+        guard let path = settings.optionalPath("issuersFile", "further issuers. Read at start") else { return [] }
         guard let yaml = try? String(contentsOfFile: path, encoding: .utf8) else {
             settings.problem("issuersFile", "cannot be read: \(path)")
             return []
@@ -153,7 +175,14 @@ public struct GatewayConfiguration: Sendable {
     }
 
     private static func certificateFiles(_ settings: Settings) -> (certificate: String, key: String)? {
-        switch (settings.optionalString("tlsCertificateFile"), settings.optionalString("tlsKeyFile")) {
+        let certificate = settings.optionalPath(
+            "tlsCertificateFile",
+            """
+            certificates in PEM, the server's first. Followed while the service runs. Without it and its key, HTTP is \
+            served without TLS
+            """)
+        let key = settings.optionalPath("tlsKeyFile", "the certificate's key in PEM. Followed while the service runs")
+        switch (certificate, key) {
         case (nil, nil): return nil
         case (let certificate?, let key?):
             do throws(ServerCertificate.Failure) {
@@ -170,16 +199,12 @@ public struct GatewayConfiguration: Sendable {
 
     private static func upstream(_ owner: PublicRoute.Owner, _ settings: Settings) -> Upstream {
         let key = "\(owner.rawValue)URL"
-        let texts = settings.strings(key)
-        if texts.isEmpty, settings.optionalString(key) != nil { settings.problem(key, "holds no address") }
-        let addresses = texts.compactMap { text in
-            if let address = Upstream.Address(url: text), !address.isSecure { return address }
-            settings.problem(key, "must be like http://127.0.0.1:8081, not '\(text)'")
-            return nil
-        }
-        return Upstream(
-            name: owner.rawValue, addresses: addresses, credential: settings.secret("\(owner.rawValue)Credential"),
-            isGatehouse: true)
+        let urls = settings.urls(key, "`http` addresses of the replicas of \(owner.rawValue)")
+        let addresses = urls.compactMap { Upstream.Address(url: $0.absoluteString) }.filter { !$0.isSecure }
+        if addresses.count < urls.count { settings.problem(key, "must be like http://127.0.0.1:8081") }
+        let credential = settings.secret(
+            "\(owner.rawValue)Credential", "the gateway's credential for \(owner.rawValue)")
+        return Upstream(name: owner.rawValue, addresses: addresses, credential: credential, isGatehouse: true)
     }
 
     private static func table(_ source: RoutesSource, _ settings: Settings) -> RouteTable {
@@ -195,16 +220,30 @@ public struct GatewayConfiguration: Sendable {
 extension GatewaySettings {
     fileprivate init(_ settings: Settings) {
         self.init()
-        if let proxies = TrustedProxies(settings.strings("trustedProxies", default: [])) {
+        let proxies = settings.strings(
+            "trustedProxies", default: [],
+            """
+            addresses and networks of peers whose `X-Forwarded-For` (with or without ports) and `X-Forwarded-Proto` \
+            are trusted
+            """)
+        if let proxies = TrustedProxies(proxies) {
             trustedProxies = proxies
         } else {
             settings.problem("trustedProxies", "must be addresses or networks like 10.0.0.0/8")
         }
-        expectsProxyHeader = settings.bool("proxyProtocol", default: false)
+        expectsProxyHeader = settings.bool(
+            "proxyProtocol", default: false,
+            """
+            `true`: every connection begins with the PROXY header (version 1 or 2) of a trusted proxy, before TLS. \
+            Others are closed
+            """)
         if expectsProxyHeader, trustedProxies.isEmpty {
             settings.problem("proxyProtocol", "needs trustedProxies: other peers' headers are refused")
         }
-        droppedFields = settings.strings("droppedFields", default: []).compactMap { name in
+        droppedFields = settings.strings(
+            "droppedFields", default: [],
+            "request fields that no service receives. In any case; `_` and other symbols count as `-`"
+        ).compactMap { name in
             let isPlain =
                 !name.isEmpty && FieldSection.tokenBytes.containsAll(name.utf8)
                 && Array(name.utf8).withUnsafeBytes { FieldName($0) == .other }
@@ -212,47 +251,80 @@ extension GatewaySettings {
             settings.problem("droppedFields", "must be names of fields not used by the gateway, unlike '\(name)'")
             return nil
         }
-        maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)
+        maximumConnections = settings.int(
+            "maximumConnections", default: maximumConnections, in: 1...1_000_000, "open client connections")
         maximumConnectionsPerNetwork = settings.int(
-            "maximumConnectionsPerAddress", default: maximumConnectionsPerNetwork, in: 1...1_000_000)
+            "maximumConnectionsPerAddress", default: maximumConnectionsPerNetwork, in: 1...1_000_000,
+            "open connections of one network. Trusted proxies are exempt")
         maximumRequestsPerConnection = settings.int(
-            "maximumRequestsPerConnection", default: maximumRequestsPerConnection, in: 1...1_000_000_000)
-        minimumBodyRate = settings.int("minimumBodyRate", default: minimumBodyRate, in: 1...1_000_000_000)
-        minimumResponseRate = settings.int("minimumAnswerRate", default: minimumResponseRate, in: 1...1_000_000_000)
+            "maximumRequestsPerConnection", default: maximumRequestsPerConnection, in: 1...1_000_000_000,
+            "requests, after which a connection is closed")
+        minimumBodyRate = settings.int(
+            "minimumBodyRate", default: minimumBodyRate, in: 1...1_000_000_000, unit: "bytes per second",
+            "least average rate of a request body")
+        minimumResponseRate = settings.int(
+            "minimumAnswerRate", default: minimumResponseRate, in: 1...1_000_000_000, unit: "bytes per second",
+            "least average rate at which a client must read while bytes wait for it")
         maximumWaitingOutput = settings.int(
-            "maximumWaitingOutput", default: maximumWaitingOutput, in: 1 << 20...1 << 40)
-        maximumWaitingInput = settings.int("maximumWaitingInput", default: maximumWaitingInput, in: 1 << 20...1 << 40)
+            "maximumWaitingOutput", default: maximumWaitingOutput, in: 1 << 20...1 << 40, unit: "bytes",
+            "responses that wait for all clients, besides 4 KiB for each")
+        maximumWaitingInput = settings.int(
+            "maximumWaitingInput", default: maximumWaitingInput, in: 1 << 20...1 << 40, unit: "bytes",
+            "request bodies that wait for all upstreams, besides 4 KiB for each")
         maximumRequestsInFlight = settings.int(
-            "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)
+            "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000,
+            "requests in flight. More are refused with 503")
         maximumRequestsInFlightPerAddress = settings.int(
-            "maximumRequestsInFlightPerAddress", default: max(1, maximumRequestsInFlight / 2), in: 1...1_000_000)
+            "maximumRequestsInFlightPerAddress", default: max(1, maximumRequestsInFlight / 2),
+            computedAs: "half of `GATEWAY_MAXIMUM_REQUESTS_IN_FLIGHT`", in: 1...1_000_000,
+            "requests in flight of one address")
         maximumPasswordsInFlight = settings.int(
-            "maximumPasswordsInFlight", default: maximumPasswordsInFlight, in: 1...1_000_000)
-        maximumWebSockets = settings.int("maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000)
+            "maximumPasswordsInFlight", default: maximumPasswordsInFlight, in: 1...1_000_000,
+            """
+            requests in flight that have a password hashed. Keep it below identity's `IDENTITY_HASHING_THREADS` + \
+            `IDENTITY_HASHING_QUEUE` of one replica
+            """)
+        maximumWebSockets = settings.int(
+            "maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000,
+            "open WebSockets and event streams. More are refused with 503")
         maximumWebSocketsPerNetwork = settings.int(
-            "maximumWebSocketsPerAddress", default: max(1, maximumWebSockets / 2), in: 1...1_000_000)
-        tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
-        headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)
-        idleTimeout = settings.seconds("idleTimeout", default: 75, in: 1...3600)
-        upstreamIdleTimeout = settings.seconds("upstreamIdleTimeout", default: 2, in: 1...3600)
-        retryShare = Double(settings.int("retryPercent", default: 20, in: 0...100)) / 100
-        accessLogShare = Self.accessLogShare(settings)
-        followsClientTraces = settings.bool("tracesFollowClients", default: followsClientTraces)
-        addressLimit = RateLimit(
-            capacity: settings.int("addressLimitBurst", default: 6_000, in: 1...10_000_000),
-            perSecond: Double(settings.int("addressLimitPerSecond", default: 2_000, in: 1...10_000_000)))
-        connectionLimit = RateLimit(
-            capacity: settings.int("connectionLimitBurst", default: 2_000, in: 1...10_000_000),
-            perSecond: Double(settings.int("connectionLimitPerSecond", default: 200, in: 1...10_000_000)))
-        userLimit = RateLimit(
-            capacity: settings.int("userLimitBurst", default: 1_000, in: 1...10_000_000),
-            perSecond: Double(settings.int("userLimitPerSecond", default: 200, in: 1...10_000_000)))
-        signInLimit = RateLimit(
-            capacity: settings.int("signInLimitBurst", default: 600, in: 1...10_000_000),
-            perSecond: Double(settings.int("signInLimitPerSecond", default: 20, in: 1...10_000_000)))
-        failureLimit = RateLimit(
-            capacity: settings.int("refreshFailureLimitBurst", default: 300, in: 1...10_000_000),
-            perSecond: Double(settings.int("refreshFailureLimitPerSecond", default: 5, in: 1...10_000_000)))
+            "maximumWebSocketsPerAddress", default: max(1, maximumWebSockets / 2),
+            computedAs: "half of `GATEWAY_MAXIMUM_WEB_SOCKETS`", in: 1...1_000_000,
+            "WebSockets and event streams of one network")
+        tokenCacheCapacity = settings.int(
+            "tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000,
+            "verified tokens that each event loop remembers")
+        headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600, "timeout of a request's head")
+        idleTimeout = settings.seconds(
+            "idleTimeout", default: 75, in: 1...3600, "timeout of a connection without a request")
+        upstreamIdleTimeout = settings.seconds(
+            "upstreamIdleTimeout", default: 2, in: 1...3600,
+            """
+            timeout of an unused connection to an upstream; a route's `idleTimeout` replaces it. Keep it below the \
+            upstreams' keep-alive and below the 3 s for which Gatehouse's services drain
+            """)
+        let retryPercent = settings.int(
+            "retryPercent", default: 20, in: 0...100, unit: "percent",
+            "share of an upstream's requests that may be retried at another address, besides 10 in 10 s")
+        retryShare = Double(retryPercent) / 100
+        let accessLogPercent = settings.number(
+            "accessLogPercent", default: 1, in: 0...100, unit: "percent", "share of responses that are logged")
+        accessLogShare = accessLogPercent / 100
+        followsClientTraces = settings.bool(
+            "tracesFollowClients", default: followsClientTraces,
+            """
+            `true`: a client's `traceparent` decides whether its trace is recorded. Only for a gateway that your own \
+            systems alone can reach
+            """)
+        addressLimit = Self.limit("address", burst: 6_000, perSecond: 2_000, "requests of one address", settings)
+        connectionLimit = Self.limit(
+            "connection", burst: 2_000, perSecond: 200,
+            "new connections of one network; trusted proxies are exempt", settings)
+        userLimit = Self.limit("user", burst: 1_000, perSecond: 200, "requests of one user", settings)
+        signInLimit = Self.limit(
+            "signIn", burst: 600, perSecond: 20, "requests of one address that sign in or register", settings)
+        failureLimit = Self.limit(
+            "refreshFailure", burst: 300, perSecond: 5, "refused refreshes of one address", settings)
         if !settings.rateLimitsEnabled {
             addressLimit = nil
             connectionLimit = nil
@@ -263,10 +335,13 @@ extension GatewaySettings {
         }
     }
 
-    private static func accessLogShare(_ settings: Settings) -> Double {
-        guard let text = settings.optionalString("accessLogPercent") else { return 0.01 }
-        if let percent = Double(text), (0...100).contains(percent) { return percent / 100 }
-        settings.problem("accessLogPercent", "must be a number from 0 to 100, not '\(text)'")
-        return 0
+    private static func limit(
+        _ name: String, burst: Int, perSecond: Int, _ counted: String, _ settings: Settings
+    ) -> RateLimit {
+        let capacity = settings.int(
+            "\(name)LimitBurst", default: burst, in: 1...10_000_000, "limit at once of \(counted)")
+        let rate = settings.int(
+            "\(name)LimitPerSecond", default: perSecond, in: 1...10_000_000, "limit per second of \(counted)")
+        return RateLimit(capacity: capacity, perSecond: Double(rate))
     }
 }

@@ -51,6 +51,13 @@ public struct IdentityConfiguration: Sendable {
         /// How long the other service may itself wait, for example for its database.
         var dependencyTimeout: Duration
 
+        fileprivate init(_ name: String, _ settings: Settings) {
+            self.name = name
+            urls = settings.urls("\(name)URL", "replicas of \(name)")
+            credential = settings.secret("\(name)Credential", "identity's credential for \(name)")
+            dependencyTimeout = settings.dependencyTimeout
+        }
+
         func client(_ httpClient: HTTPClient) -> ServiceClient {
             ServiceClient(
                 callee: name, urls: urls, credential: credential, httpClient: httpClient,
@@ -60,7 +67,7 @@ public struct IdentityConfiguration: Sendable {
 
     init(settings: Settings) {
         database = DatabaseConfiguration(settings: settings)
-        let redisURL = settings.string("redisURL", secret: true)
+        let redisURL = settings.string("redisURL", secret: true, "attempt limits: `redis://…` or `rediss://…`")
         // The placeholder for an address that is missing or invalid. It is on this machine, so that it does not cause a
         // second error about TLS.
         redis =
@@ -69,22 +76,29 @@ public struct IdentityConfiguration: Sendable {
         settings.requireTLS(
             of: "redisURL", by: "redisTLS", isProtected: redis.isProtected, remedy: "begin it with rediss://")
         isLimited = settings.rateLimitsEnabled
-        credentials = settings.credentials(ofCallers: "gateway", optional: ["events", "admin", "bounces"])
+        credentials = settings.credentials(
+            ofCallers: "gateway",
+            optional: [
+                "events": "readers of the event feed", "admin": "callers of `/internal/admin`",
+                "bounces": "callers that report bounced mail",
+            ])
         webhooks = Self.webhooks(settings)
-        tokens = Peer(
-            name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"),
-            dependencyTimeout: settings.dependencyTimeout)
-        devices = Peer(
-            name: "devices", urls: settings.urls("devicesURL"), credential: settings.secret("devicesCredential"),
-            dependencyTimeout: settings.dependencyTimeout)
+        tokens = Peer("tokens", settings)
+        devices = Peer("devices", settings)
         apple = AppleConfiguration(settings: settings)
-        sealingKeys = Self.keys("sealingKeysFile", settings)
-        pepperKeys = Self.keys("pepperKeysFile", settings)
-        passwordMinimumLength = settings.int("passwordMinimumLength", default: 8, in: 8...64)
-        breachedPasswords = settings.optionalString("breachedPasswordsFile").flatMap { path in
-            settings.read("breachedPasswordsFile", from: path) { try BreachedPasswords(path: $0) }
-        }
-        firebaseSignerKey = settings.optionalSecretFile("firebaseSignerKeyFile").flatMap { text in
+        sealingKeys = Self.keys(
+            "sealingKeysFile",
+            "lines `ID:BASE64` of 32 bytes, which seal Apple's refresh tokens; the first seals new ones", settings)
+        pepperKeys = Self.keys(
+            "pepperKeysFile", "lines `ID:BASE64` of 32 bytes; the first is used for new hashes", settings)
+        passwordMinimumLength = settings.int(
+            "passwordMinimumLength", default: 8, in: 8...64, unit: "characters", "least length of a new password")
+        breachedPasswords = settings.optionalPath(
+            "breachedPasswordsFile", "filter of refused passwords, made by `identity passwords filter build`"
+        ).flatMap { path in settings.read("breachedPasswordsFile", from: path) { try BreachedPasswords(path: $0) } }
+        firebaseSignerKey = settings.optionalSecretFile(
+            "firebaseSignerKeyFile", "signer key in base64 of the Firebase project that users came from"
+        ).flatMap { text in
             let key = Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)).map(Array.init)
             if !ForeignHash.hashLengths.contains(key?.count ?? 0) {
                 settings.problem("firebaseSignerKeyFile", "names a file that holds no key in base64")
@@ -92,46 +106,69 @@ public struct IdentityConfiguration: Sendable {
             return key
         }
         hashingThreads = settings.int(
-            "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount - 1), in: 1...256)
-        hashingQueue = settings.int("hashingQueue", default: 64, in: 1...10_000)
+            "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount - 1),
+            computedAs: "cores − 1", in: 1...256, "concurrent hashes of passwords")
+        hashingQueue = settings.int(
+            "hashingQueue", default: 64, in: 1...10_000, "passwords that may wait to be hashed")
         let floor = Argon2Parameters.floor
         hashingParameters = Argon2Parameters(
-            memory: settings.int("hashingMemory", default: floor.memory, in: Argon2Parameters.memoryRange),
+            memory: settings.int(
+                "hashingMemory", default: floor.memory, in: Argon2Parameters.memoryRange, unit: "KiB",
+                "memory of a hash; the container needs it for each thread"),
             iterations: settings.int(
-                "hashingIterations", default: floor.iterations, in: Argon2Parameters.iterationsRange),
+                "hashingIterations", default: floor.iterations, in: Argon2Parameters.iterationsRange,
+                "passes of a hash"),
             parallelism: settings.int(
-                "hashingParallelism", default: floor.parallelism, in: Argon2Parameters.parallelismRange))
-        home = settings.optionalString("phoneCallingCode").flatMap { code in
-            settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) }
-        }
+                "hashingParallelism", default: floor.parallelism, in: Argon2Parameters.parallelismRange,
+                "lanes of a hash, on one thread"))
+        home = settings.optionalString(
+            "phoneCallingCode", "calling code of the country whose national numbers are understood: `49`"
+        ).flatMap { code in settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) } }
         authenticationAge = AuthenticationAge(
-            maximum: settings.int("maximumAuthenticationAge", default: 600, in: 60...31_536_000))
-        let role = settings.string("operatorRole", default: Role.operator.name)
+            maximum: settings.int(
+                "maximumAuthenticationAge", default: 600, in: 60...31_536_000, unit: "seconds",
+                "longest time since the user authenticated, for actions that need recent authentication"))
+        let role = settings.string(
+            "operatorRole", default: Role.operator.name,
+            "role of users who may administer others, not `user`. Must equal `GATEWAY_OPERATOR_ROLE`")
         operatorRole = settings.read("operatorRole", from: role) { try Role(ofOperators: $0) } ?? .operator
         messages = MessageConfiguration(settings: settings)
         let known = AttemptLimits.allowances(budget: messages.budget).filter { $0.setting == nil }
-        allowances = settings.strings("allowances", default: []).reduce(into: [:]) { allowances, text in
+        let replacements = settings.strings(
+            "allowances", default: [], "attempt limits that replace those of the same name: `NAME=COUNT/SECONDS`")
+        allowances = replacements.reduce(into: [:]) { allowances, text in
             let read = settings.read("allowances", from: text) { try AttemptAllowance(parsing: $0, among: known) }
             if let read, allowances.updateValue(read, forKey: read.name) != nil {
                 settings.problem("allowances", "names \(read.name) twice")
             }
         }
-        let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
+        let auditDays = settings.int(
+            "auditRetentionDays", default: 730, in: 0...36_500, unit: "days",
+            "retention of the audit log; 0 keeps it forever")
         auditRetention = auditDays == 0 ? nil : auditDays
-        auditOriginRetention = settings.int("auditOriginRetentionDays", default: 90, in: 0...36_500)
-        let unverifiedDays = settings.int("unverifiedRetentionDays", default: 0, in: 0...36_500)
+        auditOriginRetention = settings.int(
+            "auditOriginRetentionDays", default: 90, in: 0...36_500, unit: "days",
+            "retention of addresses and clients in the audit log; 0 keeps them for minutes")
+        let unverifiedDays = settings.int(
+            "unverifiedRetentionDays", default: 0, in: 0...36_500, unit: "days",
+            """
+            after so many days without an audit entry an unverified account is deleted; 0 keeps it. At most \
+            `IDENTITY_AUDIT_RETENTION_DAYS`, unless that is 0
+            """)
         unverifiedRetention = unverifiedDays == 0 ? nil : unverifiedDays
         if let auditRetention, unverifiedDays > auditRetention {
             settings.problem(
                 "unverifiedRetentionDays", "must not be more than auditRetentionDays: the audit log has the sign-ins")
         }
-        resetHook = HookSettings.read(settings, url: "resetHookURL", secret: "resetHookSecret")
+        resetHook = HookSettings.read(settings, "resetHook", "endpoint for password resets")
     }
 
     /// The lists of secrets and addresses must have the same length and order.
     private static func webhooks(_ settings: Settings) -> [Webhook] {
-        let urls = settings.optionalString("webhookURLs") == nil ? [] : settings.urls("webhookURLs")
-        let secrets = settings.optionalSecrets("webhookSecrets")
+        let urls = settings.optionalURLs("webhookURLs", "receivers of events, each once")
+        let secrets = settings.optionalSecrets(
+            "webhookSecrets",
+            "one secret per receiver, in the same order, of \(Webhook.minimumSecretLength) characters or more")
         if urls.count != secrets.count {
             settings.problem("webhookSecrets", "must hold one secret for each address of webhookURLs")
         }
@@ -142,8 +179,8 @@ public struct IdentityConfiguration: Sendable {
         return zip(urls, secrets).map { Webhook(url: $0, secret: $1) }
     }
 
-    private static func keys(_ key: String, _ settings: Settings) -> KeyRing {
-        settings.read(key, from: settings.secretFile(key)) { try KeyRing($0) } ?? .placeholder
+    private static func keys(_ key: String, _ meaning: String, _ settings: Settings) -> KeyRing {
+        settings.read(key, from: settings.secretFile(key, meaning)) { try KeyRing($0) } ?? .placeholder
     }
 }
 
@@ -155,16 +192,18 @@ struct HookSettings: Sendable {
     /// In production an address on another machine must begin with `https://`, unless `IDENTITY_HOOKS_TLS` is
     /// `optional`, because hooks transmit codes and reset tokens.
     ///
+    /// - Parameters:
+    ///   - name: the keys begin with it: `messageHook` for `messageHookURL` and `messageHookSecret`.
+    ///   - meaning: what the address is for.
     /// - Returns: `nil` where neither is set. One without the other is reported as a problem.
-    static func read(_ settings: Settings, url urlKey: String, secret secretKey: String) -> HookSettings? {
-        let url = settings.optionalString(urlKey) == nil ? nil : settings.url(urlKey)
-        let secret = settings.optionalString(secretKey, secret: true)
-        if let url {
-            let isLocal = ["localhost", "127.0.0.1", "::1", "[::1]"].contains(url.host(percentEncoded: false) ?? "")
-            settings.requireTLS(
-                of: urlKey, by: "hooksTLS", isProtected: url.scheme?.lowercased() == "https" || isLocal,
-                remedy: "begin it with https://")
-        }
+    static func read(_ settings: Settings, _ name: String, _ meaning: String) -> HookSettings? {
+        let (urlKey, secretKey) = ("\(name)URL", "\(name)Secret")
+        let url = settings.optionalURL(urlKey, "\(meaning). Needs its secret")
+        let secret = settings.optionalString(
+            secretKey, secret: true,
+            "authenticates Gatehouse's requests to `\(SettingName(service: settings.service, key: urlKey).variable)`")
+        settings.requireTLS(
+            of: urlKey, by: "hooksTLS", isProtected: url.map(isProtected) ?? true, remedy: "begin it with https://")
         switch (url, secret) {
         case (let url?, let secret?): return HookSettings(url: url, secret: secret)
         case (_?, nil): settings.problem(secretKey, "is not set, but \(urlKey) is")
@@ -172,6 +211,11 @@ struct HookSettings: Sendable {
         case (nil, nil): break
         }
         return nil
+    }
+
+    private static func isProtected(_ url: URL) -> Bool {
+        let isLocal = ["localhost", "127.0.0.1", "::1", "[::1]"].contains(url.host(percentEncoded: false) ?? "")
+        return isLocal || url.scheme?.lowercased() == "https"
     }
 }
 

@@ -21,8 +21,16 @@ public protocol ServiceApplication: Sendable {
     /// - Throws: ``Settings/failure`` after all were read, if the configuration cannot be created from them.
     static func configuration(from settings: Settings) throws(SettingsError) -> Configuration
 
-    /// Assembles the parts. Nothing runs yet.
+    /// Assembles the parts. Nothing runs yet, and nothing connects: `<service> describe` builds the service too.
     static func build(_ configuration: Configuration, boot: ServiceBoot) async throws -> ServiceAssembly
+
+    /// Settings with which `<service> describe` builds the service, so that every optional part declares its metrics and
+    /// routes. Other settings are missing, and have the placeholders that ``configuration(from:)`` gives them.
+    static var exampleSettings: [String: String] { get throws }
+}
+
+extension ServiceApplication {
+    public static var exampleSettings: [String: String] { [:] }
 }
 
 /// The resources from which every service is built.
@@ -52,6 +60,8 @@ public struct ServiceAssembly: Sendable {
     let services: [any Service]
     let readiness: [ReadinessCheck]
     let server: Server?
+    /// The methods by path template.
+    let methods: [String: Set<String>]
     let descriptors: Int
     let admin: [AdminRoute]
 
@@ -66,6 +76,7 @@ public struct ServiceAssembly: Sendable {
     ///   - readiness: the conditions under which the service is ready.
     ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` if one of `services` is a server of its
     ///     own.
+    ///   - methods: the methods by path template of a server of its own.
     ///   - credentials: the credentials of callers.
     ///   - endsAtDeadline: whether a route's work is cancelled at its caller's deadline and answered `TIMEOUT`.
     ///     In Gatehouse's own services each operation ends at the current deadline instead.
@@ -74,8 +85,8 @@ public struct ServiceAssembly: Sendable {
     ///   - admin: the routes of the admin port besides metrics and health.
     public init(
         services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
-        credentials: CallerCredentials = CallerCredentials([:]), endsAtDeadline: Bool = false, descriptors: Int = 0,
-        admin: [AdminRoute] = [], boot: ServiceBoot
+        methods: [String: Set<String>] = [:], credentials: CallerCredentials = CallerCredentials([:]),
+        endsAtDeadline: Bool = false, descriptors: Int = 0, admin: [AdminRoute] = [], boot: ServiceBoot
     ) {
         self.admin = admin
         self.services = services
@@ -86,6 +97,7 @@ public struct ServiceAssembly: Sendable {
             return Server(
                 routes: router.makeResponder(), credentials: credentials, endsAtDeadline: endsAtDeadline)
         }
+        self.methods = server?.routes.methods ?? methods
     }
 }
 
@@ -111,22 +123,35 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(SettingsError) -> Self {
         let settings = Settings(service: Application.name, environment: environment)
-        // Rethrown only after the rest is read, so that `finish` reports all problems.
-        let application = Result { () throws(SettingsError) in try Application.configuration(from: settings) }
-        let logLevel = settings.choice(SettingName(service: "gatehouse", key: "logLevel"), default: Logger.Level.info)
-        let listenAddress = settings.listenAddress(
-            "listenAddress", default: ListenAddress(port: Application.defaultPort))
-        let adminListenAddress = adminListenAddress(from: settings)
-        let shutdownGrace = settings.seconds("shutdownGrace", default: 20, in: 1...3600)
-        let traces = TraceSettings(settings)
+        let configuration = read(settings)
+        // Reports all problems, also those after the one that a configuration could not be created with.
         try settings.finish()
-        return Self(
-            application: try application.get(), environment: settings.environment, logLevel: logLevel,
-            listenAddress: listenAddress, adminListenAddress: adminListenAddress, shutdownGrace: shutdownGrace,
-            dependencyTimeout: settings.dependencyTimeout, traces: traces)
+        return try configuration.get()
+    }
+
+    /// Reads every setting. `settings` collects their problems and declarations.
+    static func read(_ settings: Settings) -> Result<Self, SettingsError> {
+        let application = Result { () throws(SettingsError) in try Application.configuration(from: settings) }
+        let logLevel = settings.choice(
+            .gatehouse("logLevel"), default: Logger.Level.info, "least severe level that is logged")
+        let listenAddress = settings.listenAddress(
+            "listenAddress", default: ListenAddress(port: Application.defaultPort),
+            "address for requests. Port 0 takes any free port")
+        let adminListenAddress = adminListenAddress(from: settings)
+        let shutdownGrace = settings.seconds(
+            "shutdownGrace", default: 20, in: 1...3600, "time allowed for in-flight requests at shutdown")
+        let traces = TraceSettings(settings)
+        return application.map {
+            Self(
+                application: $0, environment: settings.environment, logLevel: logLevel,
+                listenAddress: listenAddress, adminListenAddress: adminListenAddress, shutdownGrace: shutdownGrace,
+                dependencyTimeout: settings.dependencyTimeout, traces: traces)
+        }
     }
 
     static func adminListenAddress(from settings: Settings) -> ListenAddress {
-        settings.listenAddress("adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10))
+        settings.listenAddress(
+            "adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10),
+            "address for `/metrics`, `/livez`, `/readyz`. It has no authentication: do not expose it")
     }
 }

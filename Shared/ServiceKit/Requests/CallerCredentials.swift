@@ -39,18 +39,41 @@ extension Settings {
     ///
     /// - Parameter optional: callers that an installation may omit. A caller without a credential is never accepted.
     public func credentials(ofCallers callers: String..., optional: [String] = []) -> CallerCredentials {
+        credentials(callers, optional: optional.map { ($0, "`\($0)`") })
+    }
+
+    /// As the other overload.
+    ///
+    /// - Parameter optional: callers that an installation may omit, and what they are, as in "readers of the event feed".
+    public func credentials(
+        ofCallers callers: String..., optional: KeyValuePairs<String, String>
+    ) -> CallerCredentials {
+        credentials(callers, optional: Array(optional))
+    }
+
+    private func credentials(
+        _ callers: [String], optional: [(key: String, value: String)]
+    ) -> CallerCredentials {
         var credentials: [String: [String]] = [:]
-        for caller in callers + optional {
-            let key = "\(caller)Credentials"
-            let values = optional.contains(caller) ? optionalSecrets(key) : secrets(key)
-            if values.count > 2 { problem(key, "must hold one credential, or two while one is being replaced") }
-            if values.contains(where: { $0.utf8.count < 8 }) { problem(key, "must be at least 8 characters long") }
-            credentials[caller] = values
+        for caller in callers {
+            credentials[caller] = checked(
+                secrets("\(caller)Credentials", "credential of `\(caller)`, or two while it is replaced"), of: caller)
+        }
+        for (caller, description) in optional {
+            let meaning = "credential of \(description), or two while it is replaced. Without it they are refused"
+            credentials[caller] = checked(optionalSecrets("\(caller)Credentials", meaning), of: caller)
         }
         let all = credentials.values.flatMap(\.self)
         if Set(all).count < all.count {
             problem("\(callers[0])Credentials", "must not be shared with another caller")
         }
         return CallerCredentials(credentials)
+    }
+
+    private func checked(_ values: [String], of caller: String) -> [String] {
+        let key = "\(caller)Credentials"
+        if values.count > 2 { problem(key, "must hold one credential, or two while one is being replaced") }
+        if values.contains(where: { $0.utf8.count < 8 }) { problem(key, "must be at least 8 characters long") }
+        return values
     }
 }

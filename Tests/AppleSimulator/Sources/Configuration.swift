@@ -20,13 +20,17 @@ public struct AppleSimulatorConfiguration: Sendable {
                 "listenAddress",
                 "must not be served in production (GATEHOUSE_ENVIRONMENT): every caller may sign in as any user")
         }
-        audience = settings.string("audience", default: "com.example.app")
-        issuer = settings.string("issuer", default: "https://appleid.apple.com")
-        clientKey = settings.optionalFile("clientKeyFile").map(Self.withoutComments)
+        audience = settings.string("audience", default: "com.example.app", "`aud` of sign-ins that name none")
+        issuer = settings.string("issuer", default: "https://appleid.apple.com", "`iss` of sign-ins that name none")
+        clientKey = settings.optionalFile(
+            "clientKeyFile", "the client's private key in PEM; with it the signature of client secrets is verified"
+        ).map(Self.withoutComments)
         apnsListenAddress = settings.listenAddress(
-            "apnsListenAddress", default: ListenAddress(port: AppleSimulatorApplication.defaultPort + 1))
-        let certificateFile = settings.optionalString("apnsCertificateFile")
-        let keyFile = settings.optionalString("apnsCertificateKeyFile")
+            "apnsListenAddress", default: ListenAddress(port: AppleSimulatorApplication.defaultPort + 1),
+            "address of the APNs server")
+        let certificateFile = settings.optionalPath(
+            "apnsCertificateFile", "certificate in PEM, which enables TLS for APNs")
+        let keyFile = settings.optionalPath("apnsCertificateKeyFile", "the certificate's key in PEM")
         if let certificateFile, let keyFile {
             apnsCertificate = APNsServer.Certificate(certificateFile: certificateFile, keyFile: keyFile)
         } else if certificateFile != nil || keyFile != nil {

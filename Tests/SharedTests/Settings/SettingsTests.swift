@@ -79,6 +79,58 @@ import Testing
         #expect(problems(settings).isEmpty)
     }
 
+    @Test func readingDeclares() throws {
+        let settings = settings([:])
+        _ = settings.int("sessionLimit", default: 100, in: 1...10_000, "sessions of one user")
+        _ = settings.seconds("retryWindow", in: 1...60, "a window")
+        _ = settings.choice("rotationMode", default: Mode.resilient, "how")
+        _ = settings.secrets("gatewayCredentials", "credentials")
+        _ = settings.int("threads", default: 7, computedAs: "cores − 1", "threads")
+        _ = settings.number("percent", default: 0.5, in: 0...100, unit: "percent", "share")
+        _ = settings.optionalURL("hookURL")
+        let own = settings.declarations.filter { $0.name.variable.hasPrefix("TOKENS_") }
+        #expect(
+            own == [
+                SettingDeclaration(name("configFile"), .path, "file of settings"),
+                SettingDeclaration(
+                    name("sessionLimit"), .integer, "sessions of one user", default: "100", range: 1...10_000),
+                SettingDeclaration(
+                    name("retryWindow"), .integer, "a window", isRequired: true, unit: "seconds", range: 1...60),
+                SettingDeclaration(
+                    name("rotationMode"), .choice, "how", default: "resilient", choices: ["strict", "resilient"]),
+                SettingDeclaration(
+                    name("gatewayCredentials"), .list, "credentials", isRequired: true, isSecret: true),
+                SettingDeclaration(
+                    name("threads"), .integer, "threads", default: "cores − 1", range: 0...Int.max),
+                SettingDeclaration(
+                    name("percent"), .number, "share", default: "0.5", unit: "percent", range: 0...100),
+                SettingDeclaration(name("hookURL"), .url, ""),
+            ])
+        #expect(settings.declarations.contains { $0.name.variable == "GATEHOUSE_ENVIRONMENT" && !$0.meaning.isEmpty })
+    }
+
+    /// Two that differ are kept, so that `describe` shows the defect.
+    @Test func aSettingThatIsReadTwiceIsDeclaredOnce() {
+        let settings = settings([:])
+        for meaning in ["a path", "a path", "another path"] { _ = settings.optionalPath("keyFile", meaning) }
+        let declared = settings.declarations.filter { $0.name == name("keyFile") }
+        #expect(declared.map(\.meaning) == ["a path", "another path"])
+    }
+
+    @Test func aDeclarationIsWrittenAsJSON() throws {
+        let setting = SettingDeclaration(
+            name("sessionLimit"), .integer, "sessions", default: "100", unit: "sessions", range: 1...Int.max)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        #expect(
+            String(decoding: try encoder.encode(setting), as: UTF8.self) == """
+                {"default":"100","key":"tokens.sessionLimit","kind":"integer","meaning":"sessions","minimum":1,\
+                "name":"TOKENS_SESSION_LIMIT","required":false,"secret":false,"unit":"sessions"}
+                """)
+    }
+
+    private func name(_ key: String) -> SettingName { SettingName(service: "tokens", key: key) }
+
     @Test(arguments: [
         "http://a:0", "http://a:65536", "https://127.0.0.1:99999", "http://a:-1", "http://a:99999999999999999999",
     ])

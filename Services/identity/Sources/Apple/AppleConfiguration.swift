@@ -17,20 +17,31 @@ struct AppleConfiguration: Sendable {
     var clientSecret: AppleClientSecret?
 
     init(settings: Settings) {
-        keysURL = settings.url("appleKeysURL", default: "https://appleid.apple.com/auth/keys")
-        tokenURL = settings.url("appleTokenURL", default: "https://appleid.apple.com/auth/token")
-        revokeURL = settings.url("appleRevokeURL", default: "https://appleid.apple.com/auth/revoke")
+        keysURL = settings.url(
+            "appleKeysURL", default: "https://appleid.apple.com/auth/keys", "Apple's keys")
+        tokenURL = settings.url(
+            "appleTokenURL", default: "https://appleid.apple.com/auth/token", "Apple's endpoint for tokens")
+        revokeURL = settings.url(
+            "appleRevokeURL", default: "https://appleid.apple.com/auth/revoke", "Apple's endpoint for revocation")
         migrationURL = settings.url(
-            "appleMigrationURL", default: "https://appleid.apple.com/auth/usermigrationinfo")
+            "appleMigrationURL", default: "https://appleid.apple.com/auth/usermigrationinfo",
+            "Apple's endpoint for transfers between teams")
         let clientIDs = settings.strings(
-            "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : [])
+            "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : [],
+            "bundle and service identifiers. Without them Apple's routes do not exist")
+        let issuers = settings.strings(
+            "appleIssuers", default: AppleTokenPolicy.appleIssuers.map(\.text).sorted(),
+            "accepted `iss` of Apple's tokens")
         policy = AppleTokenPolicy(
-            issuers: Set(
-                verbatim: settings.strings("appleIssuers", default: AppleTokenPolicy.appleIssuers.map(\.text))),
-            clientIDs: Set(verbatim: clientIDs), nonceRule: settings.choice("appleNonce", default: .optional))
+            issuers: Set(verbatim: issuers), clientIDs: Set(verbatim: clientIDs),
+            nonceRule: settings.choice(
+                "appleNonce", default: .optional,
+                "`required` refuses a sign-in without a nonce, and accepts each nonce once"))
         redirectURIs = Self.redirectURIs(settings)
         keyRules = AppleKeyCache.Rules()
-        keyRules.unknownKeyCooldown = settings.seconds("appleKeysCooldown", default: 30, in: 0...3600)
+        keyRules.unknownKeyCooldown = settings.seconds(
+            "appleKeysCooldown", default: 30, in: 0...3600,
+            "time between fetches caused by unknown key ids, and the longest pause after a failed fetch")
         clientSecret = Self.clientSecret(settings)
         if clientSecret != nil, clientIDs.isEmpty {
             settings.problem("appleClientIDs", "is not set, but Apple's key is")
@@ -42,7 +53,9 @@ struct AppleConfiguration: Sendable {
 
     /// Apple compares redirect URIs as exact texts, and accepts only HTTPS.
     private static func redirectURIs(_ settings: Settings) -> Set<VerbatimString> {
-        let uris = settings.strings("appleRedirectURIs", default: [])
+        let uris = settings.strings(
+            "appleRedirectURIs", default: [],
+            "https redirect URIs of Sign in with Apple on the web, exactly as registered at Apple")
         for uri in uris where !uri.hasPrefix("https://") || uri.contains("#") {
             settings.problem("appleRedirectURIs", "names \(uri); each must be an https address without a fragment")
         }
@@ -51,9 +64,11 @@ struct AppleConfiguration: Sendable {
 
     /// The team's own key. Its three settings are either all set or all absent.
     private static func clientSecret(_ settings: Settings) -> AppleClientSecret? {
-        let teamID = settings.optionalString("appleTeamID")
-        let keyID = settings.optionalString("appleKeyID")
-        let pem = settings.optionalSecretFile("applePrivateKeyFile")
+        let teamID = settings.optionalString("appleTeamID", "the team at Apple. Set all three of its key, or none")
+        let keyID = settings.optionalString("appleKeyID", "id of the team's key at Apple")
+        let pem = settings.optionalSecretFile(
+            "applePrivateKeyFile",
+            "the team's key at Apple. Without it codes are not exchanged, and nothing is revoked at Apple")
         guard let teamID, let keyID, let pem else {
             let parts = [("appleTeamID", teamID), ("appleKeyID", keyID), ("applePrivateKeyFile", pem)]
             if parts.contains(where: { $0.1 != nil }) {

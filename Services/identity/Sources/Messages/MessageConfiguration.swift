@@ -18,56 +18,70 @@ struct MessageConfiguration: Sendable {
     var callingCodes: Set<String>?
 
     init(settings: Settings) {
-        folder = settings.optionalString("messageFolder").map { URL(filePath: $0, directoryHint: .isDirectory) }
+        folder = settings.optionalPath(
+            "messageFolder", "development only: folder for messages that no sender takes"
+        ).map { URL(filePath: $0, directoryHint: .isDirectory) }
         if folder != nil, settings.environment == .production {
             settings.problem(
                 "messageFolder", "is for development alone: a reader of the folder can sign in as any user")
         }
         smtp = SMTPSettings.read(settings)
-        hook = HookSettings.read(settings, url: "messageHookURL", secret: "messageHookSecret")
-        appName = settings.string("appName", default: "Gatehouse")
+        hook = HookSettings.read(
+            settings, "messageHook", "endpoint for text messages, and for mail without `IDENTITY_SMTP_URL`")
+        appName = settings.string("appName", default: "Gatehouse", "the app's name in messages, at most 100 bytes")
         if appName.utf8.count > 100 || appName.unicodeScalars.contains(where: Text.isDeceptive) {
             settings.problem("appName", "must have at most 100 bytes and no invisible characters")
         }
-        codeLink = Self.link("codeLinkURL", settings)
-        resetLink = Self.link("resetLinkURL", settings)
-        undoLink = Self.link("undoLinkURL", settings)
+        codeLink = Self.link("codeLinkURL", "sign-in codes", settings)
+        resetLink = Self.link("resetLinkURL", "password resets", settings)
+        undoLink = Self.link("undoLinkURL", "notices of a changed address, to undo the change", settings)
         templates = Self.templates(settings)
         budget = Self.budget(settings)
-        callingCodes = settings.optionalString("codeTextCallingCodes").map { _ in
-            Set(
-                settings.strings("codeTextCallingCodes").compactMap { text in
+        let codes = settings.strings(
+            "codeTextCallingCodes", default: [],
+            "calling codes of the countries to which text messages are sent: `49,43`. Without it, all")
+        callingCodes =
+            codes.isEmpty
+            ? nil
+            : Set(
+                codes.compactMap { text in
                     settings.read("codeTextCallingCodes", from: text) { try PhoneRegion(callingCode: $0).callingCode }
                 })
-        }
     }
 
     private static func budget(_ settings: Settings) -> MessageBudget {
-        func perHour(_ key: String, _ count: Int) -> Int {
-            settings.int(key, default: count, in: 1...1_000_000)
+        func perHour(_ key: String, _ count: Int, computedAs computation: String? = nil, _ messages: String) -> Int {
+            settings.int(
+                key, default: count, computedAs: computation, in: 1...1_000_000, unit: "messages per hour",
+                "\(messages), to all users together")
         }
-        let mails = perHour("codeMailsPerHour", 600)
-        let texts = perHour("codeTextsPerHour", 60)
+        let mails = perHour("codeMailsPerHour", 600, "codes by mail")
+        let texts = perHour("codeTextsPerHour", 60, "codes by text message")
         return MessageBudget(
             mailsPerHour: mails, textsPerHour: texts,
-            newMailsPerHour: perHour("codeMailsToNewPerHour", max(1, mails / 2)),
-            newTextsPerHour: perHour("codeTextsToNewPerHour", max(1, texts / 2)),
-            textsPerCountryPerHour: perHour("codeTextsPerCountryPerHour", 30),
-            noticeMailsPerHour: perHour("noticeMailsPerHour", 600),
-            noticeTextsPerHour: perHour("noticeTextsPerHour", 60),
-            resetsPerHour: perHour("resetMessagesPerHour", 600))
+            newMailsPerHour: perHour(
+                "codeMailsToNewPerHour", max(1, mails / 2), computedAs: "half of `IDENTITY_CODE_MAILS_PER_HOUR`",
+                "codes by mail to addresses without an account"),
+            newTextsPerHour: perHour(
+                "codeTextsToNewPerHour", max(1, texts / 2), computedAs: "half of `IDENTITY_CODE_TEXTS_PER_HOUR`",
+                "codes by text message to numbers without an account"),
+            textsPerCountryPerHour: perHour(
+                "codeTextsPerCountryPerHour", 30, "codes by text message to one country"),
+            noticeMailsPerHour: perHour("noticeMailsPerHour", 600, "security notices by mail"),
+            noticeTextsPerHour: perHour("noticeTextsPerHour", 60, "security notices by text message"),
+            resetsPerHour: perHour("resetMessagesPerHour", 600, "password resets"))
     }
 
     /// The address of a link. Its token follows a `#`.
-    private static func link(_ key: String, _ settings: Settings) -> URL? {
-        guard settings.optionalString(key) != nil else { return nil }
-        let url = settings.url(key)
-        if url.fragment != nil { settings.problem(key, "must have no #, because Gatehouse appends # and the token") }
+    private static func link(_ key: String, _ messages: String, _ settings: Settings) -> URL? {
+        let url = settings.optionalURL(key, "target of the link in \(messages), without `#`; the token follows a `#`")
+        if url?.fragment != nil { settings.problem(key, "must have no #, because Gatehouse appends # and the token") }
         return url
     }
 
     private static func templates(_ settings: Settings) -> MessageTemplates {
-        guard let path = settings.optionalString("templatesFolder") else { return .builtIn }
+        let path = settings.optionalPath("templatesFolder", "folder of files that replace or add templates")
+        guard let path else { return .builtIn }
         do {
             return try MessageTemplates.builtIn.replaced(byFilesIn: URL(filePath: path, directoryHint: .isDirectory))
         } catch let refusal as Refusal {

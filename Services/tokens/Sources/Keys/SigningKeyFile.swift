@@ -196,5 +196,9 @@ public struct KeySettings: Sendable {
 
 extension Settings {
     /// The maximum lifetime of an access token in seconds.
-    func accessTokenLifetime() -> Int { int("accessTokenLifetime", default: 3600, in: 1...Int(Int32.max)) }
+    func accessTokenLifetime() -> Int {
+        int(
+            "accessTokenLifetime", default: 3600, in: 1...Int(Int32.max), unit: "seconds",
+            "longest lifetime of an access token; each lives up to 5 % less")
+    }
 }

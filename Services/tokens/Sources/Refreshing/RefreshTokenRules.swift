@@ -151,6 +151,16 @@ struct RefreshKeyRing: Sendable {
         self.minting = first
         self.keys = ring
     }
+
+    /// A random key as a placeholder: the settings are wrong, and the service will not run.
+    static var placeholder: RefreshKeyRing {
+        RefreshKeyRing(minting: RefreshKey(id: 0, secret: SymmetricKey(size: .bits256)))
+    }
+
+    private init(minting: RefreshKey) {
+        self.minting = minting
+        keys = [minting.id: minting]
+    }
 }
 
 /// PostgreSQL stores the current token sealed. The sealing key is derived from the predecessor and a server key. So a

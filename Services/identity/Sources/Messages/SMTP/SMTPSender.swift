@@ -168,9 +168,16 @@ struct SMTPSettings: Sendable {
     /// Reads `smtpURL`, `smtpFrom` and `smtpAuthoritiesFile`, and reports problems to `settings`.
     /// - Returns: `nil` where no mail server is configured, or a setting is invalid.
     static func read(_ settings: Settings) -> SMTPSettings? {
-        let url = settings.optionalString("smtpURL", secret: true)
-        let from = settings.optionalString("smtpFrom")
-        let authorities = settings.optionalFile("smtpAuthoritiesFile")
+        let url = settings.optionalString(
+            "smtpURL", secret: true,
+            """
+            mail server: `smtps://USER:PASSWORD@HOST:PORT` (465), `smtp://…` with STARTTLS (587), `smtp+plain://…` for a \
+            server on this machine (25). User and password percent-encoded
+            """)
+        let from = settings.optionalString(
+            "smtpFrom", "sender of mails: `Shop <no-reply@example.com>`. Required with `IDENTITY_SMTP_URL`")
+        let authorities = settings.optionalFile(
+            "smtpAuthoritiesFile", "PEM authorities for the mail server's certificate. Without it, the system's")
         guard let url else {
             if from != nil { settings.problem("smtpFrom", "is set, but smtpURL is not") }
             return nil
