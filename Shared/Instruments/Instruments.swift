@@ -13,7 +13,8 @@ public struct Counter: Sendable {
     public init(
         _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
     ) {
-        handler = instrumentFactory(factory, name, help).makeCounter(label: name, dimensions: labels)
+        let declaration = MetricDeclaration(name, .counter, labels: labels.map(\.0), help)
+        handler = declaration.factory(factory).makeCounter(label: name, dimensions: labels)
     }
 
     public func increment() { handler.increment(by: 1) }
@@ -35,7 +36,8 @@ public struct Gauge: Sendable {
     public init(
         _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
     ) {
-        self.factory = instrumentFactory(factory, name, help)
+        let declaration = MetricDeclaration(name, .gauge, labels: labels.map(\.0), help)
+        self.factory = declaration.factory(factory)
         handler = self.factory.makeMeter(label: name, dimensions: labels)
     }
 
@@ -51,6 +53,30 @@ public struct Gauge: Sendable {
     public func remove() { factory.destroyMeter(handler) }
 }
 
+/// Gauges of one name that are not exposed from the start, because their labels or their first value are not known yet.
+public struct GaugeFamily: Sendable {
+    private let declaration: MetricDeclaration
+    private let factory: any MetricsFactory
+
+    /// - Parameters:
+    ///   - name: as it is exposed, with its base unit where it has one: `_seconds`, `_bytes`.
+    ///   - help: what each gauge measures, in a sentence.
+    ///   - labels: the labels' names.
+    ///   - factory: `nil` uses the process' factory.
+    public init(_ name: String, help: String, labels: [String] = [], factory: (any MetricsFactory)? = nil) {
+        declaration = MetricDeclaration(name, .gauge, labels: labels, help)
+        self.factory = declaration.factory(factory)
+    }
+
+    /// Exposes a gauge.
+    ///
+    /// - Parameter values: of the labels, in their order; none that a client chooses.
+    public func gauge(_ values: String...) -> Gauge {
+        let labels = Array(zip(declaration.labels, values))
+        return Gauge(declaration.name, help: declaration.help, labels: labels, factory: factory)
+    }
+}
+
 /// Measures durations as a histogram.
 public struct DurationHistogram: Sendable {
     private let handler: any TimerHandler
@@ -63,7 +89,8 @@ public struct DurationHistogram: Sendable {
     public init(
         _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
     ) {
-        handler = instrumentFactory(factory, name, help).makeTimer(label: name, dimensions: labels)
+        let declaration = MetricDeclaration(name, .histogram, labels: labels.map(\.0), help)
+        handler = declaration.factory(factory).makeTimer(label: name, dimensions: labels)
     }
 
     public func record(nanoseconds: Int64) { handler.recordNanoseconds(nanoseconds) }
@@ -77,20 +104,41 @@ public struct DurationHistogram: Sendable {
 /// Creates metrics: the process' factory, or a test's own.
 public typealias MetricsFactory = CoreMetrics.MetricsFactory
 
-/// A factory that exposes a help text with each metric.
+/// What all metrics of one name have in common.
+public struct MetricDeclaration: Sendable, Equatable, Encodable {
+    public enum Kind: String, Sendable, Encodable {
+        case counter
+        case gauge
+        case histogram
+    }
+
+    /// As it is exposed.
+    public let name: String
+    public let kind: Kind
+    /// The labels' names.
+    public let labels: [String]
+    /// A sentence.
+    public let help: String
+
+    public init(_ name: String, _ kind: Kind, labels: [String] = [], _ help: String) {
+        self.name = name
+        self.kind = kind
+        self.labels = labels
+        self.help = help
+    }
+
+    /// The factory that creates the metric, after it was given the declaration.
+    func factory(_ given: (any MetricsFactory)?) -> any MetricsFactory {
+        let factory = given ?? MetricsSystem.factory
+        (factory as? any DeclaringMetricsFactory)?.declare(self)
+        return factory
+    }
+}
+
+/// A factory that keeps the declaration of each metric, and exposes the help texts.
 ///
 /// swift-metrics does not support help texts. Counters, gauges and histograms are declared only with this module, so
 /// that each has one.
-public protocol HelpingMetricsFactory: MetricsFactory {
-    /// - Parameters:
-    ///   - name: the name of all metrics that differ only in their labels.
-    ///   - text: a sentence.
-    func help(_ name: String, _ text: String)
-}
-
-/// The factory that creates a metric, after it was given the metric's help text.
-func instrumentFactory(_ given: (any MetricsFactory)?, _ name: String, _ help: String) -> any MetricsFactory {
-    let factory = given ?? MetricsSystem.factory
-    (factory as? any HelpingMetricsFactory)?.help(name, help)
-    return factory
+public protocol DeclaringMetricsFactory: MetricsFactory {
+    func declare(_ declaration: MetricDeclaration)
 }

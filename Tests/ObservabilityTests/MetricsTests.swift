@@ -143,6 +143,20 @@ import Testing
         #expect(names == text.matches(of: #/# HELP (\S+) /#).map(\.output.1), "the process' own as well")
     }
 
+    @Test func keepsWhatIsDeclaredAndNotYetExposed() {
+        let registry = PrometheusRegistry()
+        let family = GaugeFamily("unhealthy", help: "An address.", labels: ["address", "path"], factory: registry)
+        let own = { registry.declarations.filter { !$0.name.hasPrefix("process_") } }
+        #expect(own() == [MetricDeclaration("unhealthy", .gauge, labels: ["address", "path"], "An address.")])
+        #expect(!registry.exposition().contains("unhealthy"))
+        family.gauge("a:1", "/livez").set(1)
+        #expect(registry.exposition().contains("unhealthy{address=\"a:1\",path=\"/livez\"} 1.0\n"))
+        _ = Instruments.Counter("done_total", help: "Jobs.", factory: registry)
+        _ = DurationHistogram("wait_seconds", help: "A wait.", factory: registry)
+        #expect(own().map(\.kind) == [.counter, .gauge, .histogram])
+        #expect(registry.declarations.contains { $0.name == "process_memory_limit_bytes" })
+    }
+
     @Test(arguments: [("a.b-c", "a_b_c"), ("9x", "_9x"), ("", "_"), ("ü", "_")])
     func spellsNames(_ label: String, _ name: String) {
         #expect(PrometheusName.make(label) == name)

@@ -69,7 +69,9 @@ public enum GatewayApplication: ServiceApplication {
         services.append(
             RoutesFollower(source: configuration.routes, store: routes, names: names, logger: boot.logger))
         let certificate = try configuration.certificateFiles.map { files in
-            try ServerCertificate(certificateFile: files.certificate, keyFile: files.key, logger: boot.logger)
+            try ServerCertificate(
+                certificateFile: files.certificate, keyFile: files.key,
+                expiry: gateway.metrics.certificateExpiry, logger: boot.logger)
         }
         if let certificate { services.append(certificate) }
         services.append(

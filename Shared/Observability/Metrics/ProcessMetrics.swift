@@ -1,4 +1,5 @@
 import Foundation
+import Instruments
 
 #if canImport(Glibc)
     import Glibc
@@ -8,31 +9,45 @@ import Foundation
 
 /// Metrics of this process from the operating system, under the names that Prometheus' own clients use.
 enum ProcessMetrics {
-    static func write(to text: inout String) {
-        add("process_cpu_seconds_total", "counter", "CPU time in user and system mode.", cpuSeconds(), to: &text)
-        if let resident = residentBytes() {
-            add("process_resident_memory_bytes", "gauge", "Memory that is resident.", Double(resident), to: &text)
-        }
-        if let limit = memoryLimit() {
-            add("process_memory_limit_bytes", "gauge", "The memory limit of the container.", Double(limit), to: &text)
-        }
-        if let descriptors = openDescriptors() {
-            add("process_open_fds", "gauge", "File descriptors that are open.", Double(descriptors), to: &text)
-        }
-        add(
-            "process_start_time_seconds", "gauge", "When the process started, in seconds since 1970.", startTime,
-            to: &text)
-    }
+    /// Each metric, and its present value, if the system tells it.
+    static let all: [(declaration: MetricDeclaration, value: @Sendable () -> Double?)] = [
+        (MetricDeclaration("process_cpu_seconds_total", .counter, "CPU time in user and system mode."), cpuSeconds),
+        (
+            MetricDeclaration("process_resident_memory_bytes", .gauge, "Memory that is resident."),
+            { residentBytes().map(Double.init) }
+        ),
+        (
+            MetricDeclaration("process_memory_limit_bytes", .gauge, "The memory limit of the container."),
+            { memoryLimit().map(Double.init) }
+        ),
+        (
+            MetricDeclaration("process_open_fds", .gauge, "File descriptors that are open."),
+            { openDescriptors().map(Double.init) }
+        ),
+        (
+            MetricDeclaration(
+                "process_start_time_seconds", .gauge, "When the process started, in seconds since 1970."),
+            { startTime }
+        ),
+    ]
 
-    private static func add(_ name: String, _ type: String, _ help: String, _ value: Double, to text: inout String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n\(name) \(value)\n"
+    static func write(to text: inout String) {
+        for (metric, value) in all {
+            guard let value = value() else { continue }
+            text += """
+                # HELP \(metric.name) \(metric.help)
+                # TYPE \(metric.name) \(metric.kind.rawValue)
+                \(metric.name) \(value)
+
+                """
+        }
     }
 
     /// The time of the first access. ``Telemetry`` makes it at the start, within milliseconds of the process' start.
     static let startTime = Date.now.timeIntervalSince1970
 
     /// POSIX has `clock()` count in microseconds.
-    private static func cpuSeconds() -> Double { Double(clock()) / 1e6 }
+    private static func cpuSeconds() -> Double? { Double(clock()) / 1e6 }
 
     private static func residentBytes() -> Int? {
         guard let status = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }

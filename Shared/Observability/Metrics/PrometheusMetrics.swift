@@ -83,7 +83,7 @@ func braced(_ dimensions: String) -> String {
 ///
 /// swift-prometheus is not used: its registry ends the process when a name is used with other labels or as another kind
 /// of metric.
-public final class PrometheusRegistry: HelpingMetricsFactory {
+public final class PrometheusRegistry: DeclaringMetricsFactory {
     struct Family {
         var type: String
         /// The metrics by their dimensions as text.
@@ -91,12 +91,17 @@ public final class PrometheusRegistry: HelpingMetricsFactory {
     }
 
     private let families = Mutex<[String: Family]>([:])
-    private let texts = Mutex<[String: String]>([:])
+    private let declared = Mutex<[String: MetricDeclaration]>([:])
 
     public init() {}
 
-    public func help(_ name: String, _ text: String) {
-        texts.withLock { $0[PrometheusName.make(name)] = text }
+    public func declare(_ declaration: MetricDeclaration) {
+        declared.withLock { $0[declaration.name] = declaration }
+    }
+
+    /// Every metric that was declared, whether or not it is exposed already, and those of the process. By name.
+    public var declarations: [MetricDeclaration] {
+        (declared.withLock { Array($0.values) } + ProcessMetrics.all.map(\.declaration)).sorted { $0.name < $1.name }
     }
 
     public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
@@ -140,11 +145,11 @@ public final class PrometheusRegistry: HelpingMetricsFactory {
     /// All metrics and those of the process, as text.
     public func exposition() -> String {
         let families = families.withLock { $0 }
-        let texts = texts.withLock { $0 }
+        let declared = declared.withLock { $0 }
         var text = ""
         // A family whose gauges were all removed is not written.
         for (name, family) in families.sorted(by: { $0.key < $1.key }) where !family.members.isEmpty {
-            if let help = texts[name] { text += "# HELP \(name) \(PrometheusName.escape(help: help))\n" }
+            if let help = declared[name]?.help { text += "# HELP \(name) \(PrometheusName.escape(help: help))\n" }
             text += "# TYPE \(name) \(family.type)\n"
             for (dimensions, metric) in family.members.sorted(by: { $0.key < $1.key }) {
                 metric.write(name: name, dimensions: dimensions, to: &text)

@@ -28,7 +28,8 @@ extension GatewayHarness {
         try await withTLSFiles { files, tls in
             var options = options
             options.certificate = try ServerCertificate(
-                certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
+                certificateFile: files.certificate.path, keyFile: files.key.path,
+                expiry: GatewayMetrics().certificateExpiry, logger: .quiet)
             try await withGateway(options) { gateway in try await body(gateway, tls) }
         }
     }

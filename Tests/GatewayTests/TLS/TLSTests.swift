@@ -16,7 +16,8 @@ struct TLSTests {
 
     private func server(_ files: TestCertificate, log: CapturedLog = CapturedLog()) throws -> ServerCertificate {
         try ServerCertificate(
-            certificateFile: files.certificate.path, keyFile: files.key.path, logger: log.logger,
+            certificateFile: files.certificate.path, keyFile: files.key.path,
+            expiry: GatewayMetrics().certificateExpiry, logger: log.logger,
             pause: .milliseconds(5))
     }
 

@@ -75,6 +75,9 @@ final class Gateway: Sendable {
         userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
         signInLimiter = settings.signInLimit.map { limits.addressLimiter($0, "sign-in") }
         rejectionLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
+        routes.onChange { [unowned routes, metrics] in
+            for route in routes.table.routes { metrics.declare(route) }
+        }
     }
 
     /// Whether the process is shutting down: every response is then the last of its connection.

@@ -13,6 +13,13 @@ final class GatewayMetrics: Sendable {
     /// Requests that were retried, and those that the retry budget refused.
     let retries = GatewayMetrics.retries("sent")
     let refusedRetries = GatewayMetrics.retries("refused")
+    private let setAsideEventLoops = GaugeFamily(
+        "gatehouse_gateway_upstream_set_aside_event_loops",
+        help: "On how many event loops an upstream's address is set aside.", labels: ["address"])
+    /// Without a certificate it is not exposed.
+    let certificateExpiry = GaugeFamily(
+        "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds",
+        help: "When the server certificate expires, in seconds since 1970.")
     private let connections = Gauge("gatehouse_gateway_connections", help: "Connections of clients that are open.")
 
     /// Reasons of refusals without a route that indicate load or an attack. They are counted from 0, so that the first
@@ -63,12 +70,7 @@ final class GatewayMetrics: Sendable {
     /// longer needs it, since the number of addresses over time is unbounded.
     func address(_ address: String) -> Gauge {
         addresses.withLock { addresses in
-            let setAside =
-                addresses[address]?.setAside
-                ?? Gauge(
-                    "gatehouse_gateway_upstream_set_aside_event_loops",
-                    help: "On how many event loops an upstream's address is set aside.",
-                    labels: [("address", address)])
+            let setAside = addresses[address]?.setAside ?? setAsideEventLoops.gauge(address)
             addresses[address] = (setAside, (addresses[address]?.users ?? 0) + 1)
             return setAside
         }

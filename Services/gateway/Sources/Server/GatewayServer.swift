@@ -27,9 +27,6 @@ struct GatewayServer: Service {
 
     func run() async throws {
         await gateway.names.lookUpNew(in: gateway.routes.table)
-        gateway.routes.onChange { [gateway] in
-            for route in gateway.routes.table.routes { gateway.metrics.declare(route) }
-        }
         let workers = try await makeWorkers()
         let sweeps = startSweeps(workers)
         defer { for sweep in sweeps { sweep.cancel() } }

@@ -24,14 +24,17 @@ final class ServerCertificate: Service {
     private let pause: Duration
     private let current: Mutex<NIOSSLContext>
     private let lastProblem = Mutex<String?>(nil)
-    private let expiry = Gauge(
-        "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds",
-        help: "When the server certificate expires, in seconds since 1970.")
+    private let expiry: Gauge
 
-    /// - Parameter pause: between two checks of the files.
-    init(certificateFile: String, keyFile: String, logger: Logger, pause: Duration = .seconds(1)) throws(Failure) {
+    /// - Parameters:
+    ///   - expiry: ``GatewayMetrics/certificateExpiry``.
+    ///   - pause: between two checks of the files.
+    init(
+        certificateFile: String, keyFile: String, expiry: GaugeFamily, logger: Logger, pause: Duration = .seconds(1)
+    ) throws(Failure) {
         self.certificateFile = certificateFile
         self.keyFile = keyFile
+        self.expiry = expiry.gauge()
         self.logger = logger
         self.pause = pause
         let (context, expiresAt) = try Self.read(certificateFile: certificateFile, keyFile: keyFile)

@@ -14,11 +14,8 @@ final class HealthChecker: Service {
         private let passed = Atomic<Int64>(0)
         fileprivate let unhealthy: Gauge
 
-        fileprivate init(_ endpoint: UpstreamEndpoint, _ check: HealthCheck) {
-            unhealthy = Gauge(
-                "gatehouse_gateway_upstream_unhealthy",
-                help: "1 while an upstream's address fails its health check, else 0.",
-                labels: [("address", endpoint.address.authority), ("path", check.path)])
+        fileprivate init(_ unhealthy: Gauge) {
+            self.unhealthy = unhealthy
             unhealthy.set(0)
         }
 
@@ -43,6 +40,9 @@ final class HealthChecker: Service {
     private let followed = Mutex<[UpstreamEndpoint: (health: Health, users: Int)]>([:])
     private let entered: AsyncStream<Entry>
     private let entering: AsyncStream<Entry>.Continuation
+    private let unhealthy = GaugeFamily(
+        "gatehouse_gateway_upstream_unhealthy", help: "1 while an upstream's address fails its health check, else 0.",
+        labels: ["address", "path"])
     private let passes = HealthChecker.counter("passed")
     private let failures = HealthChecker.counter("failed")
 
@@ -66,7 +66,7 @@ final class HealthChecker: Service {
         guard let check = endpoint.check else { return nil }
         let (health, isNew) = followed.withLock { followed in
             let known = followed[endpoint]
-            let health = known?.health ?? Health(endpoint, check.health)
+            let health = known?.health ?? Health(unhealthy.gauge(endpoint.address.authority, check.health.path))
             followed[endpoint] = (health, (known?.users ?? 0) + 1)
             return (health, known == nil)
         }

@@ -121,10 +121,13 @@ final class SigningKeyMetrics: Sendable {
 
     private let keys = Mutex<[Label: Gauge]>([:])
     private let read: Gauge
-    private let factory: (any MetricsFactory)?
+    private let states: GaugeFamily
 
     init(factory: (any MetricsFactory)? = nil) {
-        self.factory = factory
+        states = GaugeFamily(
+            "tokens_signing_key_state_timestamp_seconds",
+            help: "Since when a signing key is in its state, in seconds since 1970, if its file says so.",
+            labels: ["kid", "state"], factory: factory)
         read = Gauge(
             "tokens_signing_keys_read_timestamp_seconds",
             help: "When the signing keys in use were read from their file, in seconds since 1970.", factory: factory)
@@ -141,12 +144,7 @@ final class SigningKeyMetrics: Sendable {
                 gauges[label] = nil
             }
             for (label, since) in present {
-                let gauge =
-                    gauges[label]
-                    ?? Gauge(
-                        "tokens_signing_key_state_timestamp_seconds",
-                        help: "Since when a signing key is in its state, in seconds since 1970, if its file says so.",
-                        labels: [("kid", label.kid), ("state", label.state)], factory: factory)
+                let gauge = gauges[label] ?? states.gauge(label.kid, label.state)
                 gauge.set(since.timeIntervalSince1970)
                 gauges[label] = gauge
             }

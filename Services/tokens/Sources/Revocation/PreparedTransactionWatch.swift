@@ -8,10 +8,19 @@ import ServiceLifecycle
 struct PreparedTransactionWatch: Service {
     let feed: RevocationFeedStore
     let logger: Logger
-    var metrics: (any MetricsFactory)?
     var interval: Duration = .seconds(60)
     /// Seconds after which a prepared transaction counts as abandoned.
     var abandonedAfter: Double = 3600
+    private let oldest: GaugeFamily
+
+    init(feed: RevocationFeedStore, logger: Logger, metrics: (any MetricsFactory)? = nil) {
+        self.feed = feed
+        self.logger = logger
+        oldest = GaugeFamily(
+            "tokens_oldest_prepared_transaction_seconds",
+            help: "Age of the oldest transaction of the server that is prepared and neither committed nor rolled back.",
+            factory: metrics)
+    }
 
     func run() async {
         await cancelWhenGracefulShutdown {
@@ -29,11 +38,7 @@ struct PreparedTransactionWatch: Service {
     /// - Returns: the names of all abandoned transactions.
     func check(logged: Set<String>) async throws(PostgresError) -> Set<String> {
         let transactions = try await feed.preparedTransactions()
-        Gauge(
-            "tokens_oldest_prepared_transaction_seconds",
-            help: "Age of the oldest transaction of the server that is prepared and neither committed nor rolled back.",
-            factory: metrics
-        ).set(transactions.first?.age ?? 0)
+        oldest.gauge().set(transactions.first?.age ?? 0)
         let abandoned = transactions.filter { $0.age >= abandonedAfter }
         for each in abandoned where !logged.contains(each.name) {
             logger.warning(
