@@ -248,7 +248,7 @@ let everyTest: [Target] =
         .target(
             name: "TestKit",
             dependencies: [
-                "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto,
+                "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", "Settings", .asyncHTTPClient, .crypto,
                 .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
             ], path: "Tests/TestKit", swiftSettings: ours),
         // The libraries that need no server, a folder each.

@@ -1,6 +1,7 @@
 import Foundation
 import ServiceKit
 import Settings
+import TestKit
 import Testing
 
 @testable import GatewayService
@@ -24,6 +25,9 @@ struct ConfigurationTests {
             return error.problems.map { "\($0.name) \($0.message)" }
         }
     }
+
+    @Test("Every setting is described, also those that others bring")
+    func everySettingIsDescribed() { #expect(undescribedSettings(of: GatewayApplication.self).isEmpty) }
 
     @Test("The share of answers in the access log is a percentage, with decimals")
     func accessLogShare() {

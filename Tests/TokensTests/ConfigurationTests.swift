@@ -1,11 +1,14 @@
 import Foundation
 import ServiceKit
 import Settings
+import TestKit
 import Testing
 
 @testable import TokensService
 
 @Suite struct ConfigurationTests {
+    @Test func everySettingIsDescribed() { #expect(undescribedSettings(of: TokensApplication.self).isEmpty) }
+
     /// RFC 8414 §2.
     @Test(arguments: [
         ("https://auth.example.com", false), ("https://auth.example.com:8443/a", false),

@@ -10,7 +10,8 @@ struct Devices: AsyncParsableCommand {
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<DevicesApplication>.self, MigrateCommand<DevicesApplication>.self,
-            CheckConfigCommand<DevicesApplication>.self, HealthCommand<DevicesApplication>.self,
+            CheckConfigCommand<DevicesApplication>.self, DescribeCommand<DevicesApplication>.self,
+            HealthCommand<DevicesApplication>.self,
             DoctorCommand<DevicesApplication>.self, ListCommand.self,
         ])
 }

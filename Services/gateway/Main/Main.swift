@@ -9,7 +9,8 @@ struct Main: AsyncParsableCommand {
         abstract: "Gatehouse's public edge: verifies access tokens, routes and limits requests, forwards identity.",
         version: GatehouseVersion.description(),
         subcommands: [
-            ServeCommand<GatewayApplication>.self, CheckConfig.self, HealthCommand<GatewayApplication>.self,
+            ServeCommand<GatewayApplication>.self, CheckConfig.self, DescribeCommand<GatewayApplication>.self,
+            HealthCommand<GatewayApplication>.self,
             DoctorCommand<GatewayApplication>.self,
         ])
 }

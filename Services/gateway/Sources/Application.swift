@@ -14,6 +14,8 @@ public enum GatewayApplication: ServiceApplication {
     public static let name = "gateway"
     public static let defaultPort = 8080
 
+    public static let exampleSettings = ["GATEWAY_REDIS_URL": "redis://localhost"]
+
     public static func configuration(from settings: Settings) -> GatewayConfiguration {
         GatewayConfiguration(settings)
     }
@@ -84,7 +86,7 @@ public enum GatewayApplication: ServiceApplication {
             readiness: [
                 ReadinessCheck("keys") { keys.isUsable(now: Int64(Date.now.timeIntervalSince1970)) },
                 ReadinessCheck("revocations") { revoked.isUsable(now: Int64(Date.now.timeIntervalSince1970)) },
-            ],
+            ], methods: configuration.table.methods,
             admin: OperatorPage(
                 gateway: gateway, replicas: ReplicaWatch(of: gateway, client: boot.httpClient),
                 keyStates: KeyWatch(of: tokens), readiness: boot.readiness

@@ -11,7 +11,8 @@ struct Identity: AsyncParsableCommand {
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<IdentityApplication>.self, MigrateCommand<IdentityApplication>.self,
-            CheckConfigCommand<IdentityApplication>.self, HealthCommand<IdentityApplication>.self,
+            CheckConfigCommand<IdentityApplication>.self, DescribeCommand<IdentityApplication>.self,
+            HealthCommand<IdentityApplication>.self,
             DoctorCommand<IdentityApplication>.self, UsersCommand.self, AppleCommand.self, AuditCommand.self,
             WebhooksCommand.self, PasswordsCommand.self,
         ])

@@ -18,6 +18,12 @@ public enum IdentityApplication: MigratingApplication {
 
     public static var migrations: [PostgresMigration] { Migrations.all }
 
+    public static let exampleSettings = [
+        "IDENTITY_APPLE_CLIENT_IDS": "com.example.app", "IDENTITY_UNVERIFIED_RETENTION_DAYS": "1",
+        "IDENTITY_WEBHOOK_SECRETS": String(repeating: "s", count: Webhook.minimumSecretLength),
+        "IDENTITY_WEBHOOK_URLS": "http://localhost",
+    ]
+
     public static func configuration(from settings: Settings) -> IdentityConfiguration {
         IdentityConfiguration(settings: settings)
     }

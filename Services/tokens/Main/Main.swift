@@ -10,7 +10,8 @@ struct Main: AsyncParsableCommand {
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<TokensApplication>.self, MigrateCommand<TokensApplication>.self,
-            CheckConfigCommand<TokensApplication>.self, HealthCommand<TokensApplication>.self,
+            CheckConfigCommand<TokensApplication>.self, DescribeCommand<TokensApplication>.self,
+            HealthCommand<TokensApplication>.self,
             DoctorCommand<TokensApplication>.self, KeysCommand.self,
             AfterRestoreCommand.self,
         ])

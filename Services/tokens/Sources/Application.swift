@@ -1,3 +1,4 @@
+import AccessToken
 import Limits
 import Logging
 import Observability
@@ -13,6 +14,10 @@ public enum TokensApplication: MigratingApplication {
     public static let defaultPort = 8082
 
     public static var migrations: [PostgresMigration] { Migrations.all }
+
+    public static var exampleSettings: [String: String] {
+        get throws { ["TOKENS_SIGNING_KEY": try RSAPrivateKey.generate().pem, "TOKENS_ISSUER": "https://localhost"] }
+    }
 
     public static func configuration(from settings: Settings) throws(SettingsError) -> TokensConfiguration {
         try TokensConfiguration(settings: settings)

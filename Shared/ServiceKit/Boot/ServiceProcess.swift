@@ -40,15 +40,28 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     ///
     /// - Parameter signals: the signals that stop the service.
     public func run(stoppingOn signals: [UnixSignal] = []) async throws {
+        try await withHTTPClient { try await run(signals, $0) }
+    }
+
+    /// Builds the service, so that all metrics are declared, and runs nothing.
+    ///
+    /// - Returns: the methods of the public port by path template.
+    func describe() async throws -> [String: Set<String>] {
+        try await withHTTPClient { try await build($0).methods }
+    }
+
+    private func withHTTPClient<Value: Sendable>(_ body: (HTTPClient) async throws -> Value) async throws -> Value {
         let httpClient = HTTPClient(
             eventLoopGroupProvider: .shared(eventLoopGroup), configuration: .gatehouse())
+        let value: Value
         do {
-            try await run(signals, httpClient)
+            value = try await body(httpClient)
         } catch {
             try? await httpClient.shutdown()
             throw error
         }
         try await httpClient.shutdown()
+        return value
     }
 
     /// Stops the service as a signal would.
@@ -57,6 +70,22 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     }
 
     private func run(_ signals: [UnixSignal], _ httpClient: HTTPClient) async throws {
+        let services = try await build(httpClient).services
+        let gate = DrainGate(readiness: readiness, delay: drainDelay, stopping: stopping.stream)
+        var group = ServiceGroupConfiguration(
+            services: services.map { .init(service: $0) }
+                + [.init(service: gate, successTerminationBehavior: .gracefullyShutdownGroup)],
+            gracefulShutdownSignals: signals, logger: lifecycleLogger)
+        group.maximumGracefulShutdownDuration = configuration.shutdownGrace + drainDelay
+        logger.info("starting")
+        try await ServiceGroup(configuration: group).run()
+        logger.info("stopped")
+    }
+
+    /// The services of the process in the order of their start, and the methods of the public port by path template.
+    private func build(
+        _ httpClient: HTTPClient
+    ) async throws -> (services: [any Service], methods: [String: Set<String>]) {
         let descriptors = FileDescriptors.raiseLimit()
         let boot = ServiceBoot(
             logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient,
@@ -73,19 +102,11 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         let limits = ServerConnections(descriptors: descriptors, taken: assembly.descriptors)
         services.append(adminServer(limits, assembly.admin))
         if let server = assembly.server { services.append(publicServer(server, limits)) }
-        let gate = DrainGate(readiness: readiness, delay: drainDelay, stopping: stopping.stream)
-        var group = ServiceGroupConfiguration(
-            services: services.map { .init(service: $0) }
-                + [.init(service: gate, successTerminationBehavior: .gracefullyShutdownGroup)],
-            gracefulShutdownSignals: signals, logger: lifecycleLogger)
-        group.maximumGracefulShutdownDuration = configuration.shutdownGrace + drainDelay
-        logger.info("starting")
         Gauge(
             "gatehouse_build_info", help: "1, with the version of Gatehouse and the commit that it was built from.",
             labels: [("version", GatehouseVersion.number), ("revision", GatehouseVersion.revision() ?? "unknown")]
         ).set(1)
-        try await ServiceGroup(configuration: group).run()
-        logger.info("stopped")
+        return (services, assembly.methods)
     }
 
     private func spanExporter(_ httpClient: HTTPClient) -> SpanExporter? {

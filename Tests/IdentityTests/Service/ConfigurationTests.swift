@@ -16,6 +16,8 @@ import Testing
         return []
     }
 
+    @Test func everySettingIsDescribed() { #expect(undescribedSettings(of: IdentityApplication.self).isEmpty) }
+
     @Test(arguments: ["IDENTITY_REDIS_URL", "IDENTITY_PHONE_CALLING_CODE"])
     func whatCannotBeUsedIsFoundBeforeAnythingRuns(name: String) {
         let found = problems([name: "hush://hush"])

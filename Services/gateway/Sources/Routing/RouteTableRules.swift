@@ -42,6 +42,13 @@ struct RouteTable: Sendable {
     private var nodes = [Node()]
     private(set) var routes: [Route] = []
 
+    /// The methods by path.
+    var methods: [String: Set<String>] {
+        routes.reduce(into: [:]) { methods, route in
+            methods[route.pattern.description, default: []].formUnion(route.methods.each.map(\.description))
+        }
+    }
+
     init() {}
 
     init(_ routes: [Route]) throws(Conflict) {
