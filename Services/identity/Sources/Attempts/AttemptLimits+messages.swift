@@ -44,37 +44,32 @@ extension AttemptLimits {
         return try await admit(.resets, to: identifier, from: address, on: device, network: network, work: .reset).1
     }
 
-    /// Charges a message to the first allowance that has room (``MessageAllowances``).
+    /// Charges a message to the first row that has room.
     /// - Parameters:
     ///   - network: limits one network's requests for all identifiers. It does not apply to a known device, because
     ///     other clients in the device's network can use it up.
-    ///   - work: limits the database look-ups where the first row's allowances have no room.
+    ///   - work: limits the database look-ups where ``MessageAllowances/anyNetwork`` has no room.
     private func admit(
         _ allowances: MessageAllowances, to identifier: Identifier, from address: String, on device: SessionDevice?,
         network: Charge, work: AttemptPurpose
     ) async throws -> (Taken, Admission) {
-        let site = ClientNetwork.site(of: address)
-        let (all, here) = (identifier.parts, identifier.parts + [site])
         let known = try await knownDevices.knownDevice(device, of: identifier)
-        if let known, known.isVerified || !allowances.needsVerified {
-            let charges = [
-                Charge(allowance: allowances.onKnownDevice, subject: known.parts),
-                Charge(allowance: allowances.onKnownDevices, subject: Array(known.parts.prefix(1))),
-            ]
+        if let known, allowances.recognizes(known) {
+            let charges = allowances.knownDevice.charges(one: known.parts, all: Array(known.parts.prefix(1)))
             if let taken = try? await take(charges) {
                 return (taken, Admission(knownDevice: known.parts, isAskerKnown: known.isVerified))
             }
         }
-        func lookUpNetwork() async throws -> KnownOrigin? {
-            try await knownDevices.knownNetwork(site, of: identifier)
+        let site = ClientNetwork.site(of: address)
+        func charges(_ row: MessageAllowances.Row) -> [Charge] {
+            [network] + row.charges(one: identifier.parts + [site], all: identifier.parts)
         }
-        let fromHere = Charge(allowance: allowances.fromNetwork, subject: here)
-        let one = [network, fromHere, Charge(allowance: allowances.forOne, subject: all)]
         var wait: Int
         do {
-            let taken = try await take(one)
+            let taken = try await take(charges(allowances.anyNetwork))
             do {
-                return (taken, Admission(isAskerKnown: try await lookUpNetwork()?.isVerified ?? false))
+                let knownNetwork = try await knownDevices.knownNetwork(site, of: identifier)
+                return (taken, Admission(isAskerKnown: knownNetwork?.isVerified ?? false))
             } catch {
                 await refund(taken)
                 throw error
@@ -83,28 +78,12 @@ extension AttemptLimits {
             wait = refusal.retryAfter ?? 1
         }
         try await take([Self.work(work, from: address)])
-        let knownNetwork = try await lookUpNetwork()
+        let knownNetwork = try await knownDevices.knownNetwork(site, of: identifier)
         let isAskerKnown = knownNetwork?.isVerified ?? false
-        var others: [(charges: [Charge], reservesTries: Bool)] = []
-        if let knownNetwork, knownNetwork.isVerified || !allowances.needsVerified {
-            let charges = [
-                Charge(allowance: allowances.onKnownNetwork, subject: here),
-                Charge(allowance: allowances.onKnownNetworks, subject: all),
-            ]
-            others.append((charges, true))
-        }
-        let first = [
-            Charge(allowance: allowances.firstFromNetwork, subject: here),
-            Charge(allowance: allowances.firsts, subject: all),
-        ]
-        others.append((first, true))
-        if let more = allowances.more {
-            others.append(([fromHere, Charge(allowance: more, subject: all)], false))
-        }
-        for (charges, reservesTries) in others {
+        for row in allowances.furtherRows(for: knownNetwork) {
             do {
-                let taken = try await take([network] + charges)
-                return (taken, Admission(isAskerKnown: isAskerKnown, reservesTries: reservesTries))
+                let taken = try await take(charges(row))
+                return (taken, Admission(isAskerKnown: isAskerKnown, reservesTries: row.reservesTries))
             } catch let refusal {
                 wait = min(wait, refusal.retryAfter ?? 1)
             }
@@ -184,5 +163,17 @@ extension AttemptLimits {
             throw error
         }
         for taken in taken { await refund(taken) }
+    }
+}
+
+extension MessageAllowances.Row {
+    /// - Parameters:
+    ///   - one: the identifier on this device or network, in parts.
+    ///   - all: the identifier on all of them.
+    fileprivate func charges(one: [String], all: [String]) -> [AttemptLimits.Charge] {
+        [
+            AttemptLimits.Charge(allowance: self.one, subject: one),
+            AttemptLimits.Charge(allowance: self.all, subject: all),
+        ]
     }
 }

@@ -166,66 +166,74 @@ enum MessageShare: String, Sendable, CaseIterable {
 
 /// The limits on messages of one purpose to one identifier.
 ///
-/// The first allowance in this table that has room admits a request. Each is counted apart, so an attacker who uses one
-/// up leaves the others to the user:
-///
-/// | requested by | limited by |
-/// |---|---|
-/// | a known device | ``onKnownDevice``, ``onKnownDevices`` |
-/// | any network | ``fromNetwork``, ``forOne`` |
-/// | a network on which the user has signed in before | ``onKnownNetwork``, ``onKnownNetworks`` |
-/// | a network that has not used this for the identifier within 30 days | ``firstFromNetwork``, ``firsts`` |
-/// | any network, for a code without tries of its own | ``fromNetwork``, ``more`` |
+/// A request is charged to the first row that applies to it and has room, in the order below. The rows are counted
+/// apart, so an attacker who uses one up leaves the others to the user.
 struct MessageAllowances: Sendable {
-    /// One network, for one identifier: three an hour at first, then six a day.
-    let fromNetwork: AttemptAllowance
-    let forOne: AttemptAllowance
-    let onKnownDevice: AttemptAllowance
-    let onKnownDevices: AttemptAllowance
-    let onKnownNetwork: AttemptAllowance
-    let onKnownNetworks: AttemptAllowance
-    let firstFromNetwork: AttemptAllowance
-    let firsts: AttemptAllowance
-    let more: AttemptAllowance?
-    /// Whether a device or network counts as known only if the user has verified the identifier.
-    let needsVerified: Bool
+    /// A request needs room in both allowances of its row.
+    struct Row: Sendable {
+        /// For each device or network.
+        let one: AttemptAllowance
+        /// For all devices or networks together.
+        let all: AttemptAllowance
+        /// Whether two tries of the code are reserved for the client that requested it.
+        var reservesTries = true
+    }
 
-    /// Each allowance adds to the number of possible guesses. An attacker who registers another person's address has
-    /// known devices, so known devices count only for a verified address.
+    /// For a known device.
+    let knownDevice: Row
+    /// For any network.
+    let anyNetwork: Row
+    /// For a network on which the user has signed in before.
+    let knownNetwork: Row
+    /// For a network that has not used this for the identifier within 30 days.
+    let newNetwork: Row
+    /// For any network, for a code without tries of its own. Each network is counted as in ``anyNetwork``.
+    let withoutTries: Row?
+    /// Whether a device or network counts as known only if the user has verified the identifier.
+    private let needsVerified: Bool
+
+    /// Each row adds to the number of possible guesses. An attacker who registers another person's address has known
+    /// devices, so known devices count only for a verified address.
     static let codes = MessageAllowances(
-        "code", forOne: (3, 86_400), onKnownNetworks: (2, 21_600), firsts: (8, 21_600), more: (6, 14_400),
-        needsVerified: true)
+        "code", anyNetwork: (3, 86_400), knownNetwork: (2, 21_600), newNetwork: (8, 21_600),
+        withoutTries: (6, 14_400), needsVerified: true)
     /// A link for a new password cannot be guessed. These allowances only limit the number of messages.
     static let resets = MessageAllowances(
-        "forgot", forOne: (6, 14_400), onKnownNetworks: (4, 14_400), firsts: (8, 21_600), more: nil,
+        "forgot", anyNetwork: (6, 14_400), knownNetwork: (4, 14_400), newNetwork: (8, 21_600), withoutTries: nil,
         needsVerified: false)
 
+    /// Whether the device or network counts as known.
+    func recognizes(_ origin: KnownOrigin) -> Bool { origin.isVerified || !needsVerified }
+
+    /// The rows after ``anyNetwork`` that apply to a request, in their order.
+    /// - Parameter network: the request's network, if the user has signed in there before.
+    func furtherRows(for network: KnownOrigin?) -> [Row] {
+        let isKnown = network.map(recognizes) ?? false
+        return [isKnown ? knownNetwork : nil, newNetwork, withoutTries].compactMap(\.self)
+    }
+
     var all: [AttemptAllowance] {
-        [
-            fromNetwork, forOne, onKnownDevice, onKnownDevices, onKnownNetwork, onKnownNetworks, firstFromNetwork,
-            firsts, more,
-        ].compactMap(\.self)
+        [knownDevice, anyNetwork, knownNetwork, newNetwork].flatMap { [$0.one, $0.all] }
+            + [withoutTries?.all].compactMap(\.self)
     }
 
     private init(
-        _ name: String, forOne: (Int, Double), onKnownNetworks: (Int, Double), firsts: (Int, Double),
-        more: (Int, Double)?, needsVerified: Bool
+        _ name: String, anyNetwork: (Int, Double), knownNetwork: (Int, Double), newNetwork: (Int, Double),
+        withoutTries: (Int, Double)?, needsVerified: Bool
     ) {
+        /// Three an hour at first, then six a day.
         func few(_ part: String) -> AttemptAllowance {
             AttemptAllowance("\(name):\(part)", (3, every: 1200), (6, every: 14_400))
         }
         func total(_ part: String, _ rate: (Int, Double)) -> AttemptAllowance {
             AttemptAllowance("\(name):\(part)", (rate.0, every: rate.1))
         }
-        fromNetwork = few("identifier:network")
-        onKnownDevice = few("device")
-        onKnownNetwork = few("known:network")
-        self.forOne = total("identifier", forOne)
-        onKnownDevices = total("devices", (6, 7200))
-        self.onKnownNetworks = total("known:networks", onKnownNetworks)
-        firstFromNetwork = total("first:network", (1, 2_592_000))
-        self.firsts = total("first", firsts)
-        self.more = more.map { total("more", $0) }
+        let network = few("identifier:network")
+        knownDevice = Row(one: few("device"), all: total("devices", (6, 7200)))
+        self.anyNetwork = Row(one: network, all: total("identifier", anyNetwork))
+        self.knownNetwork = Row(one: few("known:network"), all: total("known:networks", knownNetwork))
+        self.newNetwork = Row(one: total("first:network", (1, 2_592_000)), all: total("first", newNetwork))
+        self.withoutTries = withoutTries.map { Row(one: network, all: total("more", $0), reservesTries: false) }
         self.needsVerified = needsVerified
     }
 }
