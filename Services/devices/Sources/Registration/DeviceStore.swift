@@ -52,13 +52,7 @@ extension DeviceExport.Entry {
 }
 
 extension DeviceStore {
-    /// Stores a registration, in one statement:
-    ///
-    /// - Apps register at every start. A registration that changes nothing is only looked up. Once a day it writes
-    ///   `updated_at`.
-    /// - The token then belongs to this user. If another user had it, the same commit removes that user's registration.
-    /// - An earlier registration of the same installation under another token is replaced. Its `id` stays.
-    /// - Beyond `maximumDevices` of a kind, the user's device of that kind that registered longest ago is removed.
+    /// Stores a registration. The token then belongs to this user alone.
     ///
     /// - Returns: the device as its user sees it. If the session was revoked, `nil`, and nothing has changed.
     func register(_ registration: ValidRegistration, user: UUID, session: UUID) async throws(PostgresError) -> Device? {
@@ -75,6 +69,8 @@ extension DeviceStore {
             updatedAt: updatedAt)
     }
 
+    /// One statement, because apps register at every start. Usually nothing has changed, and the first step finds the
+    /// row. All other steps then do nothing.
     private static func statement(
         _ registration: ValidRegistration, user: UUID, session: UUID
     ) -> PostgresQuery {
@@ -85,10 +81,9 @@ extension DeviceStore {
         let installation = registration.installationID
         let (locale, timeZone) = (registration.locale, registration.timeZone)
         let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
-        // A revocation removes the session's rows, so an unchanged row means that its session is live. The INSERT reads
-        // `replaced`, so their deletion precedes the check of the unique index of installations.
         return """
             WITH unchanged AS MATERIALIZED (
+                -- The same registration, written within a day. Its session is live: a revocation removes such rows.
                 SELECT id, created_at, updated_at FROM devices
                 WHERE token = \(token) AND environment = \(environment) AND bundle_id = \(bundle) AND kind = \(kind)
                   AND user_id = \(user) AND session_id = \(session) AND status = 'active'
@@ -98,21 +93,27 @@ extension DeviceStore {
                   AND os_version IS NOT DISTINCT FROM \(osVersion) AND model IS NOT DISTINCT FROM \(model)
                   AND updated_at > now() - make_interval(secs => \(writeInterval))
             ), session AS MATERIALIZED (
+                -- Has no row if nothing has changed. Otherwise it delays a revocation of the session until the commit.
+                -- The steps below run only for a live session.
                 SELECT session_is_live(\(session)) AS is_live WHERE NOT EXISTS (SELECT FROM unchanged)
             ), replaced AS (
+                -- The same installation under an earlier token. The new row takes over its id.
                 DELETE FROM devices
                 WHERE user_id = \(user) AND installation_id = \(installation) AND environment = \(environment)
                   AND bundle_id = \(bundle) AND kind = \(kind) AND kind <> 'liveactivity' AND token <> \(token)
                   AND (SELECT is_live FROM session)
                 RETURNING id, created_at
             ), surplus AS (
+                -- The user's devices of this kind beyond the maximum: those that registered longest ago.
                 DELETE FROM devices
                 WHERE (SELECT is_live FROM session) AND id IN (
                     SELECT id FROM devices
                     WHERE user_id = \(user) AND kind = \(kind)
                       AND NOT (token = \(token) AND environment = \(environment) AND bundle_id = \(bundle))
                     ORDER BY updated_at DESC OFFSET \(maximumDevices - 1))
-            ), written AS (
+            ), registered AS (
+                -- A new row, or the token's row. Another user's row becomes a device of this user, with another id.
+                -- Reading `replaced` deletes its row before the unique index of installations is checked.
                 INSERT INTO devices AS kept
                     (id, user_id, session_id, token, environment, bundle_id, kind, installation_id, locale, time_zone,
                      app_version, os_version, model, created_at)
@@ -131,7 +132,7 @@ extension DeviceStore {
                 RETURNING id, created_at, updated_at
             )
             SELECT id, created_at, updated_at FROM unchanged
-            UNION ALL SELECT id, created_at, updated_at FROM written
+            UNION ALL SELECT id, created_at, updated_at FROM registered
             """
     }
 
