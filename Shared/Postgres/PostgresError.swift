@@ -40,8 +40,29 @@ public struct PostgresError: Error, Sendable {
         public static let migration = Code("migration")
     }
 
+    /// Why a connection could not be opened, or ended.
+    public enum Reason: Sendable {
+        /// No server listens at the address.
+        case refused
+        /// The host's name does not resolve.
+        case unknownHost
+        case unreachable
+        /// The certificate has expired, or its authority is not trusted.
+        case untrustedCertificate
+        case certificateOfOtherHost
+        case noTLS
+        /// The server, or the network, ended the connection.
+        case closedByPeer
+        /// The file in `sslrootcert` cannot be read.
+        case unreadableRootCertificates
+        /// A pooler stands between, and the configuration does not name it.
+        case unknownPooler
+    }
+
     /// The kind of failure.
     public let code: Code
+    /// Why the connection failed, if that is known and ``sqlState`` does not say it.
+    public let reason: Reason?
     /// PostgreSQL's five-character code, if the server gave one.
     public let sqlState: SQLState?
     /// The constraint that refused the statement, if any.
@@ -57,10 +78,11 @@ public struct PostgresError: Error, Sendable {
     /// For a caller's own types that are read from columns or written as parameters: ``Code/decoding``,
     /// ``Code/encoding``.
     public init(
-        _ code: Code, _ message: String, sqlState: SQLState? = nil, constraint: String? = nil,
+        _ code: Code, _ message: String, reason: Reason? = nil, sqlState: SQLState? = nil, constraint: String? = nil,
         outcomeIsUnknown: Bool = false, underlying: (any Error)? = nil
     ) {
         self.code = code
+        self.reason = reason
         self.sqlState = sqlState
         self.constraint = constraint
         self.message = message
@@ -96,8 +118,8 @@ extension PostgresError {
         let isSame = failures.allSatisfy { $0.code == first.code }
         self.init(
             failures.contains { $0.code == .cancelled } ? .cancelled : isSame ? first.code : .connectionFailed,
-            failures.map(\.message).joined(separator: "; "), sqlState: failures.lazy.compactMap(\.sqlState).first,
-            outcomeIsUnknown: false)
+            failures.map(\.message).joined(separator: "; "), reason: failures.lazy.compactMap(\.reason).first,
+            sqlState: failures.lazy.compactMap(\.sqlState).first, outcomeIsUnknown: false)
     }
 
     /// A connection and the lookup of its name each need a thread.

@@ -37,8 +37,10 @@ import Testing
 
     @Test func nobodyListens() async throws {
         let error = try await failure(connectingTo: "postgres://postgres@127.0.0.1:\(try freePort())/postgres")
-        #expect(error?.code == .connectionFailed)
+        #expect(error?.code == .connectionFailed && error?.reason == .refused)
         #expect(error?.isUnavailable == true)
+        let unknown = try await failure(connectingTo: "postgres://postgres@nobody.invalid/postgres")
+        #expect(unknown?.code == .connectionFailed && unknown?.reason == .unknownHost)
     }
 
     @Test func passwordsTLSAndDatabaseNames() async throws {
@@ -59,7 +61,7 @@ import Testing
             #expect(try await verified.query(isEncrypted)[0].decode(Bool.self))
             let unverified = try await failure(
                 connectingTo: server.url("sslmode=verify-full&sslrootcert=/nonexistent.pem"))
-            #expect(unverified?.code == .connectionFailed)
+            #expect(unverified?.code == .connectionFailed && unverified?.reason == .unreadableRootCertificates)
             let plain = try await PostgresConnection.connect(PostgresConfiguration(url: server.url("sslmode=disable")))
             #expect(try await !plain.query(isEncrypted)[0].decode(Bool.self))
         }

@@ -10,7 +10,7 @@ import Testing
         try await withDatabase { database in
             try await withPgBouncer(for: database.url, settings: settings) { url in
                 let error = await #expect(throws: PostgresError.self) { try await PostgresConnection.patient(url) }
-                #expect(error?.code == .connectionFailed)
+                #expect(error?.code == .connectionFailed && error?.reason == .unknownPooler)
                 #expect(error?.message.contains("pooler: transaction") == true)
             }
         }

@@ -194,7 +194,7 @@ final class LibpqConnection {
     }
 
     private var connectionLoss: PostgresError {
-        PostgresError(.connectionLost, String(cString: PQerrorMessage(raw)).trimmed, outcomeIsUnknown: true)
+        PostgresError(connectionLost: String(cString: PQerrorMessage(raw)))
     }
 
     private var connectionFailure: PostgresError {
@@ -202,9 +202,36 @@ final class LibpqConnection {
         let lines = message.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
         // As in "FATAL:  28P01: password authentication failed".
         let state = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { SQLState(String($0.1)) }
+        let reason = PostgresError.Reason(libpq: message)
+        let hint = reason == .unknownPooler ? "; \(PostgresError.unknownPooler)" : ""
+        return PostgresError(
+            .connectionFailed, lines.joined(separator: " ") + hint, reason: reason, sqlState: state)
+    }
+}
+
+extension PostgresError {
+    /// - Parameter message: libpq's.
+    init(connectionLost message: String) {
+        self.init(.connectionLost, message.trimmed, reason: Reason(libpq: message), outcomeIsUnknown: true)
+    }
+}
+
+extension PostgresError.Reason {
+    /// Texts of libpq, OpenSSL and the system. libpq has no codes for these errors.
+    private static let texts: [(text: String, reason: Self)] = [
         // PgBouncer's error for `options`, unless it is configured to ignore them.
-        let hint = message.contains("unsupported startup parameter") ? "; \(PostgresError.unknownPooler)" : ""
-        return PostgresError(.connectionFailed, lines.joined(separator: " ") + hint, sqlState: state)
+        ("unsupported startup parameter", .unknownPooler),
+        ("Connection refused", .refused), ("could not translate host name", .unknownHost),
+        ("No route to host", .unreachable), ("Network is unreachable", .unreachable),
+        ("certificate verify failed", .untrustedCertificate), ("does not match host name", .certificateOfOtherHost),
+        ("server does not support SSL", .noTLS), ("server closed the connection", .closedByPeer),
+        ("Connection reset", .closedByPeer), ("root certificate file", .unreadableRootCertificates),
+    ]
+
+    /// - Parameter message: libpq's.
+    fileprivate init?(libpq message: String) {
+        guard let known = Self.texts.first(where: { message.contains($0.text) }) else { return nil }
+        self = known.reason
     }
 }
 

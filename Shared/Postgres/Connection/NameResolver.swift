@@ -37,7 +37,8 @@ final class NameResolver: Sendable {
         }
         let timer = Task {
             try await Task.sleep(until: deadline, clock: .continuous)
-            end(id, name, PostgresError(.timedOut, "the address of \(name) was not found in time"))
+            let message = "the address of \(name) was not found in time"
+            end(id, name, PostgresError(.timedOut, message, reason: .unknownHost))
         }
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
@@ -149,7 +150,8 @@ final class NameResolver: Sendable {
         let status = getaddrinfo(name, nil, &hints, &list)
         guard status == 0 else {
             throw PostgresError(
-                .connectionFailed, "the address of \(name) was not found: \(String(cString: gai_strerror(status)))")
+                .connectionFailed, "the address of \(name) was not found: \(String(cString: gai_strerror(status)))",
+                reason: .unknownHost)
         }
         defer { freeaddrinfo(list) }
         var addresses: [String] = []

@@ -207,7 +207,7 @@ public actor PostgresConnection: PostgresQuerying {
         let row = try exchange([session], with: libpq, until: deadline, isPrepared: false)[0]
         let (takesWrites, mark, startedAt) = try row.decode((Bool, String?, Int64).self)
         if configuration.pooler == .none, mark != libpq.mark {
-            throw PostgresError(.connectionFailed, PostgresError.unknownPooler)
+            throw PostgresError(.connectionFailed, PostgresError.unknownPooler, reason: .unknownPooler)
         }
         if configuration.needsPrimary, !takesWrites {
             throw PostgresError(

@@ -170,8 +170,7 @@ final class ResultStorage: @unchecked Sendable {
     /// The server's error, without its DETAIL, which repeats values of rows.
     var error: PostgresError {
         guard let state = field("C") else {
-            let message = String(cString: PQresultErrorMessage(result))
-            return PostgresError(.connectionLost, message.trimmed, outcomeIsUnknown: true)
+            return PostgresError(connectionLost: String(cString: PQresultErrorMessage(result)))
         }
         return PostgresError(
             .server, field("M") ?? "no message", sqlState: SQLState(state), constraint: field("n"))
