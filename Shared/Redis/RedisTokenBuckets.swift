@@ -38,7 +38,7 @@ public struct RedisTokenBuckets: Sendable {
     ///
     /// - Parameter cost: 0 only checks. More than the capacity is always refused.
     public func take(_ key: String, cost: Int = 1) async -> RateLimitDecision {
-        guard let room = await room(after: Self.script, key, cost: cost) else { return local.take(cost, from: key) }
+        guard let room = await room(after: .take, key, cost: cost) else { return local.take(cost, from: key) }
         return room >= 0
             ? .allowed(remaining: Int(room / bucket.interval)) : .refused(retryAfter: .microseconds(-room))
     }
@@ -48,7 +48,7 @@ public struct RedisTokenBuckets: Sendable {
     ///
     /// - Returns: how long until the bucket is out of debt; `nil` if it is not in debt, or if Redis did not answer.
     public func charge(_ key: String, cost: Int) async -> Duration? {
-        guard let room = await room(after: Self.chargeScript, key, cost: cost), room < 0 else { return nil }
+        guard let room = await room(after: .charge, key, cost: cost), room < 0 else { return nil }
         return .microseconds(-room)
     }
 
@@ -63,33 +63,6 @@ public struct RedisTokenBuckets: Sendable {
         fallbacks.increment()
         return nil
     }
-
-    /// The same calculation as `TokenBucket.take`. Returns the remaining room in microseconds, below 0 when refused.
-    private static let script = RedisScript(
-        """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
-        local interval = tonumber(ARGV[2])
-        local full = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + ARGV[3] * interval
-        local room = now + ARGV[1] * interval - full
-        if room >= 0 and full > now then
-            redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
-        end
-        return room
-        """)
-
-    /// Returns the remaining room in microseconds, below 0 for a debt.
-    private static let chargeScript = RedisScript(
-        """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
-        local interval = tonumber(ARGV[2])
-        local whole = ARGV[1] * interval
-        local full = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + ARGV[3] * interval
-        full = math.min(full, now + 2 * whole)
-        redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
-        return now + whole - full
-        """)
 }
 
 /// The same number of tokens from each of several buckets: all are taken, or none, by one command.
@@ -124,14 +97,14 @@ public struct RedisTokens: Sendable {
 
     /// Never throws and never waits longer than one command's timeout.
     public func take() async -> Decision {
-        guard let room = await run(Self.script) else { return takeLocally() }
+        guard let room = await run(.take) else { return takeLocally() }
         return room >= 0 ? .taken(.shared) : .refused(retryAfter: .microseconds(-room))
     }
 
     /// Refunds tokens that should not count. A bucket never holds more than its capacity.
     public func refund(to place: Place) async {
         switch place {
-        case .shared: _ = await run(Self.refundScript)
+        case .shared: _ = await run(.refund)
         // They were taken in this process' memory, so they go back there.
         case .local: refundLocally(tokens[...])
         }
@@ -164,39 +137,57 @@ public struct RedisTokens: Sendable {
         for token in tokens { token.limit.fallbacks.increment() }
         return nil
     }
+}
 
-    /// `TokenBucket.take` for each bucket. Writes nothing unless every bucket has room. Returns the least room in
-    /// microseconds, below 0 when refused.
-    private static let script = RedisScript(
+/// The calculations of ``TokenBucket``, with Redis' clock. For each key, the arguments are capacity, interval and cost.
+extension RedisScript {
+    /// Takes the tokens from all buckets, if each of them has room. Returns the least room that remains in a bucket, in
+    /// microseconds; below 0 when refused.
+    fileprivate static let take = ofBuckets(
         """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
         local least, full = math.huge, {}
         for i, key in ipairs(KEYS) do
-            local interval = tonumber(ARGV[3 * i - 1])
-            full[i] = math.max(tonumber(redis.call('GET', key) or 0), now) + ARGV[3 * i] * interval
-            least = math.min(least, now + ARGV[3 * i - 2] * interval - full[i])
+            full[i] = read(key) + ARGV[3 * i] * ARGV[3 * i - 1]
+            least = math.min(least, now + ARGV[3 * i - 2] * ARGV[3 * i - 1] - full[i])
         end
         if least >= 0 then
-            for i, key in ipairs(KEYS) do
-                redis.call('SET', key, string.format('%.0f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
-            end
+            for i, key in ipairs(KEYS) do write(key, full[i]) end
         end
         return least
         """)
 
-    private static let refundScript = RedisScript(
+    /// Takes the tokens from one bucket, even if it has no room. Returns the room that remains, below 0 for a debt.
+    fileprivate static let charge = ofBuckets(
         """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
-        for i, key in ipairs(KEYS) do
-            local full = tonumber(redis.call('GET', key) or 0) - ARGV[3 * i] * ARGV[3 * i - 1]
-            if full > now then
-                redis.call('SET', key, string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
-            else
-                redis.call('DEL', key)
-            end
-        end
+        local whole = ARGV[1] * ARGV[2]
+        local full = math.min(read(KEYS[1]) + ARGV[3] * ARGV[2], now + 2 * whole)
+        write(KEYS[1], full)
+        return now + whole - full
+        """)
+
+    fileprivate static let refund = ofBuckets(
+        """
+        for i, key in ipairs(KEYS) do write(key, read(key) - ARGV[3 * i] * ARGV[3 * i - 1]) end
         return 0
         """)
+
+    /// The state of a bucket is the time at which it is full again. A full bucket has no key.
+    private static func ofBuckets(_ body: String) -> RedisScript {
+        RedisScript(
+            """
+            local time = redis.call('TIME')
+            local now = time[1] * 1000000 + time[2]
+            local function read(key)
+                return math.max(tonumber(redis.call('GET', key) or 0), now)
+            end
+            local function write(key, full)
+                if full > now then
+                    redis.call('SET', key, string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+                else
+                    redis.call('DEL', key)
+                end
+            end
+            \(body)
+            """)
+    }
 }
