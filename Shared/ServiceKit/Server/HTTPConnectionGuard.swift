@@ -17,57 +17,51 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// How long the rest of a request may take to arrive after its head.
     static let bodyTimeout = TimeAmount.seconds(15)
-    /// The limits of time and bytes for reading and dropping the rest of a request whose response came before its end.
+    /// How long the rest of a request is read and dropped whose response came before its end.
     static let lingerTimeout = TimeAmount.seconds(2)
-    static let lingerLimit = 16 << 20
     /// A field of up to this many bytes is accepted with any text, because comparing it is cheap.
     static let freeFieldLength = 1024
 
-    private enum State {
-        case open
-        /// The response had `Connection: close`. All further input is dropped.
-        case lingering(dropped: Int)
-        case closed
-    }
-
     let arrivals = ArrivalTimes()
-    private var state = State.open
-    private var isRequestIncomplete = false
-    private var requestsInProgress = 0
-    private var closesAfterResponse = false
-    /// The error for the bytes after the requests in progress, which are not valid HTTP. It is answered after those
-    /// requests.
-    private var pendingError: HTTPParserError?
-    private var bodyTimer: Scheduled<Void>?
+    private var machine = HTTPConnectionMachine()
+    /// Closes the connection after one of the timeouts.
+    private var timer: Scheduled<Void>?
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch state {
-        case .open: read(unwrapInboundIn(data), data, context)
-        case .lingering(let dropped): drop(unwrapInboundIn(data), dropped, context)
-        case .closed: break
+        switch unwrapInboundIn(data) {
+        case .head(let head): read(head, context)
+        case .body(let bytes):
+            switch machine.receivedBody(bytes.readableBytes) {
+            case .forward: context.fireChannelRead(data)
+            case .drop: break
+            case .close: close(context)
+            }
+        case .end:
+            guard machine.receivedEnd() == .forward else { return }
+            timer?.cancel()
+            timer = nil
+            context.fireChannelRead(data)
         }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if case .lingering = state {
+        if machine.isLingering {
             // The later handlers have ended and no longer read, so this one must.
             context.read()
-        } else if isRequestIncomplete, bodyTimer == nil {
-            bodyTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.bodyTimeout) {
-                self.close(context)
-            }
+        } else if machine.awaitsRestOfRequest, timer == nil {
+            close(context, after: Self.bodyTimeout)
         }
         context.fireChannelReadComplete()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        state = .closed
-        bodyTimer?.cancel()
+        machine.closed()
+        timer?.cancel()
         context.fireChannelInactive()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        bodyTimer?.cancel()
+        timer?.cancel()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -78,101 +72,78 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // While lingering, all input is dropped.
-        if case .lingering = state { return }
-        guard let error = error as? HTTPParserError, case .open = state else {
-            return context.fireErrorCaught(error)
+        let refusal = (error as? HTTPParserError).map { error -> ErrorCode in
+            error == .headerOverflow ? .headersTooLarge : .invalidRequest
         }
-        if requestsInProgress == 0 {
-            refuse(error, context)
-        } else if isRequestIncomplete {
-            // The route reads the body, which ends with this error.
-            closesAfterResponse = true
-            context.fireErrorCaught(error)
-        } else {
-            pendingError = error
+        switch machine.receivedError(refusal) {
+        case .forward: context.fireErrorCaught(error)
+        case .drop: break
+        case .refuse(let code): refuse(code, context)
         }
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(let head):
-            if head.headerFields[.connection] == "close" { closesAfterResponse = true }
-        case .body: break
+            if head.headerFields[.connection] == "close" { machine.responseCloses() }
+            context.write(data, promise: promise)
+        case .body: context.write(data, promise: promise)
         case .end:
-            requestsInProgress -= 1
-            if closesAfterResponse, requestsInProgress == 0 || isRequestIncomplete {
-                return finishAndLinger(context, data, promise: promise)
-            }
-            if requestsInProgress == 0, let error = pendingError {
+            switch machine.responseEnded() {
+            case .keepOpen: context.write(data, promise: promise)
+            case .close:
+                timer?.cancel()
+                let written = promise ?? context.eventLoop.makePromise()
+                context.writeAndFlush(data, promise: written)
+                written.futureResult.assumeIsolated().whenComplete { _ in self.close(context) }
+            case .linger: linger(context, after: data, promise: promise)
+            case .refuse(let code):
                 context.write(data, promise: promise)
-                return refuse(error, context)
+                refuse(code, context)
             }
         }
-        context.write(data, promise: promise)
     }
 
-    private func read(_ part: HTTPRequestPart, _ data: NIOAny, _ context: ChannelHandlerContext) {
-        switch part {
-        case .head(var head):
-            isRequestIncomplete = true
-            if head.headerFields.contains(where: Self.takesLongToCompare) {
-                head.headerFields.removeAll(where: Self.takesLongToCompare)
-            }
-            if head.headerFields[.expect]?.lowercased() == "100-continue", requestsInProgress == 0,
-                Self.declaredLength(head) <= BodyLimit.bytes
-            {
-                context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
-            }
-            if head.headerFields[.connection]?.lowercased() == "close" { closesAfterResponse = true }
-            requestsInProgress += 1
-            arrivals.note(.now)
-            return context.fireChannelRead(wrapInboundOut(.head(head)))
-        case .body: break
-        case .end:
-            isRequestIncomplete = false
-            bodyTimer?.cancel()
-            bodyTimer = nil
+    private func read(_ head: HTTPRequest, _ context: ChannelHandlerContext) {
+        var head = head
+        if head.headerFields.contains(where: Self.takesLongToCompare) {
+            head.headerFields.removeAll(where: Self.takesLongToCompare)
         }
-        context.fireChannelRead(data)
+        let expectsContinue =
+            head.headerFields[.expect]?.lowercased() == "100-continue" && Self.declaredLength(head) <= BodyLimit.bytes
+        let isLast = head.headerFields[.connection]?.lowercased() == "close"
+        guard case .forward(let continues) = machine.receivedHead(expectsContinue: expectsContinue, isLast: isLast)
+        else { return }
+        if continues {
+            context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+        }
+        arrivals.note(.now)
+        context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
-    private func drop(_ part: HTTPRequestPart, _ dropped: Int, _ context: ChannelHandlerContext) {
-        guard case .body(let bytes) = part else { return }
-        let dropped = dropped + bytes.readableBytes
-        state = .lingering(dropped: dropped)
-        if dropped > Self.lingerLimit { close(context) }
-    }
-
-    private func refuse(_ error: HTTPParserError, _ context: ChannelHandlerContext) {
-        let (head, body) = Self.answer(Problem(error == .headerOverflow ? .headersTooLarge : .invalidRequest))
-        isRequestIncomplete = true
+    private func refuse(_ code: ErrorCode, _ context: ChannelHandlerContext) {
+        let (head, body) = Self.answer(Problem(code))
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.write(wrapOutboundOut(.body(body)), promise: nil)
-        finishAndLinger(context, wrapOutboundOut(.end(nil)), promise: nil)
+        linger(context, after: wrapOutboundOut(.end(nil)), promise: nil)
     }
 
-    /// Ends the response and the connection. Closing with unread bytes would reset the connection, and the client might
-    /// not see the response. So the guard reads and drops input for a while.
-    private func finishAndLinger(
-        _ context: ChannelHandlerContext, _ end: NIOAny, promise: EventLoopPromise<Void>?
-    ) {
-        state = .lingering(dropped: 0)
-        bodyTimer?.cancel()
-        let written = promise ?? context.eventLoop.makePromise()
-        context.writeAndFlush(end, promise: written)
-        guard isRequestIncomplete else {
-            return written.futureResult.assumeIsolated().whenComplete { _ in self.close(context) }
-        }
+    /// Ends the response and the output. Closing with unread bytes would reset the connection, and the client might not
+    /// see the response. So the guard reads and drops input for a while.
+    private func linger(_ context: ChannelHandlerContext, after end: NIOAny, promise: EventLoopPromise<Void>?) {
+        timer?.cancel()
+        context.writeAndFlush(end, promise: promise)
         context.close(mode: .output, promise: nil)
         context.read()
-        bodyTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTimeout) {
-            self.close(context)
-        }
+        close(context, after: Self.lingerTimeout)
+    }
+
+    private func close(_ context: ChannelHandlerContext, after timeout: TimeAmount) {
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: timeout) { self.close(context) }
     }
 
     private func close(_ context: ChannelHandlerContext) {
-        state = .closed
+        machine.closed()
         context.close(mode: .all, promise: nil)
     }
 
