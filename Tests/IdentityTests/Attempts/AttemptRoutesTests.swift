@@ -238,9 +238,9 @@ extension ServiceTests {
                     try await stores.passwords.register(NewAccount(identifier: address, passwordHash: "x")))
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
                 let remembering = try await database.pool.withTransaction { transaction in
-                    #expect(try await AccountStore.lock(account, on: transaction))
+                    let user = try #require(try await AccountStore.lock(account, on: transaction))
                     _ = try await PasswordStore.replace(
-                        of: account.id, by: "y", sparing: nil, event: .passwordChanged, actor: .user, notices: nil,
+                        of: user, by: "y", sparing: nil, event: .passwordChanged, actor: .user, notices: nil,
                         on: transaction)
                     let remembering = Task {
                         try await store.remember("installation number 1", of: account)
@@ -273,7 +273,7 @@ extension ServiceTests {
                 let token = DeviceToken(userID: account.id, issuedAt: Int64(Date.now.timeIntervalSince1970) - 600)
                 #expect(try await store.device(token, of: address) != nil)
                 try await database.pool.withTransaction { transaction in
-                    #expect(try await AccountStore.lock(account, on: transaction))
+                    #expect(try await AccountStore.lock(account, on: transaction) != nil)
                     try await PasswordStore.remove(of: account.id, on: transaction)
                     try await KnownDeviceStore.forget(devicesOf: account.id, on: transaction)
                 }

@@ -16,7 +16,7 @@ struct AccountDeletionStore: Sendable {
         where condition: (PostgresTransaction) async throws -> Bool = { _ in true }
     ) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(userID, on: transaction) else {
+            guard try await AccountStore.lock(userID, on: transaction) != nil else {
                 return try await OutboxStore.deletion(of: userID, on: transaction)
             }
             guard try await condition(transaction) else { return nil }

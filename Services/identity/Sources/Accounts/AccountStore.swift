@@ -8,7 +8,7 @@ import Postgres
 /// row that belongs to the user. Exceptions: a transaction that creates the user, and one that locks a single row. Two
 /// transactions therefore never wait for each other, and the transactions of one user get their numbers (PostgreSQL's
 /// transaction ids) in the order in which they commit. The feed of events relies on that order. No transaction waits
-/// for the row of a further user (``lockAnother(_:on:)``).
+/// for the row of a further user (``lockAnother(_:on:)``). Functions that change a user take a ``LockedUser``.
 struct AccountStore: Sendable {
     let database: PostgresPool
 
@@ -44,7 +44,7 @@ struct AccountStore: Sendable {
     /// - Returns: `nil` when there is no such user.
     func change(_ userID: UUID, to change: AccountChange, actor: AuditActor) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
-            guard try await Self.lock(userID, on: transaction) else { return nil }
+            guard let user = try await Self.lock(userID, on: transaction) else { return nil }
             var events: [AuditEvent] = []
             if let name = change.displayName {
                 let renamed = try await transaction.query(
@@ -64,7 +64,7 @@ struct AccountStore: Sendable {
                     """)
                 if changed.affectedRows == 1 { events.append(.roleChanged) }
             }
-            if !events.isEmpty { try await Self.touch(userID, credentials: false, on: transaction) }
+            if !events.isEmpty { try await Self.touch(user, credentials: false, on: transaction) }
             let account = try await Self.account(userID, on: transaction)
             for event in events {
                 try await AuditStore.record(
@@ -84,48 +84,47 @@ struct AccountStore: Sendable {
     /// - Returns: `nil` when there is no such user.
     func setState(_ state: AccountState, of userID: UUID, actor: AuditActor) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
-            guard try await Self.lock(userID, on: transaction) else { return nil }
-            try await Self.setState(state, of: userID, actor: actor, on: transaction)
+            guard let user = try await Self.lock(userID, on: transaction) else { return nil }
+            try await Self.setState(state, of: user, actor: actor, on: transaction)
             return try await Self.account(userID, on: transaction)
         }
     }
 
-    /// The same for a user whose row is locked.
     static func setState(
-        _ state: AccountState, of userID: UUID, actor: AuditActor, detail: String? = nil,
+        _ state: AccountState, of user: LockedUser, actor: AuditActor, detail: String? = nil,
         on transaction: PostgresTransaction
     ) async throws {
         let updated = try await transaction.query(
-            "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
-        guard updated.affectedRows == 1, let version = try await touch(userID, credentials: true, on: transaction)
+            "UPDATE users SET state = \(state.rawValue) WHERE id = \(user.id) AND state <> \(state.rawValue)")
+        guard updated.affectedRows == 1, let version = try await touch(user, credentials: true, on: transaction)
         else { return }
         try await AuditStore.record(
-            state == .disabled ? .disabled : .enabled, userID, by: actor, detail: detail, on: transaction)
+            state == .disabled ? .disabled : .enabled, user.id, by: actor, detail: detail, on: transaction)
         if state == .disabled {
             try await OutboxStore.enqueue(
-                .revokeSessions(reason: .accountDisabled, except: nil, below: version), user: userID,
+                .revokeSessions(reason: .accountDisabled, except: nil, below: version), user: user.id,
                 dueAtOnce: true, on: transaction)
         }
     }
 
-    /// Removes the role and stores of a user whose row is locked. The caller increments the version (``touch``).
-    static func removeRights(of userID: UUID, on transaction: PostgresTransaction) async throws {
+    /// Removes the user's role and stores. The caller increments the version (``touch``).
+    static func removeRights(of user: LockedUser, on transaction: PostgresTransaction) async throws {
         let role = Role.user.name
         let removed = try await transaction.query(
             """
             UPDATE users SET role = \(role), store_ids = '{}'
-            WHERE id = \(userID) AND (role <> \(role) OR store_ids <> '{}')
+            WHERE id = \(user.id) AND (role <> \(role) OR store_ids <> '{}')
             """)
         guard removed.affectedRows == 1 else { return }
-        try await AuditStore.record(.roleChanged, userID, by: .system, detail: role, on: transaction)
+        try await AuditStore.record(.roleChanged, user.id, by: .system, detail: role, on: transaction)
     }
 
     /// Ends the user's sessions. Sign-ins in progress have to verify the user again.
     /// - Returns: whether there is such a user.
     func endSessions(of userID: UUID, actor: AuditActor) async throws -> Bool {
         try await database.withRetriedTransaction { transaction in
-            guard try await Self.lock(userID, on: transaction),
-                let version = try await Self.touch(userID, credentials: true, on: transaction)
+            guard let user = try await Self.lock(userID, on: transaction),
+                let version = try await Self.touch(user, credentials: true, on: transaction)
             else { return false }
             try await AuditStore.record(.sessionsEnded, userID, by: actor, on: transaction)
             try await OutboxStore.enqueue(
@@ -139,12 +138,22 @@ struct AccountStore: Sendable {
     /// - Returns: `false` when there is no such user.
     func endSession(_ session: UUID, of userID: UUID) async throws -> Bool {
         try await database.withRetriedTransaction { transaction in
-            guard try await Self.lock(userID, on: transaction) else { return false }
+            guard try await Self.lock(userID, on: transaction) != nil else { return false }
             try await AuditStore.record(.sessionEnded, userID, by: .operator, session: session, on: transaction)
             try await OutboxStore.enqueue(
                 .endSession(session: session), user: userID, dueAtOnce: true, on: transaction)
             return true
         }
+    }
+}
+
+/// A user whose row the transaction has locked, until it ends.
+struct LockedUser: Sendable {
+    let id: UUID
+
+    /// Only the locking queries create it.
+    fileprivate init(id: UUID) {
+        self.id = id
     }
 }
 
@@ -158,22 +167,23 @@ extension AccountStore {
 
     /// Locks the user's row until the transaction ends. The transaction must not have written or locked anything
     /// before: PostgreSQL then assigns its number after the wait.
-    /// - Returns: whether there is such a user.
-    static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
-        try await !transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE").isEmpty
+    /// - Returns: `nil` when there is no such user.
+    static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> LockedUser? {
+        let rows = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE")
+        return rows.isEmpty ? nil : LockedUser(id: userID)
     }
 
     /// Locks the row of a further user, without waiting for it. This transaction already has its number, so it must not
     /// lock the row after a transaction with a higher number.
-    /// - Returns: whether there is such a user.
+    /// - Returns: `nil` when there is no such user.
     /// - Throws: ``UserIsContended``, for `withRetriedTransaction`.
-    static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
+    static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> LockedUser? {
         let locked = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE SKIP LOCKED")
         if locked.isEmpty {
             guard try await transaction.query("SELECT id FROM users WHERE id = \(userID)").isEmpty else {
                 throw UserIsContended(userID: userID)
             }
-            return false
+            return nil
         }
         // In a database that was restored from a dump, old entries have numbers above the current ones. They do not
         // count.
@@ -184,16 +194,16 @@ extension AccountStore {
                     AND transaction_id < pg_snapshot_xmax(pg_current_snapshot()))
             """)[0].decode(Bool.self)
         if isOvertaken { throw UserIsContended(userID: userID) }
-        return true
+        return LockedUser(id: userID)
     }
 
     /// Locks the user's row until the transaction ends.
-    /// - Returns: whether the account's credentials are still those that were read.
-    static func lock(_ account: Account, on transaction: PostgresTransaction) async throws -> Bool {
+    /// - Returns: `nil` when the account's credentials are no longer those that were read.
+    static func lock(_ account: Account, on transaction: PostgresTransaction) async throws -> LockedUser? {
         let version = try await transaction.query(
             "SELECT credentials_version FROM users WHERE id = \(account.id) FOR UPDATE"
         ).first?.decode(Int64.self)
-        return version == account.credentialsVersion
+        return version == account.credentialsVersion ? LockedUser(id: account.id) : nil
     }
 
     /// Increments the user's version and enqueues the task that sends tokens the new snapshot.
@@ -201,20 +211,22 @@ extension AccountStore {
     ///   were sent before then expire.
     /// - Returns: the current version of the user's credentials; `nil` when there is no such user.
     @discardableResult
-    static func touch(_ userID: UUID, credentials: Bool, on transaction: PostgresTransaction) async throws -> Int64? {
+    static func touch(
+        _ user: LockedUser, credentials: Bool, on transaction: PostgresTransaction
+    ) async throws -> Int64? {
         let version = try await transaction.query(
             """
             UPDATE users SET version = version + 1, updated_at = now(),
                 credentials_version = credentials_version + \(credentials ? 1 : 0)
-            WHERE id = \(userID)
+            WHERE id = \(user.id)
             RETURNING credentials_version
             """
         ).first?.decode(Int64.self)
         guard let version else { return nil }
         if credentials {
-            try await PasswordResetStore.removeAll(of: userID, on: transaction)
+            try await PasswordResetStore.removeAll(of: user.id, on: transaction)
         }
-        try await OutboxStore.enqueueSnapshot(of: userID, on: transaction)
+        try await OutboxStore.enqueueSnapshot(of: user.id, on: transaction)
         return version
     }
 }

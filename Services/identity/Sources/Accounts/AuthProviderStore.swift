@@ -20,7 +20,7 @@ struct AuthProviderStore: Sendable {
     /// Removes a credential, unless it is the last one. The outbox revokes what Apple has granted.
     func unlink(_ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user) async throws -> UnlinkOutcome {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(userID, on: transaction),
+            guard let user = try await AccountStore.lock(userID, on: transaction),
                 let account = try await AccountStore.account(userID, on: transaction)
             else { return .noSuchUser }
             guard account.providers.contains(provider) else { return .notLinked }
@@ -42,7 +42,7 @@ struct AuthProviderStore: Sendable {
                 // Never reached: an account has no provider that this version does not know.
                 return .notLinked
             }
-            try await AccountStore.touch(userID, credentials: true, on: transaction)
+            try await AccountStore.touch(user, credentials: true, on: transaction)
             return try await AccountStore.account(userID, on: transaction).map(UnlinkOutcome.unlinked) ?? .noSuchUser
         }
     }

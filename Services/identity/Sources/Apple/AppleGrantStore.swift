@@ -72,14 +72,14 @@ struct AppleGrantStore: Sendable {
     /// - Returns: `false` when the user has given consent again since. Nothing has been done then.
     func endConsent(of userID: UUID, at time: Date) async throws -> Bool {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(userID, on: transaction) else { return true }
+            guard let user = try await AccountStore.lock(userID, on: transaction) else { return true }
             let ended = try await transaction.query(
                 """
                 UPDATE apple_identities SET refresh_token = NULL
                 WHERE user_id = \(userID) AND coalesce(consented_at, created_at) <= \(time)
                 """)
             guard ended.affectedRows == 1 else { return false }
-            guard let version = try await AccountStore.touch(userID, credentials: true, on: transaction) else {
+            guard let version = try await AccountStore.touch(user, credentials: true, on: transaction) else {
                 return true
             }
             try await AuditStore.record(.appleConsentRevoked, userID, by: .apple, on: transaction)

@@ -57,7 +57,7 @@ struct AppleIdentityStore: Sendable {
         _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, notices: AccountNotices? = nil
     ) async throws -> LinkOutcome {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
+            guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
             if let nonce {
                 guard try await AppleNonceStore.use(nonce, on: transaction) else { return .nonceSpent }
             }
@@ -76,7 +76,7 @@ struct AppleIdentityStore: Sendable {
                 if let email = proof.verifiedEmail {
                     try await Self.adopt(email, for: userID, on: transaction)
                 }
-                try await AccountStore.touch(userID, credentials: true, on: transaction)
+                try await AccountStore.touch(user, credentials: true, on: transaction)
                 try await AuditStore.record(.appleLinked, userID, by: .user, on: transaction)
             } else if !isLinked {
                 return .taken
@@ -192,7 +192,7 @@ extension AppleIdentityStore {
     /// - Returns: `nil` when the account or its link to Apple is gone.
     private func update(_ account: Account, from proof: AppleProof, name: DisplayName?) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(account.id, on: transaction) else { return nil }
+            guard let user = try await AccountStore.lock(account.id, on: transaction) else { return nil }
             let former = try await transaction.query(
                 "SELECT email FROM apple_identities WHERE subject = \(proof.subject) AND user_id = \(account.id)"
             ).first
@@ -213,7 +213,7 @@ extension AppleIdentityStore {
             // Apple sends an address that another user has verified with every sign-in. It never changes anything.
             let after = try await AccountStore.account(account.id, on: transaction)
             if after == before, Self.isVerbatim(after?.email, before.email) { return before }
-            try await AccountStore.touch(account.id, credentials: false, on: transaction)
+            try await AccountStore.touch(user, credentials: false, on: transaction)
             return try await AccountStore.account(account.id, on: transaction)
         }
     }

@@ -69,7 +69,7 @@ struct AppleTransferStore: Sendable {
         _ userID: UUID, transferSubject: String, as subject: String, email: EmailAddress? = nil
     ) async throws -> AppleTransferSummary.Outcome {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(userID, on: transaction) else { return .done }
+            guard let user = try await AccountStore.lock(userID, on: transaction) else { return .done }
             let former = try await transaction.query(
                 """
                 SELECT i.email FROM apple_transfers t JOIN apple_identities i ON i.user_id = t.user_id
@@ -93,7 +93,7 @@ struct AppleTransferStore: Sendable {
             if let email {
                 try await AppleIdentityStore.follow(
                     .email(email), from: try former.decode(String?.self), for: userID, on: transaction)
-                try await AccountStore.touch(userID, credentials: false, on: transaction)
+                try await AccountStore.touch(user, credentials: false, on: transaction)
             }
             try await AuditStore.record(.appleTransferred, userID, by: .apple, on: transaction)
             return .done

@@ -239,7 +239,7 @@ struct CodeAccountStore: Sendable {
     /// - Returns: whether the identifier is the user's.
     func verify(_ identifier: Identifier, of userID: UUID) async throws -> Bool {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(userID, on: transaction),
+            guard let user = try await AccountStore.lock(userID, on: transaction),
                 let isVerified = try await Self.isVerified(identifier, by: userID, on: transaction)
             else { return false }
             if isVerified { return true }
@@ -248,7 +248,7 @@ struct CodeAccountStore: Sendable {
                 UPDATE identifiers SET verified = true
                 WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND user_id = \(userID)
                 """)
-            try await AccountStore.touch(userID, credentials: false, on: transaction)
+            try await AccountStore.touch(user, credentials: false, on: transaction)
             try await AuditStore.record(.identifierVerified, userID, by: .user, on: transaction)
             return true
         }

@@ -26,29 +26,29 @@ struct IdentifierChangeStore: Sendable {
                 let holder = try await transaction.query(
                     "SELECT user_id FROM identifier_changes WHERE digest = \(digest) AND expires_at > now()"
                 ).first?.decode(UUID.self)
-                guard let userID = holder, try await AccountStore.lock(userID, on: transaction) else {
+                guard let holder, let user = try await AccountStore.lock(holder, on: transaction) else {
                     return .unknown
                 }
-                let tokens = try await Self.tokens(of: userID, on: transaction)
+                let tokens = try await Self.tokens(of: user.id, on: transaction)
                 guard let used = tokens.first(where: { $0.digest == digest }) else { return .unknown }
                 if used.isContested {
-                    try await transaction.query("DELETE FROM identifier_changes WHERE user_id = \(userID)")
+                    try await transaction.query("DELETE FROM identifier_changes WHERE user_id = \(user.id)")
                     try await AccountStore.setState(
-                        .disabled, of: userID, actor: .system, detail: "contested", on: transaction)
+                        .disabled, of: user, actor: .system, detail: "contested", on: transaction)
                     return .locked
                 }
                 let change = used.change
-                try await IdentifierStore.delete(change.former.kind, of: userID, on: transaction)
+                try await IdentifierStore.delete(change.former.kind, of: user.id, on: transaction)
                 let isTheirs = try await IdentifierStore.claim(
-                    change.former, for: userID, isVerified: true, actor: .user, on: transaction)
+                    change.former, for: user.id, isVerified: true, actor: .user, on: transaction)
                 guard isTheirs else { throw Taken() }
                 try await IdentifierStore.restore(change.origin, of: change.former, on: transaction)
                 try await settle(tokens, after: used, on: transaction)
-                try await removeCredentials(of: userID, undoing: change, on: transaction)
+                try await removeCredentials(of: user.id, undoing: change, on: transaction)
                 if IdentifierUndo.removesRights(undoing: change) {
-                    try await AccountStore.removeRights(of: userID, on: transaction)
+                    try await AccountStore.removeRights(of: user, on: transaction)
                 }
-                return try await .undone(revocation(of: userID, change.former.kind, on: transaction))
+                return try await .undone(revocation(of: user, change.former.kind, on: transaction))
             }
         } catch is Taken {
             return .taken
@@ -137,14 +137,14 @@ struct IdentifierChangeStore: Sendable {
     }
 
     private func revocation(
-        of userID: UUID, _ kind: Identifier.Kind, on transaction: PostgresTransaction
+        of user: LockedUser, _ kind: Identifier.Kind, on transaction: PostgresTransaction
     ) async throws -> OutboxEntry {
-        guard let version = try await AccountStore.touch(userID, credentials: true, on: transaction) else {
+        guard let version = try await AccountStore.touch(user, credentials: true, on: transaction) else {
             throw StoreConflict()
         }
-        try await AuditStore.record(.identifierRestored, userID, by: .user, detail: kind.rawValue, on: transaction)
+        try await AuditStore.record(.identifierRestored, user.id, by: .user, detail: kind.rawValue, on: transaction)
         return try await OutboxStore.enqueue(
-            .revokeSessions(reason: .passwordChanged, except: nil, below: version), user: userID, on: transaction)
+            .revokeSessions(reason: .passwordChanged, except: nil, below: version), user: user.id, on: transaction)
     }
 
     /// An operator's change is final. Earlier changes can no longer be undone.

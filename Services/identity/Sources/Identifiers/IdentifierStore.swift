@@ -63,7 +63,7 @@ struct IdentifierStore: Sendable {
                 try await AuditStore.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
                 return true
             case .takeOver(let former):
-                guard try await AccountStore.lockAnother(former, on: transaction) else { continue }
+                guard let formerUser = try await AccountStore.lockAnother(former, on: transaction) else { continue }
                 let moved = try await transaction.query(
                     """
                     UPDATE identifiers SET
@@ -73,7 +73,7 @@ struct IdentifierStore: Sendable {
                 guard moved.affectedRows == 1 else { continue }
                 try await noteLoss(of: identifier, by: former, on: transaction)
                 try await forgetLoss(of: kind, by: userID, on: transaction)
-                try await AccountStore.touch(former, credentials: true, on: transaction)
+                try await AccountStore.touch(formerUser, credentials: true, on: transaction)
                 try await AuditStore.record(
                     .identifierLost, former, by: actor, actorID: userID, detail: kind, on: transaction)
                 if !isNewUser {
@@ -172,7 +172,7 @@ extension IdentifierStore {
         struct Taken: Error {}
         do {
             return try await database.withRetriedTransaction { transaction in
-                guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
+                guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
                 let former = try await Self.current(identifier.kind, of: userID, on: transaction)
                 let isSame = former?.identifier.value.isVerbatim(identifier.value) == true
                 if let former, !isSame {
@@ -187,7 +187,7 @@ extension IdentifierStore {
                 // The rollback restores the removed identifier.
                 guard isTheirs else { throw Taken() }
                 if !isSame || former?.isVerified == false {
-                    try await AccountStore.touch(userID, credentials: former != nil && !isSame, on: transaction)
+                    try await AccountStore.touch(user, credentials: former != nil && !isSame, on: transaction)
                 }
                 return try await Self.outcome(of: userID, on: transaction)
             }
@@ -204,7 +204,7 @@ extension IdentifierStore {
         struct LastOne: Error {}
         do {
             return try await database.withRetriedTransaction { transaction in
-                guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
+                guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
                 guard let former = try await Self.current(kind, of: userID, on: transaction) else { return .missing }
                 try await Self.delete(kind, of: userID, on: transaction)
                 if let notices {
@@ -212,7 +212,7 @@ extension IdentifierStore {
                 } else {
                     try await IdentifierChangeStore.forget(kind, of: userID, on: transaction)
                 }
-                try await AccountStore.touch(userID, credentials: true, on: transaction)
+                try await AccountStore.touch(user, credentials: true, on: transaction)
                 try await AuditStore.record(
                     .identifierRemoved, userID, by: actor, detail: kind.rawValue, on: transaction)
                 let account = try await AccountStore.account(userID, on: transaction)
@@ -230,8 +230,8 @@ extension IdentifierStore {
         _ kind: Identifier.Kind, from formerID: UUID, to userID: UUID, actor: AuditActor
     ) async throws -> IdentifierOutcome {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(formerID, on: transaction),
-                try await AccountStore.lockAnother(userID, on: transaction)
+            guard let formerUser = try await AccountStore.lock(formerID, on: transaction),
+                let user = try await AccountStore.lockAnother(userID, on: transaction)
             else { return .noSuchUser }
             guard let former = try await Self.current(kind, of: formerID, on: transaction) else { return .missing }
             guard formerID != userID else { return try await Self.outcome(of: userID, on: transaction) }
@@ -239,11 +239,11 @@ extension IdentifierStore {
             try await Self.delete(kind, of: formerID, on: transaction)
             for id in [formerID, userID] { try await IdentifierChangeStore.forget(kind, of: id, on: transaction) }
             try await Self.noteLoss(of: former.identifier, by: formerID, on: transaction)
-            try await AccountStore.touch(formerID, credentials: true, on: transaction)
+            try await AccountStore.touch(formerUser, credentials: true, on: transaction)
             try await AuditStore.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
             guard try await Self.claim(former.identifier, for: userID, isVerified: true, actor: actor, on: transaction)
             else { throw StoreConflict() }
-            try await AccountStore.touch(userID, credentials: false, on: transaction)
+            try await AccountStore.touch(user, credentials: false, on: transaction)
             return try await Self.outcome(of: userID, on: transaction)
         }
     }

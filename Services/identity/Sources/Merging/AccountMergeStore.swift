@@ -24,8 +24,8 @@ struct AccountMergeStore: Sendable {
     ///     and ends.
     func merge(_ one: Account, _ other: Account, sparing session: UUID) async throws -> MergeOutcome {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(one, on: transaction),
-                try await AccountStore.lockAnother(other.id, on: transaction)
+            guard let firstUser = try await AccountStore.lock(one, on: transaction),
+                let secondUser = try await AccountStore.lockAnother(other.id, on: transaction)
             else { return .moved }
             // Read again: the role may have changed since, without a change of the credentials.
             guard let first = try await AccountStore.account(one.id, on: transaction),
@@ -42,11 +42,11 @@ struct AccountMergeStore: Sendable {
                 return .refused(error)
             }
             let from = merge.from == first.id ? first : second
-            let into = merge.from == first.id ? second : first
+            let (into, user) = merge.from == first.id ? (second, secondUser) : (first, firstUser)
             try await moveIdentifiers(from: from.id, to: into.id, on: transaction)
             let grant = try await moveCredentials(from: from, to: into, on: transaction)
             try await finish(from, into, on: transaction)
-            guard let version = try await AccountStore.touch(into.id, credentials: true, on: transaction),
+            guard let version = try await AccountStore.touch(user, credentials: true, on: transaction),
                 let merged = try await AccountStore.account(into.id, on: transaction)
             else { return .moved }
             let deletion = try await OutboxStore.enqueue(

@@ -54,20 +54,20 @@ struct PasswordResetStore: Sendable {
             let holder = try await transaction.query(
                 "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
             ).first?.decode(UUID.self)
-            guard let userID = holder, try await AccountStore.lock(userID, on: transaction) else { return nil }
+            guard let holder, let user = try await AccountStore.lock(holder, on: transaction) else { return nil }
             let used = try await transaction.query(
-                "DELETE FROM password_resets WHERE digest = \(digest) AND user_id = \(userID) RETURNING kind, value"
+                "DELETE FROM password_resets WHERE digest = \(digest) AND user_id = \(user.id) RETURNING kind, value"
             ).first?.decode((String, String).self)
             guard let (kind, value) = used else { return nil }
             let proved = try await transaction.query(
                 """
                 UPDATE identifiers i SET verified = true FROM users u
-                WHERE i.kind = \(kind) AND i.value = \(value) AND i.user_id = \(userID) AND u.id = i.user_id
+                WHERE i.kind = \(kind) AND i.value = \(value) AND i.user_id = \(user.id) AND u.id = i.user_id
                     AND \(unescaped: Self.isOpenedByItsIdentifier)
                 """)
             guard proved.affectedRows == 1 else { return nil }
             return try await PasswordStore.replace(
-                of: userID, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, notices: notices,
+                of: user, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, notices: notices,
                 on: transaction)
         }
     }

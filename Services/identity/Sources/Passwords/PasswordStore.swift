@@ -86,33 +86,33 @@ struct PasswordStore: Sendable {
         notices: AccountNotices? = nil
     ) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction { transaction in
-            guard try await AccountStore.lock(account, on: transaction) else { return nil }
+            guard let user = try await AccountStore.lock(account, on: transaction) else { return nil }
             return try await Self.replace(
-                of: account.id, by: hash, sparing: session, event: .passwordChanged, actor: actor, notices: notices,
+                of: user, by: hash, sparing: session, event: .passwordChanged, actor: actor, notices: notices,
                 on: transaction)
         }
     }
 
-    /// Sets or replaces the password of a user whose row is locked, forgets the devices on which the former password
-    /// may have been used, and enqueues the task that ends all sessions but `session`.
+    /// Sets or replaces the user's password, forgets the devices on which the former password may have been used, and
+    /// enqueues the task that ends all sessions but `session`.
     /// - Returns: that task; `nil` when there is no such user.
     static func replace(
-        of userID: UUID, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,
+        of user: LockedUser, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,
         notices: AccountNotices?, on transaction: PostgresTransaction
     ) async throws -> OutboxEntry? {
         try await transaction.query(
             """
-            INSERT INTO passwords (user_id, hash) VALUES (\(userID), \(hash))
+            INSERT INTO passwords (user_id, hash) VALUES (\(user.id), \(hash))
             ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
             """)
-        try await KnownDeviceStore.forget(devicesOf: userID, on: transaction)
-        guard let version = try await AccountStore.touch(userID, credentials: true, on: transaction) else {
+        try await KnownDeviceStore.forget(devicesOf: user.id, on: transaction)
+        guard let version = try await AccountStore.touch(user, credentials: true, on: transaction) else {
             return nil
         }
-        try await notices?.send(.passwordChanged, toUser: userID, on: transaction)
-        try await AuditStore.record(event, userID, by: actor, on: transaction)
+        try await notices?.send(.passwordChanged, toUser: user.id, on: transaction)
+        try await AuditStore.record(event, user.id, by: actor, on: transaction)
         return try await OutboxStore.enqueue(
-            .revokeSessions(reason: .passwordChanged, except: session, below: version), user: userID, on: transaction)
+            .revokeSessions(reason: .passwordChanged, except: session, below: version), user: user.id, on: transaction)
     }
 
     static func remove(of userID: UUID, on transaction: PostgresTransaction) async throws {
