@@ -43,9 +43,9 @@ extension RequestAdmission {
 
 extension Worker {
     /// The request's own identifier, where it is valid, or a new one.
-    func requestID(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> [UInt8] {
-        if let line = fields.requestID {
-            let value = bytes[fields.lines[line].value]
+    func requestID(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        if let line = requestHead.fields.requestID {
+            let value = bytes[requestHead.fields.lines[line].value]
             if RequestID.isValid(value) { return Array(value) }
         }
         return [UInt8](unsafeUninitializedCapacity: 32) { room, count in
@@ -61,11 +61,9 @@ extension Worker {
     }
 
     /// The peer's address, or the one that a trusted proxy tells.
-    func clientAddress(
-        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
-    ) -> ClientAddress {
+    func clientAddress(_ bytes: UnsafeRawBufferPointer, of peer: ClientPeer) -> ClientAddress {
         guard peer.isTrustedProxy else { return peer.address }
-        let list = fields.forwardedValues(of: "x-forwarded-for", in: bytes).joined(separator: ",")
+        let list = requestHead.fields.forwardedValues(of: "x-forwarded-for", in: bytes).joined(separator: ",")
         func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
         return gateway.settings.trustedProxies.client(
             behind: peer.address,

@@ -33,7 +33,6 @@ struct RequestAdmission: AdmissionChecks {
     let worker: Worker
     let client: ClientConnection
     let bytes: UnsafeRawBufferPointer
-    let fields: FieldSection
     let method: MethodSet
     let framing: BodyFraming
     let requestID: [UInt8]
@@ -59,30 +58,30 @@ struct RequestAdmission: AdmissionChecks {
 
     init(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool) {
         let worker = client.worker
-        let fields = worker.requestHead.fields
         self.worker = worker
         self.client = client
         self.bytes = bytes
         self.mayWaitForKeys = mayWaitForKeys
-        self.fields = fields
         method = worker.requestHead.method
         framing = worker.requestHead.framing
-        requestID = worker.requestID(fields, bytes)
+        requestID = worker.requestID(bytes)
         now = worker.now
         arrivedAt = now - worker.socketDelay
-        address = worker.clientAddress(fields, bytes, of: client.peer)
+        address = worker.clientAddress(bytes, of: client.peer)
         let path = UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path])
         match = worker.routes.table.match(path: path, method: method)
         if case .route(let route, _) = match {
             plan = worker.routes.plan(for: route)
-            cors = route.cors?.lines(for: Self.origin(fields, bytes)) ?? ""
+            cors = route.cors?.lines(for: Self.origin(worker.requestHead.fields, bytes)) ?? ""
         } else {
             plan = nil
             cors = ""
         }
         if method == .get, let plan {
-            upgrades = plan.route.allowsWebSocket && framing == .length(0) && fields.upgradesToWebSocket(in: bytes)
-            opensStream = upgrades || fields.acceptsEventStream(in: bytes)
+            upgrades =
+                plan.route.allowsWebSocket && framing == .length(0)
+                && worker.requestHead.fields.upgradesToWebSocket(in: bytes)
+            opensStream = upgrades || worker.requestHead.fields.acceptsEventStream(in: bytes)
         } else {
             (upgrades, opensStream) = (false, false)
         }
@@ -93,6 +92,8 @@ struct RequestAdmission: AdmissionChecks {
     }
 
     var gateway: Gateway { worker.gateway }
+    /// Read in place: a copy of all offsets for each request would cost more than most checks.
+    var fields: FieldSection { worker.requestHead.fields }
     var path: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path]) }
 
     // MARK: Checks
