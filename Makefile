@@ -55,7 +55,7 @@ test-compose: ## docker-compose.yml with Podman, from images that `make images` 
 test-examples: ## a service made by deploy/examples/new-service: what it brings, its tests, and behind the real gateway
 	@tools/test-examples.sh
 
-test-api: ## the descriptions in docs/openapi and the examples of docs/api.md against a system; GATEHOUSE_API_SECONDS=60
+test-api: ## the descriptions in docs/openapi and their examples against a system; GATEHOUSE_API_SECONDS=60
 	@tools/test-api.sh
 
 test-operator: ## the operator's page and /docs in a headless Chromium

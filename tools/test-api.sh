@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Holds docs/openapi and docs/api.md to a running system of its own: every example of docs/api.md in turn, then
-# schemathesis at the gateway and at each service's own ports, internal routes included: each operation, each other method
-# of its path, and made-up requests for GATEHOUSE_API_SECONDS (600) at the gateway, a fifth of that or a minute elsewhere;
-# then a client in Python that openapi-python-client makes of public.json.
+# Holds docs/openapi to a running system of its own: every example in turn, then schemathesis at the gateway and at each
+# service's own ports, internal routes included: each operation, each other method of its path, and made-up requests for
+# GATEHOUSE_API_SECONDS (600) at the gateway, a fifth of that or a minute elsewhere; then a client in Python that
+# openapi-python-client makes of public.json.
 root=$(cd "$(dirname "$0")/.." && pwd)
 export GATEHOUSE_LOCAL=$root/.local/test-api
 # What the developer's own shell may say about another copy.
@@ -52,7 +52,7 @@ set -a
 set +a
 
 failed=0
-note "Every example of docs/api.md"
+note "Every example"
 "$openapi_python" "$tools/examples.py" "$state/examples" "$state/sender/token" || failed=1
 
 # try_description NAME DESCRIPTION URL SECONDS HOOKS [ARGUMENT…]

@@ -1,6 +1,6 @@
-"""examples.py FOLDER TOKEN_FILE   runs every example of docs/api.md in the order of the page, in one shell, as a reader
-would, and holds each answer to docs/openapi/public.json: status, headers, body. GATEWAY_URL and APPLE_SIMULATOR_URL say
-where the system is; TOKEN_FILE is where the token for a new password comes. FOLDER keeps what was answered.
+"""examples.py FOLDER TOKEN_FILE   runs every example of docs/openapi/public.json in the order of the file, in one shell,
+as a reader would, and holds each answer to the description: status, headers, body. GATEWAY_URL and APPLE_SIMULATOR_URL
+say where the system is; TOKEN_FILE is where the token for a new password comes. FOLDER keeps what was answered.
 """
 
 import json
@@ -14,7 +14,9 @@ from jsonschema import Draft202012Validator
 
 root = Path(__file__).resolve().parents[2]
 folder, token_file = Path(sys.argv[1]).resolve(), sys.argv[2]
-description = openapi.public()
+description = json.loads((root / "docs" / "openapi" / "public.json").read_text())
+# Their examples say that the reader signs in again after them.
+ENDING = {"resetPassword", "signOut", "oauthRevoke"}
 
 # The reader's curl, that also keeps what it was answered. Of several in an example the last one counts.
 PRELUDE = """
@@ -50,39 +52,30 @@ keep() {
 
 
 def examples():
-    """(METHOD, path, lines) as they stand in docs/api.md."""
-    text = (root / "docs" / "api.md").read_text()
-    pattern = re.compile(r"^### `([A-Z]+) (/\S+)`$(.*?)(?=^##|\Z)", re.M | re.S)
-    for method, path, body in pattern.findall(text):
-        block = re.search(r"^```sh\n(.*?)^```$", body, re.M | re.S)
-        yield method, path, block[1] if block else None
+    """(name, operation, lines) of each operation that has an example."""
+    for path, method, operation in openapi.operations(description):
+        block = re.search(r"^```sh\n(.*?)^```$", operation.get("description", ""), re.M | re.S)
+        if block:
+            yield f"{method.upper()} {path}", operation, block[1]
 
 
-def script(pages):
-    sign_in = next(block for _, path, block in pages if path == "/v1/auth/login")
+def script(examples):
+    sign_in = next(block for name, _, block in examples if name == "POST /v1/auth/login")
     lines = [PRELUDE]
-    for number, (method, path, block) in enumerate(pages):
+    for number, (_, operation, block) in enumerate(examples):
         if "$RESET_TOKEN" in block:
             lines.append(f"RESET_TOKEN=$(reset_token '{token_file}')")
         if "$CODE" in block:
             lines.append(f"CODE=$(code '{folder.parent}/mail')")
         lines += ["rm -f status head body", block + f"keep {number} </dev/null"]
-        if description["paths"][path][method.lower()]["x-curl"].get("endsSessions"):
+        if operation["operationId"] in ENDING:
             lines.append(sign_in)
     return "\n".join(lines)
 
 
-def judge(description, pages):
-    """What is wrong with the answers that are kept."""
-    problems = []
-    for number, (method, path, _) in enumerate(pages):
-        operation = description["paths"][path][method.lower()]
-        problems += [f"{method} {path}: {text}" for text in differences(description, operation, folder / str(number))]
-    return problems
-
-
-def differences(description, operation, answer):
-    wanted, response = openapi.success(operation)
+def differences(operation, answer):
+    """What is wrong with an answer that was kept."""
+    wanted, response = next(entry for entry in operation["responses"].items() if entry[0].startswith("2"))
     status, body = (answer / "status").read_text(), (answer / "body").read_text()
     if status != wanted:
         yield f"{status} instead of {wanted}: {body[:500]}"
@@ -93,7 +86,7 @@ def differences(description, operation, answer):
         schema, value = openapi.resolve(description, header)["schema"], headers.get(name.lower())
         if value is None:
             yield f"lacks {name}"
-        elif not validator(description, schema).is_valid(int(value) if schema["type"] == "integer" else value):
+        elif not validator(schema).is_valid(int(value) if schema["type"] == "integer" else value):
             yield f"{name} is {value!r}"
     content = response.get("content")
     if not content:
@@ -104,30 +97,31 @@ def differences(description, operation, answer):
     if headers["content-type"].partition(";")[0] != media:
         yield f"is {headers['content-type']} instead of {media}"
     said = json.loads(body) if media.endswith("json") else body
-    for error in validator(description, shape["schema"]).iter_errors(said):
+    for error in validator(shape["schema"]).iter_errors(said):
         yield "/".join(str(part) for part in error.absolute_path) + f": {error.message[:300]}"
 
 
-def validator(description, schema):
+def validator(schema):
     # The description itself is the document that references point into.
     return Draft202012Validator({**description, **schema})
 
 
 def main():
-    pages = list(examples())
+    all_examples = list(examples())
     folder.mkdir(parents=True)
-    (folder / "script").write_text(script(pages))
+    (folder / "script").write_text(script(all_examples))
     result = subprocess.run(["bash", "script"], cwd=folder, capture_output=True, text=True)
-    reached = [page for number, page in enumerate(pages) if (folder / str(number)).exists()]
-    problems = judge(description, reached)
-    if len(reached) < len(pages):
-        method, path, _ = pages[len(reached)]
-        problems.append(f"{method} {path}: the example ends with {result.returncode}: {result.stderr[-500:]}")
+    problems = []
+    for number, (name, operation, _) in enumerate(all_examples):
+        if not (folder / str(number)).exists():
+            problems.append(f"{name}: the example ends with {result.returncode}: {result.stderr[-500:]}")
+            break
+        problems += [f"{name}: {text}" for text in differences(operation, folder / str(number))]
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:
         sys.exit(1)
-    print(f"    {len(pages)} examples are answered as described")
+    print(f"    {len(all_examples)} examples are answered as described")
 
 
 main()
