@@ -10,13 +10,11 @@
 . "$scripts/parts/openapi.sh"
 
 mkdocs_material_version=9.8.2
-mkdocs_swagger_ui_tag_version=0.8.1
 
 cd "$root"
 note "The manual"
-tools=$root/.local/tools/mkdocs-$mkdocs_material_version-$mkdocs_swagger_ui_tag_version
-fetch_python_tools "$tools" "mkdocs-material==$mkdocs_material_version" \
-    "mkdocs-swagger-ui-tag==$mkdocs_swagger_ui_tag_version"
+tools=$root/.local/tools/mkdocs-$mkdocs_material_version
+fetch_python_tools "$tools" "mkdocs-material==$mkdocs_material_version"
 manual=$root/.local/manual
 rm -rf "$manual"
 mkdir -p "$manual"
