@@ -25,20 +25,23 @@ let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
 
 // MARK: - Helpers
 
-/// A service is one executable: the service in `Sources`, its commands in `Main`.
+/// A service is one executable: the service in `Sources`, its commands in `Main`. `others` are targets of their own.
 ///
 /// Migrations are listed by name because only those are embedded in the binary. libFuzzer brings a `main` of its own, so
 /// the fuzzer links the service as a library.
-func service(_ name: String, uses dependencies: [Target.Dependency], embeds resources: [Resource] = []) -> Target {
+func service(
+    _ name: String, uses dependencies: [Target.Dependency], embeds resources: [Resource] = [],
+    besides others: [String] = []
+) -> Target {
     let module = name.prefix(1).uppercased() + name.dropFirst() + "Service"
     let path = "Services/\(name)"
     return isFuzzing
         ? .target(
-            name: module, dependencies: dependencies, path: path, exclude: ["README.md", "Main"], resources: resources,
-            swiftSettings: ours)
-        : .executableTarget(
-            name: module, dependencies: dependencies + [.argumentParser], path: path, exclude: ["README.md"],
+            name: module, dependencies: dependencies, path: path, exclude: ["README.md", "Main"] + others,
             resources: resources, swiftSettings: ours)
+        : .executableTarget(
+            name: module, dependencies: dependencies + [.argumentParser], path: path,
+            exclude: ["README.md"] + others, resources: resources, swiftSettings: ours)
 }
 
 func shared(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
@@ -165,14 +168,17 @@ let libraries: [Target] = [
 ]
 
 let services: [Target] = [
+    .target(name: "CGatewayDocuments", path: "Services/gateway/Documents"),
     service(
         "gateway",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Redis", "ServiceKit",
-            "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle,
-            .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
+            "AccessToken", "Bytes", "CGatewayDocuments", "Contracts", "Instruments", "Limits", "Observability", "Redis",
+            "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto,
+            .httpTypes, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS,
+            .unixSignals, .yams,
         ],
-        embeds: ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") }),
+        embeds: ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") },
+        besides: ["Documents"]),
     service(
         "identity",
         uses: [
@@ -378,5 +384,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ] + documenting,
-    targets: targets
+    targets: targets,
+    // CGatewayDocuments has #embed.
+    cLanguageStandard: .c2x
 )

@@ -1,5 +1,8 @@
 import Bytes
+import CGatewayDocuments
 import Contracts
+import Crypto
+import Foundation
 import NIOCore
 
 /// A response that the gateway gives by itself.
@@ -104,9 +107,30 @@ struct LocalResponse {
 }
 
 extension PublicDocument {
-    /// Shared by all event loops.
-    private static let openAPIBytes = ByteBuffer(string: PublicDocumentTexts.openAPI)
-    private static let pageBytes = ByteBuffer(string: PublicDocumentTexts.page)
+    /// A file that is built into the gateway. All event loops share it.
+    private struct File {
+        let bytes: ByteBuffer
+        let entityTag: String
+
+        init(_ document: CGatewayDocument) {
+            let bytes = UnsafeRawBufferPointer(start: document.bytes, count: document.count)
+            self.bytes = ByteBuffer(bytes: bytes)
+            entityTag = "\"\(Base64URL.string(SHA256.hash(data: bytes).prefix(16)))\""
+        }
+    }
+
+    private static let openAPIFile = File(CGatewayOpenAPI)
+    private static let pageFile = File(CGatewayPage)
+
+    private var file: File {
+        switch self {
+        case .openAPI: Self.openAPIFile
+        case .page: Self.pageFile
+        }
+    }
+
+    var bytes: ByteBuffer { file.bytes }
+    var entityTag: String { file.entityTag }
 
     /// Seconds for which clients may cache the document: a new version of the gateway may have another one.
     private static let maximumAge = 300
@@ -120,28 +144,22 @@ extension PublicDocument {
             \(self == .page ? Self.pageLines : "")
             """
         if let known, Self.names(known, entityTag) { return LocalResponse(status: 304, fields: fields) }
-        return switch self {
-        case .openAPI: LocalResponse(status: 200, fields: fields, body: .document(Self.openAPIBytes))
-        case .page:
-            LocalResponse(
-                status: 200, fields: fields, contentType: "text/html; charset=utf-8", body: .document(Self.pageBytes))
-        }
-    }
-
-    var entityTag: String {
-        switch self {
-        case .openAPI: PublicDocumentTexts.openAPITag
-        case .page: PublicDocumentTexts.pageTag
-        }
+        return LocalResponse(
+            status: 200, fields: fields, contentType: self == .page ? "text/html; charset=utf-8" : "application/json",
+            body: .document(bytes))
     }
 
     /// The page loads and runs nothing. Its policy allows its one style element by hash.
-    private static let pageLines = """
-        Content-Security-Policy: default-src 'none'; style-src '\(PublicDocumentTexts.pageStyleHash)'; \
-        base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r
-        Referrer-Policy: no-referrer\r
+    private static let pageLines: String = {
+        let style = String(buffer: pageFile.bytes).firstMatch(of: /<style>([^<]*)<\/style>/)?.1 ?? ""
+        let hash = Data(SHA256.hash(data: Data(style.utf8))).base64EncodedString()
+        return """
+            Content-Security-Policy: default-src 'none'; style-src 'sha256-\(hash)'; \
+            base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r
+            Referrer-Policy: no-referrer\r
 
-        """
+            """
+    }()
 
     /// Whether the list of `If-None-Match` contains the tag, by the weak comparison, or is `*` (RFC 9110 §13.1.2).
     static func names(_ list: UnsafeRawBufferPointer, _ tag: String) -> Bool {
