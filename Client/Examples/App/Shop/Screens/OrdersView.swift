@@ -8,7 +8,7 @@ struct Orders: Decodable, Sendable {
         var id: Int
     }
 
-    var orders: [Order]
+    var items: [Order]
     var role: String?
 }
 
@@ -30,7 +30,7 @@ struct OrdersView: View {
                         .accessibilityIdentifier("shop.orders.error")
                 }
                 if let orders {
-                    ForEach(orders.orders) { order in
+                    ForEach(orders.items) { order in
                         Text(verbatim: "Order \(order.id)")
                             .accessibilityIdentifier("shop.order")
                     }

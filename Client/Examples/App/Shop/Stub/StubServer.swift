@@ -50,7 +50,7 @@
                 return try refuse(request, .invalidToken)
             case "GET /v1/auth/me": return try answer(request, 200, user)
             case "GET /v1/auth/sessions": return try answer(request, 200, SessionList(sessions: [thisDevice]))
-            case "GET /v1/orders": return try answer(request, 200, ["orders": [["id": 7], ["id": 8]]])
+            case "GET /v1/orders": return try answer(request, 200, ["items": [["id": 7], ["id": 8]]])
             case "POST /v1/auth/logout-all": return try answer(request, 204)
             case "POST /v1/auth/reauthenticate": return try reauthenticate(request)
             case "DELETE /v1/auth/account" where requiresReauthentication:

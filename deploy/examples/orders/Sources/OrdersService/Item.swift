@@ -1,7 +1,7 @@
 import Foundation
 import GatehouseService
 
-/// An order as its user sees it.
+/// An item as its user sees it.
 struct Item: Codable, Equatable {
     var id: Int
     /// The caller's user id, in lower case.
@@ -19,11 +19,6 @@ struct Item: Codable, Equatable {
 
 /// The response of `GET /v1/orders`.
 struct ItemList: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case items = "orders"
-        case role
-    }
-
     var items: [Item]
     var role: String
 }

@@ -21,7 +21,7 @@ struct OrdersTests {
         return fields
     }
 
-    @Test("A user gets the orders", arguments: RunningOrders.credentials)
+    @Test("A user gets the item", arguments: RunningOrders.credentials)
     func found(credential: String) async throws {
         try await RunningOrders.run { service in
             let one = try await service.get("/v1/orders/7", fields(credential: credential))
@@ -42,7 +42,7 @@ struct OrdersTests {
         }
     }
 
-    @Test("An unknown order is NOT_FOUND, with the request's identifier")
+    @Test("An unknown item is NOT_FOUND, with the request's identifier")
     func notFound() async throws {
         struct Document: Decodable {
             var code: String
