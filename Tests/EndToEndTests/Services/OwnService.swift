@@ -27,7 +27,7 @@ enum OwnService: String, CaseIterable, Sendable {
 
     /// What the gateway needs in its environment for these routes.
     func gatewaySettings(routesFile: URL, credential: String) -> [String: String] {
-        ["GATEWAY_ROUTES_FILE": routesFile.path(), "\(prefix)_CREDENTIAL": credential]
+        ["GATEWAY_ROUTES_FILE": routesFile.path(), "CREDENTIAL_FOR_\(prefix)": credential]
     }
 
     /// Starts it on that port.
