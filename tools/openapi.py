@@ -8,7 +8,7 @@ with what the gateway may answer in the service's place (`x-edge` in gateway.jso
 
 What is ours in these files:
     x-codes             the codes that an answer can have
-    x-extensible-enum   values of which there may be more tomorrow
+    x-extensible-enum   values of which new ones may be added
     x-callers           who may call an internal route
     x-admin             the same path on the gateway's admin port, where it answers otherwise
 """
