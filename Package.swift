@@ -263,16 +263,14 @@ let everyTest: [Target] =
             uses: [
                 "AccessToken", "Bytes", "Contracts", "COpenSSL", "GatehouseService", "Instruments", "Limits",
                 "Observability", "Sealing", "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
-                .crypto, .httpTypes, .hummingbird, .metricsTestKit, .nioCore, .serviceContext,
+                .coreMetrics, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metricsTestKit, .nioCore,
+                .serviceContext,
             ]),
         .testTarget(
             name: "OrdersServiceTests", dependencies: ["GatehouseService", "OrdersService"],
             path: "deploy/examples/orders/Tests/OrdersServiceTests", swiftSettings: ours),
         tests("Postgres", uses: ["Limits", "Postgres", "Threads", .metrics, .metricsTestKit]),
         tests("Redis", uses: ["Limits", "Redis", .nioCore, .nioPosix]),
-        tests(
-            "Observability",
-            uses: ["Instruments", "Observability", .coreMetrics, .lifecycle, .logging, .serviceContext]),
         tests(
             "ServiceKit",
             uses: [
