@@ -39,7 +39,7 @@ final class ServerCertificate: Service {
         self.pause = pause
         let (context, expiresAt) = try Self.read(certificateFile: certificateFile, keyFile: keyFile)
         current = Mutex(context)
-        expiry.set(expiresAt)
+        self.expiry.set(expiresAt)
     }
 
     /// The context for a new connection.
