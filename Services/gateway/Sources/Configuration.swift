@@ -200,8 +200,13 @@ public struct GatewayConfiguration: Sendable {
     private static func upstream(_ owner: PublicRoute.Owner, _ settings: Settings) -> Upstream {
         let key = "\(owner.rawValue)URL"
         let urls = settings.urls(key, "`http` addresses of the replicas of \(owner.rawValue)")
-        let addresses = urls.compactMap { Upstream.Address(url: $0.absoluteString) }.filter { !$0.isSecure }
-        if addresses.count < urls.count { settings.problem(key, "must be like http://127.0.0.1:8081") }
+        let addresses = urls.compactMap { url -> Upstream.Address? in
+            // `urls` has reported what is no http or https address.
+            guard !url.isFileURL else { return nil }
+            if let address = Upstream.Address(url: url.absoluteString), !address.isSecure { return address }
+            settings.problem(key, "must be like http://127.0.0.1:8081, not '\(url.absoluteString)'")
+            return nil
+        }
         let credential = settings.secret(
             "\(owner.rawValue)Credential", "the gateway's credential for \(owner.rawValue)")
         return Upstream(name: owner.rawValue, addresses: addresses, credential: credential, isGatehouse: true)
