@@ -41,7 +41,7 @@ test-overload: ## the gateway has three times as much to do as it can, for two m
 		tools/test.sh --filter "OverloadTests|TransferTests"
 
 test-threads: ## drivers, pools, tokens' feed and the gateway under the thread sanitizer
-	@tools/test-threads.sh
+	@tools/test.sh --threads
 
 test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
 	@tools/test-fuzz.sh
@@ -59,13 +59,13 @@ test-api: ## the descriptions in docs/openapi and their examples against a syste
 	@tools/test-api.sh
 
 test-operator: ## the operator's page and /docs in a headless Chromium
-	@tools/test-browser.sh operator
+	@tools/test-browser.sh operator_page
 
 test-console: ## the operators' console in a headless Chromium, with a keyboard
 	@tools/test-browser.sh console
 
 screenshots: ## the pictures of the console and the operator's page, taken anew for docs/images
-	@GATEHOUSE_SCREENSHOTS=docs/images tools/test-browser.sh console operator
+	@GATEHOUSE_SCREENSHOTS=docs/images tools/test-browser.sh console operator_page
 
 test-change: ## the changes of docs/operations/upgrade.md and keys.md under load, and the requests that failed; two versions side by side
 	@tools/test-change.sh

@@ -6,8 +6,6 @@
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
-# shellcheck source=parts/openapi.sh
-. "$scripts/parts/openapi.sh"
 
 mkdocs_material_version=9.8.2
 

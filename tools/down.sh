@@ -3,10 +3,6 @@
 # shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
-if any_alive; then
-    system_down
-    note "Stopped"
-else
-    system_down
-    note "Nothing was running"
-fi
+if any_alive; then outcome="Stopped"; else outcome="Nothing was running"; fi
+system_down
+note "$outcome"

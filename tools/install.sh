@@ -2,6 +2,5 @@
 # Installs the packages that are missing and does nothing else.
 . "$(dirname "$0")/parts/common.sh"
 . "$(dirname "$0")/parts/packages.sh"
-. "$(dirname "$0")/parts/postgres.sh"
 
 ensure_packages

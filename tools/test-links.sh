@@ -1,31 +1,20 @@
 #!/usr/bin/env bash
 # Drops the packets between two of the processes of a system of its own, one pair after the other, and checks what a client
 # gets meanwhile and afterwards. The system runs in a network namespace, where each such link has an address of its own.
-# Needs root on Linux.
-if [ -z "${GATEHOUSE_LINKS:-}" ]; then
+# Needs root.
+if [ "${1:-}" != inside ]; then
     # shellcheck source=parts/common.sh
     . "$(dirname "$0")/parts/common.sh"
     # shellcheck source=parts/packages.sh
     . "$scripts/parts/packages.sh"
-    if [ "$(uname)" != Linux ] || [ "$(id -u)" != 0 ]; then fail "a network namespace needs root on Linux"; fi
-    ensure_tools ip=iproute2 nft=nftables jq curl
-    exec env GATEHOUSE_LINKS=yes unshare --net "$0"
+    [ "$(id -u)" = 0 ] || fail "a network namespace needs root"
+    ensure_tools ip=iproute2 nft=nftables
+    exec unshare --net "$0" inside
 fi
-GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/.." && pwd)/.local/test-links
-export GATEHOUSE_LOCAL
-unset GATEHOUSE_LINKS GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
-# shellcheck source=parts/system.sh
-. "$(dirname "$0")/parts/system.sh"
-
-remove() {
-    system_down
-    [ -z "${orders:-}" ] || kill "$orders" 2>/dev/null || true
-    rm -rf "$state"
-}
-if [ -d "$state" ]; then remove; fi
-mkdir -p "$state/web/orders"
-trap remove EXIT
-trap 'exit 130' INT TERM HUP
+# shellcheck source=parts/own-system.sh
+. "$(dirname "$0")/parts/own-system.sh"
+# shellcheck source=parts/requests.sh
+. "$scripts/parts/requests.sh"
 
 # ---- The system, in which each link leads over 127.0.1.NUMBER.
 
@@ -42,9 +31,9 @@ heal() { nft flush chain ip links cut; }
 over() { printf '127.0.1.%s:%s' "${links[$1]}" "$(port "$2")"; }
 
 ensure_keys
+mkdir -p "$state/web/orders"
 say '{"orders": []}' >"$state/web/orders/7"
-python3 -m http.server --bind 127.0.0.1 --directory "$state/web" $((base + 17)) >/dev/null 2>&1 &
-orders=$!
+start orders python3 -m http.server --bind 127.0.0.1 --directory "$state/web" $((base + 17))
 say "routes: [{name: orders, path: /orders, upstreams: ['http://127.0.0.1:$((base + 17))']}]" >"$state/routes.yaml"
 export GATEWAY_ROUTES_FILE=$state/routes.yaml GATEHOUSE_RATE_LIMITS=off
 GATEWAY_TOKENS_URL=http://$(over gateway-tokens tokens)
@@ -56,31 +45,20 @@ IDENTITY_APPLE_KEYS_URL=http://$(over identity-apple apple-simulator)/auth/keys
 export IDENTITY_APPLE_KEYS_COOLDOWN=2
 export GATEWAY_TOKENS_URL IDENTITY_TOKENS_URL TOKENS_DATABASE_URL TOKENS_REDIS_URL IDENTITY_APPLE_KEYS_URL
 system_up
+server=$(url gateway)
 
 # ---- What a client asks.
 
-# request METHOD PATH [BODY [FIELD…]]: sets `status` and `milliseconds`; the answer is in the state folder.
-request() {
-    local method=$1 path=$2 body=${3:-} field words=()
-    shift $(($# < 3 ? $# : 3))
-    for field in "$@"; do words+=(-H "$field"); done
-    [ -z "$body" ] || words+=(-H 'Content-Type: application/json' -d "$body")
-    read -r status milliseconds < <(curl -sS --max-time 20 -X "$method" "$(url gateway)$path" -o "$state/answer" \
-        -D "$state/fields" -w '%{http_code} %{time_total}\n' "${words[@]}" | awk '{ print $1, int($2 * 1000) }') || status=000
-}
-answer() { jq -r "$1" "$state/answer"; }
-keep_tokens() {
-    case $status in 200 | 201) ;; *) return 0 ;; esac
-    access=$(answer .accessToken)
-    refresh=$(answer .refreshToken)
-}
 grace='{"identifier": "grace@example.com", "password": "a long enough sentence"}'
-registering() { request POST /v1/auth/register "$grace" && keep_tokens; }
+registering() { request POST /v1/auth/register "$grace"; }
 signing_in() { request POST /v1/auth/login "$grace"; }
-refreshing() { request POST /v1/auth/refresh "{\"refreshToken\": \"$refresh\"}" && keep_tokens; }
-asking_identity() { request GET /v1/auth/me "" "Authorization: Bearer $access"; }
-asking_devices() { request GET /v1/devices "" "Authorization: Bearer $access"; }
-asking_orders() { request GET /orders/7 "" "Authorization: Bearer $access"; }
+refreshing() {
+    request POST /v1/auth/refresh "{\"refreshToken\": \"$refresh\"}"
+    if [ "$status" = 200 ]; then refresh=$(answer .refreshToken); fi
+}
+asking_identity() { request GET /v1/auth/me "" "$access"; }
+asking_devices() { request GET /v1/devices "" "$access"; }
+asking_orders() { request GET /orders/7 "" "$access"; }
 signing_in_with_apple() {
     local signed
     signed=$(curl -fsS "$(url apple-simulator)/simulator/sign-in" -H 'Content-Type: application/json' \
@@ -123,7 +101,10 @@ served_again() {
 # ---- One link after the other.
 
 everything=(signing_in refreshing asking_identity asking_devices asking_orders signing_in_with_apple)
-served registering "${everything[@]}"
+served registering
+access=$(answer .accessToken)
+refresh=$(answer .refreshToken)
+served "${everything[@]}"
 
 note "Cut: gateway – tokens"
 cut gateway-tokens

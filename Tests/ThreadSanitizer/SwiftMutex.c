@@ -2,7 +2,7 @@
 //
 // The compiler puts the quick ways of locking and unlocking into our code, where the sanitizer sees them. The slow ones,
 // for a mutex that somebody else holds, are in the Swift library, which is not built for the sanitizer: it would take
-// everything that such a mutex protects for a race. test-threads.sh loads this library in front of Swift's.
+// everything that such a mutex protects for a race. `test.sh --threads` loads this library in front of Swift's.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -18,7 +18,6 @@ production) mark= ;;
 development) mark=dev- ;;
 *) fail "usage: secrets.sh [production|development] > secrets.yaml" ;;
 esac
-command -v openssl >/dev/null || fail "there is no openssl"
 
 # Where production/authorities-of-services.yaml mounts them.
 authorities=/etc/gatehouse/authorities
@@ -75,19 +74,17 @@ if [ -n "${APPLE_PRIVATE_KEY_FILE:-}" ]; then
     identity_keys+=("apple-client-secret.p8=$(cat "$APPLE_PRIVATE_KEY_FILE")")
 fi
 
-for name in IDENTITY TOKENS DEVICES; do
-    variable=${name}_DATABASE_URL
-    [ -n "${!variable:-}" ] ||
-        fail "$variable is not set: postgres://USER:PASSWORD@HOST/NAME?$verified"
-    migration=${name}_MIGRATION_DATABASE_URL
-    secret "$(printf '%s' "$name" | tr '[:upper:]' '[:lower:]')-database" "url=${!variable}" \
-        "migration-url=${!migration:-${!variable}}"
+for name in identity tokens devices; do
+    variable=$(upper "$name")_DATABASE_URL
+    [ -n "${!variable:-}" ] || fail "$variable is not set: postgres://USER:PASSWORD@HOST/NAME?$verified"
+    migration=$(upper "$name")_MIGRATION_DATABASE_URL
+    secret "$name-database" "url=${!variable}" "migration-url=${!migration:-${!variable}}"
 done
-for name in GATEWAY IDENTITY TOKENS; do
-    variable=${name}_REDIS_URL
+for name in gateway identity tokens; do
+    variable=$(upper "$name")_REDIS_URL
     url=${!variable:-${REDIS_URL:-}}
     [ -n "$url" ] || fail "REDIS_URL is not set: rediss://USER:PASSWORD@HOST?sslrootcert=$authorities/redis.pem"
-    secret "$(printf '%s' "$name" | tr '[:upper:]' '[:lower:]')-redis" "url=$url"
+    secret "$name-redis" "url=$url"
 done
 
 secret gateway-credentials "identity=$gateway_identity" "tokens=$gateway_tokens" "devices=$gateway_devices"

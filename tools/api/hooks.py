@@ -1,16 +1,110 @@
-"""What schemathesis is told of Gatehouse as apps see it: how a user comes to a bearer."""
+"""What schemathesis is told of Gatehouse: how a request comes to its credentials, and what an answer must hold beside its
+schema. DESCRIPTION names the description's file. SERVICE is the service whose own port is tried, as the other services
+see it: with a caller's credential, and the gateway's fields where a user is needed. Without it the gateway is tried, as
+apps see it."""
 
+import base64
+import json
+import os
+import random
+import uuid
+from pathlib import Path
+from urllib.parse import urljoin
+
+import openapi
+import requests
 import schemathesis
-from described import described
-from users import Users
+from users import Users, claims
+
+description = json.loads(Path(os.environ["DESCRIPTION"]).read_text())
+service = os.environ.get("SERVICE")
+CALLERS = [caller for caller in ("gateway", "identity", "devices", "introspection") if caller != service]
+# Operations that others than the described callers have been tried at.
+tried = set()
+
+
+def described(operation):
+    return description["paths"][operation.path][operation.method.lower()]
+
+
+def credential(caller):
+    """Nothing where there is no such pair."""
+    return os.environ.get(f"{caller}_{service}_SECRET".upper())
 
 
 @schemathesis.auth(refresh_interval=None)
-class Bearer:
+class Caller:
     users = Users()
 
     def get(self, case, context):
-        return self.users.token_for(described(context.operation))
+        operation = described(context.operation)
+        schemes = [scheme for need in operation["security"] for scheme in need]
+        if "bearer" in schemes:
+            return {"Authorization": f"Bearer {self.users.token_for(operation)}"}
+        if "introspection" in schemes:
+            pair = f"introspection:{credential('introspection')}".encode()
+            return {"Authorization": "Basic " + base64.b64encode(pair).decode()}
+        if "x-callers" in operation:
+            return {"Gatehouse-Credential": credential(random.choice(operation["x-callers"]))}
+        if "user" in schemes:
+            said = claims(self.users.token_for(operation))
+            return {
+                "Gatehouse-Credential": credential("gateway"),
+                "Gatehouse-User-Id": said["sub"],
+                "Gatehouse-Session-Id": said["sid"],
+                "Gatehouse-Role": said["role"],
+            }
+        return {}
 
     def set(self, case, data, context):
-        case.headers["Authorization"] = f"Bearer {data}"
+        case.headers.update(data)
+
+
+def is_uuid(value):
+    try:
+        return isinstance(value, str) and str(uuid.UUID(value)) == value.lower()
+    except ValueError:
+        return False
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """At a service, identifiers that are none stay what they are. Of the others half are a user's who is there, and a body
+    that has a user has the one of the path: a stranger's are not much of a test. Nor is it one to wait for a revocation.
+    """
+    if not service:
+        return
+    ids, body, query = case.path_parameters or {}, case.body, case.query or {}
+    if str(query.get("wait")).isdecimal():
+        query["wait"] = min(int(query["wait"]), 1)
+    if "/users/" in case.operation.path and is_uuid(ids.get("id")):
+        if Caller.users.token and random.random() < 0.5:
+            ids["id"] = claims(Caller.users.token)["sub"]
+        user = body.get("user") if isinstance(body, dict) else None
+        if isinstance(user, dict) and is_uuid(user.get("id")):
+            user["id"] = ids["id"]
+
+
+@schemathesis.check
+def described_code(context, response, case):
+    """An error response has one of the codes that are described for its status."""
+    answers = description["paths"][case.operation.path].get(case.method.lower(), {}).get("responses", {})
+    answer = openapi.resolve(description, answers.get(str(response.status_code), {}))
+    if "x-codes" in answer and response.content:
+        body = response.json()
+        code = body.get("code", body.get("error"))
+        assert code in answer["x-codes"], f"{response.status_code} with {code}, which is not among {answer['x-codes']}"
+
+
+@schemathesis.check
+def no_other_callers(context, response, case):
+    """Whoever is not among `x-callers` is refused. Tried once for each operation."""
+    operation = described(case.operation)
+    if operation["operationId"] in tried or "x-callers" not in operation:
+        return
+    tried.add(operation["operationId"])
+    url = urljoin(response.request.url, case.operation.path.replace("{id}", str(uuid.uuid4())))
+    others = [credential(caller) for caller in CALLERS if caller not in operation["x-callers"]]
+    for shown in ["dev-nobody", *filter(None, others)]:
+        refused = requests.request(case.method, url, headers={"Gatehouse-Credential": shown}, timeout=30)
+        assert refused.status_code == 403, f"another caller is answered {refused.status_code}"

@@ -4,8 +4,9 @@ import base64
 import json
 import os
 import time
-import urllib.request
 import uuid
+
+import requests
 
 gateway = os.environ["GATEWAY_URL"]
 # That of the examples, so that those are right where a password is asked for.
@@ -16,32 +17,26 @@ ENDING = {"deleteAccount", "signOut", "signOutEverywhere", "endSession", "change
 LIFETIME = 30
 
 
-def send(method, url, fields, **headers):
+def send(method, url, fields, headers=None):
     """The answer to a request with a body of JSON."""
-    headers = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
-    request = urllib.request.Request(url, json.dumps(fields).encode(), headers, method=method)
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
+    answer = requests.request(method, url, json=fields, headers=headers, timeout=60)
+    answer.raise_for_status()
+    return answer.json()
 
 
-def session():
-    """Of a new user."""
+def register():
+    """A session of a new user."""
     fields = {"identifier": f"{uuid.uuid4()}@example.com", "password": PASSWORD}
     return send("POST", f"{gateway}/v1/auth/register", fields)
 
 
-def register():
-    """The access token of a new user."""
-    return session()["accessToken"]
-
-
 def appoint():
-    """The access token of a new operator."""
-    new = session()
+    """A session of a new operator."""
+    new = register()
     url = f"{os.environ['IDENTITY_URL']}/internal/admin/users/{new['user']['id']}"
-    send("PATCH", url, {"role": "operator"}, Gatehouse_Credential=os.environ["ADMIN_IDENTITY_SECRET"])
-    refresh = {"refreshToken": new["refreshToken"]}
-    return send("POST", f"{gateway}/v1/auth/refresh", refresh)["accessToken"]
+    credential = {"Gatehouse-Credential": os.environ["ADMIN_IDENTITY_SECRET"]}
+    send("PATCH", url, {"role": "operator"}, credential)
+    return send("POST", f"{gateway}/v1/auth/refresh", {"refreshToken": new["refreshToken"]})
 
 
 def claims(token):
@@ -50,19 +45,22 @@ def claims(token):
 
 
 class Users:
-    """One after the other."""
+    """One user after the other, and one operator after the other."""
 
     def __init__(self):
-        self.token, self.since = None, 0.0
-        self.operator, self.appointed = None, 0.0
+        # By what made them: an access token, and since when it is used.
+        self.kept = {}
+
+    @property
+    def token(self):
+        """The user's, if there is one yet."""
+        return self.kept.get(register, (None, 0))[0]
 
     def token_for(self, operation):
-        if "Administration" in operation["tags"]:
-            if self.operator is None or time.monotonic() - self.appointed > LIFETIME:
-                self.operator, self.appointed = appoint(), time.monotonic()
-            return self.operator
         if operation["operationId"] in ENDING:
-            return register()
-        if self.token is None or time.monotonic() - self.since > LIFETIME:
-            self.token, self.since = register(), time.monotonic()
-        return self.token
+            return register()["accessToken"]
+        make = appoint if "Administration" in operation["tags"] else register
+        _, since = self.kept.get(make, (None, -LIFETIME))
+        if time.monotonic() - since >= LIFETIME:
+            self.kept[make] = make()["accessToken"], time.monotonic()
+        return self.kept[make][0]

@@ -1,8 +1,10 @@
 # shellcheck shell=bash
 # Two replicas of each service in `make test-change`, as in production: each has its settings in a file, and reads them
-# when it starts. Needs servers.sh.
+# when it starts. HAProxy sends clients to the gateways that are ready. Needs servers.sh.
 
 replicas="1 2"
+# CALLER:CALLEE
+pairs="gateway:tokens gateway:identity gateway:devices identity:tokens identity:devices devices:tokens"
 
 # Offsets of the ports: NAME-1 at +0, NAME-2 at +1, their admin ports 8 above.
 service_port() {
@@ -27,52 +29,32 @@ set_in() {
     say "$2=$3" >>"$state/$1.env"
 }
 
+# Writes each service's settings: those of NAME.env here, with the addresses and credentials of this run.
 write_settings() {
-    local redis="rediss://127.0.0.1:$redis_port?sslrootcert=$tls/authorities.pem" name pair
-    for name in gateway identity tokens devices; do
-        say "GATEHOUSE_ENVIRONMENT=production" >"$state/$name.env"
-        # The machine may be busy with other work, and what is counted is not how fast it is.
-        say "GATEHOUSE_PATIENCE_MS=${GATEHOUSE_CHANGE_PATIENCE_MS:-4000}" >>"$state/$name.env"
-    done
+    local name pair secret
+    # The machine may be busy with other work, and what is counted is not how fast it is.
+    export PATIENCE_MS=4000 KEYS=$keys TLS=$tls ACCESS_LIFETIME=$access_lifetime APPLE_URL=$apple_url
+    export REDIS_URL="rediss://127.0.0.1:$redis_port?sslrootcert=$tls/authorities.pem"
+    export HOOK_URL=http://127.0.0.1:$hook_port
+    HOOK_SECRET=$(openssl rand -hex 24)
+    export HOOK_SECRET
+    for name in $in_order; do envsubst <"$scripts/change/$name.env" >"$state/$name.env"; done
     for name in identity tokens devices; do
         set_in "$name" "$(upper "$name")_DATABASE_URL" "$(database_address "$name" "$name" "${database_password[$name]}")"
     done
-    for pair in GATEWAY:TOKENS GATEWAY:IDENTITY GATEWAY:DEVICES IDENTITY:TOKENS IDENTITY:DEVICES DEVICES:TOKENS; do
-        credential "${pair%:*}" "${pair#*:}" "$(openssl rand -hex 24)"
+    for pair in $pairs; do
+        set_in "${pair%:*}" "$(upper "${pair/:/_}")_URL" "$(addresses "${pair#*:}")"
+        secret=$(openssl rand -hex 24)
+        show_credential "$pair" "$secret"
+        accept_credentials "$pair" "$secret"
     done
-    for name in gateway identity tokens; do set_in "$name" "$(upper "$name")_REDIS_URL" "$redis"; done
-    set_in gateway GATEWAY_ISSUER https://auth.example.com
-    set_in gateway GATEWAY_TLS_CERTIFICATE_FILE "$tls/gateway.pem"
-    set_in gateway GATEWAY_TLS_KEY_FILE "$tls/gateway.key"
-    set_in tokens TOKENS_ISSUER https://auth.example.com
-    set_in tokens TOKENS_SIGNING_KEY_FILE "$keys/signing.pem"
-    set_in tokens TOKENS_REFRESH_KEYS_FILE "$keys/refresh.keys"
-    # So that an old signing key's last token expires while the test runs.
-    set_in tokens TOKENS_ACCESS_TOKEN_LIFETIME "$access_lifetime"
-    set_in identity IDENTITY_PEPPER_KEYS_FILE "$keys/pepper.keys"
-    set_in identity IDENTITY_SEALING_KEYS_FILE "$keys/sealing.keys"
-    set_in identity IDENTITY_APPLE_CLIENT_IDS com.example.app
-    set_in identity IDENTITY_APPLE_KEYS_URL "$apple_url/auth/keys"
-    set_in identity IDENTITY_HASHING_THREADS 2
-    set_in identity IDENTITY_RESET_HOOK_URL "http://127.0.0.1:$hook_port/reset"
-    set_in identity IDENTITY_RESET_HOOK_SECRET "$(openssl rand -hex 24)"
-    set_in identity IDENTITY_MESSAGE_HOOK_URL "http://127.0.0.1:$hook_port/message"
-    set_in identity IDENTITY_MESSAGE_HOOK_SECRET "$(openssl rand -hex 24)"
-    set_in gateway GATEWAY_TOKENS_URL "$(addresses tokens)"
-    set_in gateway GATEWAY_IDENTITY_URL "$(addresses identity)"
-    set_in gateway GATEWAY_DEVICES_URL "$(addresses devices)"
-    set_in identity IDENTITY_TOKENS_URL "$(addresses tokens)"
-    set_in identity IDENTITY_DEVICES_URL "$(addresses devices)"
-    set_in devices DEVICES_TOKENS_URL "$(addresses tokens)"
 }
 
-# credential CALLER CALLEE SECRET [CALLER|CALLEE]: what is shown, and what is accepted; one of the two alone.
-credential() {
-    local lower=${1,,}
-    if [ "${4:-caller}" = caller ]; then set_in "$lower" "$1_$2_CREDENTIAL" "$3"; fi
-    lower=${2,,}
-    if [ "${4:-callee}" = callee ]; then set_in "$lower" "$2_$1_CREDENTIALS" "$3"; fi
-}
+# show_credential CALLER:CALLEE SECRET: the caller's setting.
+show_credential() { set_in "${1%:*}" "$(upper "${1/:/_}")_CREDENTIAL" "$2"; }
+
+# accept_credentials CALLER:CALLEE SECRET[,SECRET]: the callee's setting.
+accept_credentials() { set_in "${1#*:}" "$(upper "${1#*:}_${1%:*}")_CREDENTIALS" "$2"; }
 
 # environment_of NAME-NUMBER: sets `environment`, the words in front of the service's command.
 environment_of() {
@@ -85,10 +67,8 @@ environment_of() {
 
 # run_service NAME COMMAND…: a command of the service with the settings of its first replica.
 run_service() {
-    local name=$1
-    shift
-    environment_of "$name-1"
-    "${environment[@]}" "$binaries/$name" "$@"
+    environment_of "$1-1"
+    "${environment[@]}" "$binaries/$1" "${@:2}"
 }
 
 # start_replica NAME-NUMBER: of the binaries that `binaries` names.
@@ -105,7 +85,7 @@ roll() {
     local name number
     for name in "$@"; do
         for number in $replicas; do
-            stop TERM "$name-$number"
+            stop "$name-$number"
             start_replica "$name-$number"
         done
     done
@@ -114,4 +94,13 @@ roll() {
 migrate_all() {
     local name
     for name in identity tokens devices; do run_service "$name" migrate up >>"$logs/migrations.log" 2>&1; done
+}
+
+# start_balancer PORT
+start_balancer() {
+    start balancer env BALANCER_PORT="$1" \
+        GATEWAY_1_PORT="$(service_port gateway-1)" GATEWAY_1_ADMIN_PORT="$(service_admin_port gateway-1)" \
+        GATEWAY_2_PORT="$(service_port gateway-2)" GATEWAY_2_ADMIN_PORT="$(service_admin_port gateway-2)" \
+        haproxy -db -f "$scripts/change/haproxy.cfg"
+    await balancer 10 port_open "$1"
 }

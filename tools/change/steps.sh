@@ -4,8 +4,25 @@
 # The order of docs/operations/upgrade.md.
 in_order="tokens devices gateway identity"
 
-# settle: for as long as it takes the load to meet what has changed.
-settle() { sleep "${1:-$settling}"; }
+# settle [SECONDS]: for as long as it takes the load to meet what has changed.
+settle() { sleep "${1:-8}"; }
+
+# Sets `old_binaries` to those of GATEHOUSE_OLD, a revision, or of the last release; empty where there is none.
+build_old_version() {
+    local revision tree=$root/.local/old-version
+    old_binaries=
+    revision=${GATEHOUSE_OLD:-$(git -C "$root" describe --tags --match 'v*' --abbrev=0 2>/dev/null || true)}
+    if [ -z "$revision" ]; then
+        note "No release to run beside this version: this step is left out. GATEHOUSE_OLD=REVISION builds one"
+        return
+    fi
+    note "Building $revision: as long as a first build takes"
+    git -C "$root" worktree prune
+    [ -d "$tree" ] || git -C "$root" worktree add -q --detach "$tree"
+    git -C "$tree" checkout -q --detach "$(git -C "$root" rev-parse "$revision^{commit}")"
+    (cd "$tree" && swift build -c release >&2) || fail "the build of $revision failed"
+    old_binaries=$(cd "$tree" && swift build -c release --show-bin-path)
+}
 
 # Replicas of the last version and of this one, at the same time, on this version's schema; forth, back and forth again.
 versions_side_by_side() {
@@ -13,14 +30,14 @@ versions_side_by_side() {
     migrate_all
     settle
     for name in $in_order; do
-        stop TERM "$name-1"
+        stop "$name-1"
         start_replica "$name-1"
     done
     settle 20
     # The way back: no migration is undone.
     binaries=$old_binaries
     for name in identity gateway devices tokens; do
-        stop TERM "$name-1"
+        stop "$name-1"
         start_replica "$name-1"
     done
     settle
@@ -45,8 +62,7 @@ signing_key() {
     settle
 }
 
-# replace_key FILE SERVICE NEW-LINE: every replica knows the new key, then uses it, then forgets the old one. The last
-# step waits for SECONDS, or until a command says that nobody needs the old key.
+# learn_key FILE SERVICE NEW-LINE: every replica knows the new key; use_key: and uses it; forget_key: and forgets the old one.
 learn_key() {
     printf '%s\n' "$3" >>"$keys/$1"
     roll "$2"
@@ -70,45 +86,42 @@ refresh_key() {
     learn_key refresh.keys tokens "$(cat "$keys/next.keys")"
     use_key refresh.keys tokens
     # In an installation an idle lifetime; here the load's sessions are all there are.
-    wait_until 60 every_session_was_refreshed "$(date +%s)" || fail "a session of the load was not refreshed"
+    wait_until 120 has_no_session_of_before "$(date +%s)" || fail "a session of the load was not refreshed"
     forget_key refresh.keys tokens
     settle
 }
 
-every_session_was_refreshed() {
-    python3 -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["oldest_refresh"] < float(sys.argv[2]))' \
-        "$state/load/counts.json" "$1"
+# ask_tokens QUERY: the database of tokens.
+ask_tokens() { superuser "$primary" -At -c '\connect tokens' -c "$1"; }
+
+# Of the sessions that are refreshed at all.
+has_no_session_of_before() {
+    [ "$(ask_tokens "SELECT count(*) FROM sessions WHERE rotated_at > created_at AND rotated_at < to_timestamp($1)")" = 0 ]
 }
 
-# The old pepper stays: who has not signed in since is still hashed under it.
-pepper() {
-    learn_key pepper.keys identity "2:$(openssl rand -base64 32)"
-    use_key pepper.keys identity
+# The old keys stay: passwords of users who have not signed in since are still hashed under the old pepper.
+add_identity_key() {
+    learn_key "$1" identity "2:$(openssl rand -base64 32)"
+    use_key "$1" identity
     settle
 }
 
-sealing_key() {
-    learn_key sealing.keys identity "2:$(openssl rand -base64 32)"
-    use_key sealing.keys identity
-    settle
-}
+pepper() { add_identity_key pepper.keys; }
+sealing_key() { add_identity_key sealing.keys; }
 
 # Callees accept the new credentials too, callers show them, callees forget the old ones.
 credentials() {
-    local pair caller callee setting old new
-    declare -A fresh
-    for pair in GATEWAY:TOKENS GATEWAY:IDENTITY GATEWAY:DEVICES IDENTITY:TOKENS IDENTITY:DEVICES DEVICES:TOKENS; do
-        caller=${pair%:*} callee=${pair#*:}
-        setting=${callee}_${caller}_CREDENTIALS
-        old=$(sed -n "s/^$setting=//p" "$state/${callee,,}.env")
-        new=$(openssl rand -hex 24)
-        fresh[$pair]=$new
-        credential "$caller" "$callee" "$old,$new" callee
+    local pair old
+    declare -A new
+    for pair in $pairs; do
+        old=$(sed -n "s/^$(upper "${pair/:/_}")_CREDENTIAL=//p" "$state/${pair%:*}.env")
+        new[$pair]=$(openssl rand -hex 24)
+        accept_credentials "$pair" "$old,${new[$pair]}"
     done
     roll tokens devices identity
-    for pair in "${!fresh[@]}"; do credential "${pair%:*}" "${pair#*:}" "${fresh[$pair]}" caller; done
+    for pair in $pairs; do show_credential "$pair" "${new[$pair]}"; done
     roll devices gateway identity
-    for pair in "${!fresh[@]}"; do credential "${pair%:*}" "${pair#*:}" "${fresh[$pair]}" callee; done
+    for pair in $pairs; do accept_credentials "$pair" "${new[$pair]}"; done
     roll tokens devices identity
     settle
 }
@@ -130,8 +143,7 @@ database_passwords() {
 # A new authority too: whoever verifies trusts both while servers and clients change over.
 certificates() {
     new_authority next-authority
-    cat "$tls/authority.pem" "$tls/next-authority.pem" >"$tls/authorities.pem.new"
-    mv "$tls/authorities.pem.new" "$tls/authorities.pem"
+    trust authority next-authority
     # PostgreSQL's clients read the file with each connection; those of Redis when they start.
     roll tokens gateway identity
     new_certificate gateway next-authority
@@ -143,8 +155,7 @@ certificates() {
     new_certificate redis next-authority
     ask_redis config set tls-cert-file "$tls/redis.pem" tls-key-file "$tls/redis.key"
     settle
-    cp "$tls/next-authority.pem" "$tls/authorities.pem.new"
-    mv "$tls/authorities.pem.new" "$tls/authorities.pem"
+    trust next-authority
     # shellcheck disable=SC2086 # the names are words
     roll $in_order
     settle
@@ -155,7 +166,7 @@ certificates() {
 switch_over() {
     local standby=$((3 - primary)) written replayed
     superuser "$primary" -c CHECKPOINT
-    stop INT "postgres-$primary"
+    stop "postgres-$primary"
     # The shutdown's own record is the last that was written, and 120 bytes long at most.
     written=$("$(postgres_bin)/pg_controldata" -D "$(postgres_data "$primary")" |
         sed -n 's/^Latest checkpoint location: *//p')

@@ -14,13 +14,12 @@ root = Path(__file__).resolve().parents[2] / "deploy/kubernetes"
 kubectl, binaries = sys.argv[1], Path(sys.argv[2])
 temporary = tempfile.TemporaryDirectory()
 files = Path(temporary.name)
-authority = files / "authority.pem"
-key = files / "authority.key"
-certificate = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=authority"]
-subprocess.run([*certificate, "-keyout", key, "-out", authority], check=True, capture_output=True)
-apple_key = files / "AuthKey.p8"
-curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
-subprocess.run(["openssl", "genpkey", *curve, "-out", apple_key], check=True, capture_output=True)
+authority, key, apple_key = (files / name for name in ("authority.pem", "authority.key", "AuthKey.p8"))
+for command in (
+    f"req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=authority -keyout {key} -out {authority}",
+    f"genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out {apple_key}",
+):
+    subprocess.run(["openssl", *command.split()], check=True, capture_output=True)
 authorities = "/etc/gatehouse/authorities"
 verified = f"sslmode=verify-full&sslrootcert={authorities}/postgresql.pem"
 outside = {

@@ -16,7 +16,7 @@ swift build --package-path "$package" --build-tests --enable-code-coverage ||
 swift test --package-path "$package" --skip-build --disable-xctest --enable-code-coverage 2>&1 | tee "$logs/stand-ins.log"
 
 binaries=$(swift build --package-path "$package" --enable-code-coverage --show-bin-path)
-tools=$(dirname "$(readlink -f "$(type -P swift)")")
+tools=$(dirname "$(readlink -f "$(command -v swift)")")
 "$tools/llvm-cov" export -summary-only -instr-profile "$binaries/codecov/default.profdata" \
     "$(ls -d "$binaries"/*PackageTests.xctest)" 2>"$logs/llvm-cov.log" |
     jq -r --argjson floor "$keychain_floor" '

@@ -11,12 +11,8 @@ trap 'rm -rf "$scratch"' EXIT
 # describe FOLDER: its package as JSON, with paths from the root. A scratch folder of its own does not wait for a build
 # that goes on.
 describe() {
-    (cd "$1" && swift package --scratch-path "$scratch/build" describe --type json) 2>"$scratch/errors" \
-        >"$scratch/description" || {
-        cat "$scratch/errors" >&2
-        fail "$1/Package.swift cannot be read"
-    }
-    jq --arg folder "$1/" '.targets[].path |= ($folder + . | gsub("(^|(?<=/))\\./|/\\.$"; ""))' "$scratch/description"
+    (cd "$1" && swift package --scratch-path "$scratch/build" describe --type json) |
+        jq --arg folder "$1/" '.targets[].path |= ($folder + . | gsub("(^|(?<=/))\\./|/\\.$"; ""))'
 }
 describe . >"$scratch/package.json"
 describe Shared >"$scratch/shared.json"
@@ -48,45 +44,36 @@ done < <(jq -r '
 ' "$scratch/package.json" "$scratch/benchmarks.json")
 
 # The map: rules and state machines need values, text, time and hashes. They do no I/O.
-mapfile -t files < <(git ls-files 'Services/*Rules.swift' 'Services/*Machine.swift')
-check "a file *Rules.swift or *Machine.swift" \
-    "Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto" "${files[@]}"
-mapfile -t files < <(git ls-files 'Client/GatehouseClient/Session/*.swift')
-check Client/GatehouseClient/Session "Swift Foundation Contracts" "${files[@]}"
-mapfile -t files < <(git ls-files 'Shared/Bytes/*.swift')
-check Shared/Bytes "Swift" "${files[@]}"
-mapfile -t files < <(git ls-files 'Shared/Contracts/*.swift')
-check Shared/Contracts "Swift Foundation" "${files[@]}"
+while IFS='|' read -r pattern modules; do
+    mapfile -t files < <(git ls-files "$pattern")
+    check "a file $pattern" "$modules" "${files[@]}"
+done <<'END'
+Services/*Rules.swift|Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto
+Services/*Machine.swift|Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto
+Client/GatehouseClient/Session/*.swift|Swift Foundation Contracts
+Shared/Bytes/*.swift|Swift
+Shared/Contracts/*.swift|Swift Foundation
+END
 
-# Rules about the targets.
+# The map: services talk over HTTP, shared targets know no service, the client shares only Contracts, the gateway links no
+# PostgreSQL, and each driver's C library has one importer.
 jq -r '
     (.targets | map({key: .name, value: .}) | from_entries) as $all
-    | def reach: [., (($all[.].target_dependencies // [])[] | reach[])] | unique;
-    def service: $all[.].path | test("^Services/[^/]+$");
-    ($all | keys[]) as $name | $all[$name] as $target | ($target.target_dependencies // []) as $direct
-    | (if ($target.path | startswith("Services/")) then
-        $direct[] | select(service and ($all[.].path | split("/")[1]) != ($target.path | split("/")[1]))
-        | "Package.swift: \($name) depends on \(.): services talk over HTTP, never by import"
-      else empty end),
-      (if ($target.path | startswith("Shared/")) then
-        $direct[] | select(service) | "Package.swift: \($name) is shared and may not depend on the service \(.)"
-      else empty end),
-      (if ($target.path | startswith("Client/")) then
-        $direct[] | select(. != "Contracts" and ($all[.].path | startswith("Client/") | not))
-        | "Package.swift: \($name) is the client: of the server it shares Contracts, not \(.)"
-      else empty end),
-      (if $name == "GatehouseClient" or $name == "GatehouseUI" then
-        ($target.product_dependencies // [])[]
-        | "Package.swift: \($name) depends on \(.): an app would have to build it, too"
-      else empty end),
-      (if $name == "GatewayService" then
-        $name | reach[] | select(. == "CLibpq" or . == "Postgres")
-        | "Package.swift: \($name) reaches \(.): the gateway links no PostgreSQL"
-      else empty end),
-      (if $name != "Postgres" and any($direct[]; . == "CLibpq") then
-        "Package.swift: only Postgres may depend on CLibpq, not \($name)" else empty end),
-      (if $name != "Redis" and any($direct[]; . == "CHiredis") then
-        "Package.swift: only Redis may depend on CHiredis, not \($name)" else empty end)
+    | def dependencies: $all[.].target_dependencies // [];
+    def reached: [., (dependencies[] | reached[])] | unique;
+    def folder: $all[.].path | split("/")[:2] | join("/");
+    def may($other):
+        if startswith("Services/") then $other == . or ($other | startswith("Shared/"))
+        elif startswith("Shared/") then $other | startswith("Shared/")
+        elif startswith("Client/") then $other == "Shared/Contracts" or ($other | startswith("Client/"))
+        else true end;
+    ($all | keys[]) as $name
+    | ($name | dependencies[] | . as $other
+        | select(($name | folder | may($other | folder) | not)
+            or $other == "CLibpq" and $name != "Postgres" or $other == "CHiredis" and $name != "Redis")),
+      (["GatehouseClient", "GatehouseUI"][] | select(. == $name) | $all[.].product_dependencies // [] | .[]),
+      (select($name == "GatewayService") | $name | reached[] | select(. == "CLibpq" or . == "Postgres"))
+    | "Package.swift: \($name) may not depend on \(.): CONTRIBUTING.md (the map)"
 ' "$scratch/package.json" >>"$scratch/findings"
 
 # Both manifests build the targets of Shared/Package.swift, so they have to agree on what these use.

@@ -17,21 +17,8 @@ METHODS = ("get", "put", "post", "delete", "head", "patch", "options", "trace")
 # Of a schema what says nothing of its values.
 SILENT = {"description", "example", "examples", "title", "$comment"}
 LOWER, UPPER = ("minLength", "minItems", "minimum"), ("maxLength", "maxItems", "maximum")
-KNOWN = {
-    "$ref",
-    "type",
-    "properties",
-    "required",
-    "items",
-    "enum",
-    "const",
-    "format",
-    "pattern",
-    "anyOf",
-    "x-extensible-enum",
-    *LOWER,
-    *UPPER,
-}
+KNOWN = {"$ref", "type", "properties", "required", "items", "enum", "const", "format", "pattern", "anyOf"}
+KNOWN |= {"x-extensible-enum", *LOWER, *UPPER}
 
 findings = []
 # Of each side, by file.

@@ -1,105 +1,60 @@
 # shellcheck shell=bash
 # Makes the two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, from Debian's
-# packages and the Swift that is installed here, under their official names: both can be tried without a registry.
+# packages and the Swift that is installed here, under their official names: both can be tried without a registry. Images
+# and containers lie in .local/images, apart from those of this machine. Needs root.
 
-# images COMMAND…: buildah with a storage of this copy's own, and with its cache, in which the build's folder is kept.
-# Whoever sources this has .local/images for its state. Needs root.
-images() {
-    mkdir -p "$state/tmp"
-    TMPDIR=$state/tmp buildah --root "$state/storage" --runroot "$state/storage-run" --storage-driver overlay "$@"
-}
+GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/images
+export GATEHOUSE_LOCAL
+for part in common packages processes; do
+    # shellcheck source=/dev/null
+    . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
+done
+[ "$(id -u)" = 0 ] || fail "this needs root: sudo make …"
+version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' "$root/Shared/Settings/GatehouseVersion.swift")
 
-# Podman with the same storage, and with networks apart from those of this machine's own. crun fails where cgroups are in
-# hybrid mode, and runc where a limit is above that of a machine which is a container itself; without systemd Podman
-# cannot use its timers for health checks.
-configure_podman() {
-    mkdir -p "$state/podman"
-    cat >"$state/podman/containers.conf" <<END
-[containers]
-default_ulimits = ["nofile=1024:20000", "nproc=1000:1000"]
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-[network]
-network_config_dir = "$state/podman/networks"
-END
-    cat >"$state/podman/storage.conf" <<END
+mkdir -p "$state/tmp" "$logs"
+cat >"$state/storage.conf" <<END
 [storage]
 driver = "overlay"
 graphroot = "$state/storage"
 runroot = "$state/storage-run"
 END
-    export CONTAINERS_CONF=$state/podman/containers.conf CONTAINERS_STORAGE_CONF=$state/podman/storage.conf
-    export DISABLE_HC_SYSTEMD=true
-}
+export CONTAINERS_STORAGE_CONF=$state/storage.conf
+# Here buildah keeps the folder in which it compiles from one build to the next.
+export TMPDIR=$state/tmp
 
-has_image() { images inspect --type image "$1" >/dev/null 2>&1; }
+has_image() { buildah inspect --type image "$1" >/dev/null 2>&1; }
 
-# commit_folder FOLDER NAME: an image of one layer.
-commit_folder() {
-    local container
-    container=$(images from scratch)
-    images add --quiet "$container" "$1" / >/dev/null
-    images config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --cmd bash "$container"
-    images commit --quiet --rm "$container" "$2" >/dev/null
+# build_image NAME ARGUMENT…: of Docker's kind, since OCI's have no health check.
+build_image() {
+    note "Building the image $1"
+    buildah bud --format docker --isolation chroot --pull-never --tag "$1" "${@:2}" >"$logs/image.log" 2>&1 || {
+        tail -n 25 "$logs/image.log" >&2
+        fail "the image $1 cannot be built"
+    }
 }
 
 # Debian's least installation without documents and translations, as debian:bookworm-slim has it.
 make_debian_base() {
-    local name=docker.io/library/debian:bookworm-slim folder=$state/debian
+    local name=docker.io/library/debian:bookworm-slim container
     if has_image $name; then return; fi
     note "Making $name"
-    rm -rf "$folder"
-    debootstrap --variant=minbase bookworm "$folder" http://deb.debian.org/debian >"$logs/debootstrap.log" ||
-        fail "debootstrap failed: see $logs/debootstrap.log"
-    printf 'path-exclude /usr/share/%s/*\n' doc info locale man >"$folder/etc/dpkg/dpkg.cfg.d/slim"
-    rm -rf "$folder"/usr/share/{doc,info,locale,man}/* "$folder"/var/{cache/apt/*.bin,lib/apt/lists/*} \
-        "$folder"/var/{cache/apt/archives/*.deb,log/*.log}
-    commit_folder "$folder" $name
-    rm -rf "$folder"
+    mmdebstrap --variant=minbase --dpkgopt='path-exclude=/usr/share/'{doc,info,locale,man}'/*' bookworm \
+        "$state/debian.tar" http://deb.debian.org/debian 2>"$logs/debian.log" || fail "see $logs/debian.log"
+    container=$(buildah from scratch)
+    buildah add --quiet "$container" "$state/debian.tar" / >/dev/null
+    buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --cmd bash "$container"
+    buildah commit --quiet --rm "$container" $name >/dev/null
+    rm "$state/debian.tar"
 }
 
-# This machine's Swift over Debian, with the packages that the official image has for it.
-make_swift_base() {
-    local name=docker.io/library/swift:6.3-bookworm container root_of toolchain
-    if has_image $name; then return; fi
-    note "Making $name"
-    toolchain=$(dirname "$(dirname "$(readlink -f "$(type -P swift)")")")
-    container=$(images from --pull-never docker.io/library/debian:bookworm-slim)
-    images run --isolation chroot "$container" -- sh -c '
-        apt-get -q update
-        apt-get -q install -y --no-install-recommends binutils ca-certificates git libc6-dev libcurl4-openssl-dev \
-            libedit2 libgcc-12-dev libncurses-dev libsqlite3-0 libstdc++-12-dev libxml2-dev libz3-4 pkg-config tzdata \
-            zlib1g-dev
-        rm -rf /var/lib/apt/lists/*' >"$logs/swift-base.log" 2>&1 || fail "see $logs/swift-base.log"
-    root_of=$(images mount "$container")
-    # Debuggers and documents apart.
-    tar -C "$toolchain" --exclude='./bin/lldb*' --exclude='./lib/liblldb*' --exclude='./share/doc' -cf - . |
-        tar -C "$root_of/usr" -xf -
-    # Where git takes packages from here, it does there.
-    git config --get-regexp '^url\.' | while read -r key value; do
-        git config --file "$root_of/etc/gitconfig" --add "$key" "$value"
-    done
-    images umount "$container" >/dev/null
-    images commit --quiet --rm "$container" $name >/dev/null
-}
-
-# Folders of this machine from which git takes packages, as options of a build.
-package_folders() {
-    local folder
-    git config --get-regexp '^url\./.*\.insteadof$' | sed -E 's/^url\.([^ ]*)\.insteadof .*/\1/' | sort -u |
-        while read -r folder; do printf -- '--volume\n%s:%s:ro\n' "$folder" "$folder"; done
-}
-
-# make_server_bases: the two servers of docker-compose.yml, which start as the official images do.
-make_server_bases() {
-    local name
-    for name in postgres:15-bookworm redis:7-bookworm; do
-        if has_image "docker.io/library/$name"; then continue; fi
-        note "Making docker.io/library/$name"
-        images bud --format docker --isolation chroot --pull-never --target "${name%%:*}" \
-            --tag "docker.io/library/$name" "$scripts/compose" >"$logs/${name%%:*}-base.log" 2>&1 ||
-            fail "see $logs/${name%%:*}-base.log"
+# make_bases NAME…: each by the stage of bases/Dockerfile that has its name.
+make_bases() {
+    local name swift
+    make_debian_base
+    swift=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
+    for name in "$@"; do
+        has_image "docker.io/library/$name" || build_image "docker.io/library/$name" --target "${name%%:*}" \
+            --volume "$swift:/toolchain:ro" "$scripts/bases"
     done
 }

@@ -18,17 +18,6 @@ run=$state/run
 # this every second build compiles targets anew of which nothing has changed.
 export SWIFT_DETERMINISTIC_HASHING=1
 
-# SwiftPM warns at every build of three files that swift-distributed-tracing has left lying about, and only that package
-# could say that they are meant to be there. Whoever sees the same warning every time reads no other one. The program
-# itself is what `type -P swift` finds.
-swift() {
-    command swift "$@" 2> >(
-        awk '/^warning: .swift-distributed-tracing.: found/ { skip = 1; next }
-             skip && /CMakeLists.txt$/ { skip = 0; next }
-             { skip = 0; print; fflush() }' >&2
-    )
-}
-
 # In the order in which they start; they stop in the reverse one.
 service_names="apple-simulator tokens devices identity gateway"
 all_names="postgres redis $service_names"
@@ -46,32 +35,17 @@ upper() { printf '%s' "$1" | tr 'a-z-' 'A-Z_'; }
 
 # A copy that runs keeps its ports: the base is asked for only when nothing runs.
 port_base() {
-    if [ -n "${GATEHOUSE_PORT_BASE:-}" ]; then
-        printf '%s' "$GATEHOUSE_PORT_BASE"
-    elif [ -f "$run/port-base" ]; then
-        cat "$run/port-base"
-    else
-        printf 8080
-    fi
+    local kept
+    kept=$(cat "$run/port-base" 2>/dev/null) || kept=8080
+    printf '%s' "${GATEHOUSE_PORT_BASE:-$kept}"
 }
 
-# port NAME: where a service or server listens. Within base … base + 19.
-port() {
-    local offset
-    case $1 in
-    gateway) offset=0 ;;
-    identity) offset=1 ;;
-    tokens) offset=2 ;;
-    devices) offset=3 ;;
-    apple-simulator) offset=4 ;;
-    apns-simulator) offset=5 ;;
-    postgres) offset=15 ;;
-    redis) offset=16 ;;
-    prometheus) offset=18 ;;
-    *) fail "no port is set aside for $1" ;;
-    esac
-    printf '%s' $((base + offset))
-}
+# port NAME: where a service or server listens. The admin ports are 10 above the services' own.
+declare -A offsets=(
+    [gateway]=0 [identity]=1 [tokens]=2 [devices]=3 [apple-simulator]=4 [apns-simulator]=5 [postgres]=15 [redis]=16
+    [prometheus]=18
+)
+port() { printf '%s' $((base + ${offsets[$1]})); }
 
 admin_port() { printf '%s' $(($(port "$1") + 10)); }
 
@@ -88,7 +62,6 @@ wait_until() {
 # One script at a time may change what runs in this copy. The lock goes with the script's end.
 lock_state() {
     mkdir -p "$state" "$logs" "$run"
-    command -v flock >/dev/null || return 0
     exec 9>"$state/lock"
     flock -n 9 || {
         note "Waiting for another make in this copy to finish"

@@ -33,15 +33,13 @@ ec_key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256; }
 
 development_secrets() {
     local name secret
-    for name in IDENTITY TOKENS DEVICES; do
-        secret=$(openssl rand -hex 16) || return
-        echo "${name}_DATABASE_PASSWORD=dev-$secret"
-    done
-    # One for each pair of caller and callee.
-    for name in GATEWAY_TOKENS GATEWAY_IDENTITY GATEWAY_DEVICES IDENTITY_TOKENS IDENTITY_DEVICES DEVICES_TOKENS \
-        EVENTS_IDENTITY ADMIN_IDENTITY BOUNCES_IDENTITY INTROSPECTION_TOKENS; do
+    # A secret for each pair of caller and callee.
+    for name in IDENTITY_DATABASE_PASSWORD TOKENS_DATABASE_PASSWORD DEVICES_DATABASE_PASSWORD \
+        GATEWAY_TOKENS_SECRET GATEWAY_IDENTITY_SECRET GATEWAY_DEVICES_SECRET IDENTITY_TOKENS_SECRET \
+        IDENTITY_DEVICES_SECRET DEVICES_TOKENS_SECRET EVENTS_IDENTITY_SECRET ADMIN_IDENTITY_SECRET \
+        BOUNCES_IDENTITY_SECRET INTROSPECTION_TOKENS_SECRET; do
         secret=$(openssl rand -hex 24) || return
-        echo "${name}_SECRET=dev-$secret"
+        echo "$name=dev-$secret"
     done
 }
 

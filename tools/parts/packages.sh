@@ -1,33 +1,45 @@
 # shellcheck shell=bash
-# What the scripts need of the system: Debian's packages are installed where they are missing, a Mac's are named.
+# What the scripts need of the system: Debian's packages are installed where they are missing.
 
-if [ "$(uname)" = Darwin ]; then
-    # shellcheck source=mac.sh
-    . "$(dirname "${BASH_SOURCE[0]}")/mac.sh"
-else
-    # shellcheck source=debian.sh
-    . "$(dirname "${BASH_SOURCE[0]}")/debian.sh"
-fi
+# Prints the packages that are missing.
+missing_packages() {
+    # SwiftPM asks pkg-config where libpq's headers are. Tests of the driver stand behind PgBouncer, and one refreshes with
+    # Authlib by the system's Python. Foundation's networking, linked statically, leaves libcurl to the linker.
+    local packages=(
+        curl gettext-base jq openssl pkg-config postgresql pgbouncer redis-server
+        python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev libcurl4-openssl-dev
+    )
+    comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
+        <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
+            sed -n 's/ installed$//p' | sort)
+}
 
 ensure_packages() {
     local missing
-    type -P swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
-    missing=$(missing_packages | xargs)
-    [ -n "$missing" ] || return 0
+    command -v swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
+    missing=$(missing_packages)
     # shellcheck disable=SC2086 # one word a package
-    install_packages $missing || fail "these packages are missing, and installing them needs root: $missing"
+    install_packages $missing
 }
 
-# ensure_tools NAME…: programs whose package, and on a Mac whose formula, has their name; NAME=PACKAGE where it has
-# another.
+# ensure_tools NAME…: programs whose package has their name; NAME=PACKAGE where it has another.
 ensure_tools() {
-    local tool missing=
+    local tool packages=()
     for tool in "$@"; do
-        command -v "${tool%%=*}" >/dev/null || missing+=" ${tool#*=}"
+        command -v "${tool%%=*}" >/dev/null || packages+=("${tool#*=}")
     done
-    [ -n "$missing" ] || return 0
-    # shellcheck disable=SC2086 # one word a package
-    install_packages $missing || fail "missing, and installing them needs root:$missing"
+    install_packages "${packages[@]}"
+}
+
+# install_packages [NAME…]: as root or with sudo.
+install_packages() {
+    local as_root=()
+    [ $# != 0 ] || return 0
+    command -v apt-get >/dev/null || fail "missing, and this is not Debian: $*"
+    note "Installing $*"
+    if [ "$(id -u)" != 0 ]; then as_root=(sudo); fi
+    "${as_root[@]}" "$scripts/parts/install-quietly.sh" "$@" ||
+        fail "these packages are missing, and installing them needs root: $*"
 }
 
 # fetch_python_tools FOLDER REQUIREMENT…: unless they are there. The mark comes last, so that what was cut off is made anew.
@@ -35,8 +47,7 @@ fetch_python_tools() {
     local folder=$1
     shift
     if [ -f "$folder/complete" ]; then return; fi
-    python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv ||
-        fail "python3-venv is missing, and installing it needs root"
+    python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
     note "Fetching $*"
     rm -rf "$folder"
     python3 -m venv "$folder" || fail "could not make a Python environment"

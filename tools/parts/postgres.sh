@@ -1,16 +1,12 @@
 # shellcheck shell=bash
 # A private PostgreSQL: TCP on the loopback address only, data under the state folder, one role and database a service.
-# Where its programs are, packages.sh knows.
 
 # postgres_bin [DATA]: the folder of PostgreSQL's programs; of the version that made the data, when there is any.
 postgres_bin() {
-    local version='*' folder newest=
+    local version='*'
     if [ -n "${1:-}" ] && [ -f "$1/PG_VERSION" ]; then version=$(cat "$1/PG_VERSION"); fi
-    while read -r folder; do
-        if [ -x "$folder/initdb" ]; then newest=$folder; fi
-    done < <(postgresql_folders "$version")
-    if [ -z "$newest" ] && command -v initdb >/dev/null; then newest=$(dirname "$(command -v initdb)"); fi
-    [ -n "$newest" ] && printf '%s' "$newest"
+    # shellcheck disable=SC2086 # a pattern
+    printf '%s\n' /usr/lib/postgresql/$version/bin | sort -V | tail -n 1
 }
 
 # Sets `as_postgres`: what stands in front of a command of PostgreSQL, which refuses to run as root. Its user may not
@@ -18,15 +14,12 @@ postgres_bin() {
 choose_postgres_user() {
     as_postgres=()
     [ "$(id -u)" = 0 ] || return 0
+    as_postgres=(setpriv --reuid=postgres --regid=postgres --init-groups)
     # Asked by stat, since `test -x` does not count capabilities.
-    local capability user=(setpriv --reuid=postgres --regid=postgres --init-groups)
-    as_postgres=("${user[@]}")
     if "${as_postgres[@]}" stat "$1/." >/dev/null 2>&1; then return; fi
-    for capability in +dac_read_search +dac_override; do
-        as_postgres=("${user[@]}" "--inh-caps=$capability" "--ambient-caps=$capability")
-        if "${as_postgres[@]}" stat "$1/." >/dev/null 2>&1; then return; fi
-    done
-    fail "the user postgres cannot enter $1: give it the right to (chmod a+x on the folders above), or run as another user than root"
+    as_postgres+=(--inh-caps=+dac_override --ambient-caps=+dac_override)
+    "${as_postgres[@]}" stat "$1/." >/dev/null 2>&1 ||
+        fail "the user postgres cannot enter $1: give it the right to (chmod a+x on the folders above), or run as another user than root"
 }
 
 # make_cluster DATA: whole or not at all. The superuser's password stands beside the data.
@@ -39,7 +32,7 @@ make_cluster() {
     (umask 077 && openssl rand -hex 16 | tee "$1.password" >"$1.new/password")
     if [ "$(id -u)" = 0 ]; then chown -R postgres "$1.new"; fi
     choose_postgres_user "$1.new"
-    (cd / && "${as_postgres[@]+"${as_postgres[@]}"}" "$(postgres_bin)/initdb" -D "$1.new/data" --username=postgres \
+    (cd / && "${as_postgres[@]}" "$(postgres_bin)/initdb" -D "$1.new/data" --username=postgres \
         --pwfile="$1.new/password" --auth=scram-sha-256 --encoding=UTF8 --locale=C --no-instructions) \
         >>"$logs/postgres.log" 2>&1 || {
         show_log postgres
@@ -49,23 +42,24 @@ make_cluster() {
     rm -rf "$1.new"
 }
 
-# start_postgres DATA PORT [OPTION…]
+# start_postgres NAME DATA PORT [OPTION…]
 start_postgres() {
-    local data=$1 port=$2
-    shift 2
-    forget_killed_postgres "$data"
+    local name=$1 data=$2 port=$3
+    shift 3
+    forget_killed_postgres "$name" "$data"
     choose_postgres_user "$data"
-    start postgres "${as_postgres[@]+"${as_postgres[@]}"}" "$(postgres_bin "$data")/postgres" -D "$data" -p "$port" \
-        -c listen_addresses=127.0.0.1 -c unix_socket_directories= "$@"
-    await postgres 30 "$(postgres_bin "$data")/pg_isready" -q -h 127.0.0.1 -p "$port"
+    # A standby is a client too, and would look into the home of the user who started it, which it may not enter.
+    start "$name" "${as_postgres[@]}" env HOME=/ "$(postgres_bin "$data")/postgres" -D "$data" \
+        -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= "$@"
+    await "$name" 60 "$(postgres_bin "$data")/pg_isready" -q -h 127.0.0.1 -p "$port"
 }
 
 # A server that was killed leaves its lock file. PostgreSQL takes it for a running one as long as nobody has collected
 # the dead process, which in a container may be for ever; whether its data is still in use it finds out by itself.
 forget_killed_postgres() {
-    if [ -f "$run/postgres.pid" ] && [ -f "$1/postmaster.pid" ] && dead postgres &&
-        [ "$(head -n 1 "$1/postmaster.pid")" = "$(pid_of postgres)" ]; then
-        rm -f "$1/postmaster.pid"
+    if [ -f "$run/$1.pid" ] && [ -f "$2/postmaster.pid" ] && dead "$1" &&
+        [ "$(head -n 1 "$2/postmaster.pid")" = "$(pid_of "$1")" ]; then
+        rm -f "$2/postmaster.pid"
     fi
 }
 

@@ -4,16 +4,12 @@
 
 # start_time PID: nothing when there is no such process, or when it only waits to be collected by its parent.
 start_time() {
-    if [ -d /proc/self ]; then
-        # By the shell itself: this is asked dozens of times for each start.
-        local line fields
-        { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
-        # The name in brackets may hold spaces. The state follows, and 19 fields later the start.
-        read -ra fields <<<"${line##*) }"
-        [ "${fields[0]}" = Z ] || say "${fields[19]}"
-    else
-        ps -o lstart= -p "$1" 2>/dev/null || true
-    fi
+    # By the shell itself: this is asked dozens of times for each start.
+    local line fields
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
+    # The name in brackets may hold spaces. The state follows, and 19 fields later the start.
+    read -ra fields <<<"${line##*) }"
+    [ "${fields[0]}" = Z ] || say "${fields[19]}"
 }
 
 # start NAME COMMAND…: the command must be a program, so that $! is its own id and not that of a shell around it.
@@ -64,11 +60,12 @@ await() {
     if alive "$name"; then fail "$name was not ready within $seconds s"; else fail "$name ended while it started"; fi
 }
 
-# stop SIGNAL NAME…: asks all at once, waits, and ends by force what has not ended in time.
+# stop NAME…: asks all at once, waits, and ends by force what has not ended in time.
 stop() {
-    local signal=$1 name
-    shift
+    local name signal
     for name in "$@"; do
+        # SIGINT is PostgreSQL's quick and clean shutdown; at SIGTERM it would wait for clients.
+        case $name in postgres*) signal=INT ;; *) signal=TERM ;; esac
         # A stopped process hears the signal only once it continues.
         if alive "$name"; then
             kill "-$signal" "$(pid_of "$name")" 2>/dev/null || true
@@ -90,31 +87,13 @@ port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 port_closed() { ! port_open "$1"; }
 
-# What listens on a port, as far as this user may know.
-port_holder() {
-    if command -v ss >/dev/null; then
-        ss -Hltnp "sport = :$1" | sed -n 's/.*users:((\("[^"]*",pid=[0-9]*\).*/ (\1)/p' | head -n 1
-    elif command -v lsof >/dev/null; then
-        lsof -nP -iTCP:"$1" -sTCP:LISTEN | awk 'NR == 2 { print " (" $1 ", pid " $2 ")" }'
-    fi
-}
-
-# A port that nobody uses, outside the range from which the system gives out ports of its own.
+# free_port [COUNT]: the first of COUNT successive ports that no process uses, outside the range from which the system
+# gives out ports.
 free_port() {
-    local candidate
-    while :; do
-        candidate=$((20000 + RANDOM % 12000))
-        if port_closed "$candidate"; then break; fi
-    done
-    printf '%s' "$candidate"
-}
-
-# The first of twenty such ports.
-free_port_base() {
     local first offset
     while :; do
-        first=$((20000 + RANDOM % 600 * 20))
-        for ((offset = 0; offset < 20; offset++)); do
+        first=$((20000 + RANDOM % 12000))
+        for ((offset = 0; offset < ${1:-1}; offset++)); do
             port_closed $((first + offset)) || continue 2
         done
         break
@@ -125,7 +104,7 @@ free_port_base() {
 # need_port NAME PORT: a process that was just killed may need a moment to let go of its port.
 need_port() {
     wait_until 3 port_closed "$2" ||
-        fail "$1 needs port $2, which is in use$(port_holder "$2"). Stop that, or choose other ports: GATEHOUSE_PORT_BASE=9080 make up"
+        fail "$1 needs port $2, which is in use. Find its holder (ss -ltnp), or choose other ports: GATEHOUSE_PORT_BASE=9080 make up"
 }
 
 show_log() {

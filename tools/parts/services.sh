@@ -23,17 +23,15 @@ await_service() { await "$1" 120 service_ready "$1"; }
 write_env() {
     local name
     {
-        for name in gateway identity tokens devices apple-simulator; do
+        for name in $service_names; do
             say "$(upper "$name")_URL=$(url "$name")"
-        done
-        for name in gateway identity tokens devices apple-simulator; do
             say "$(upper "$name")_ADMIN_URL=$(admin_url "$name")"
         done
         for name in identity tokens devices; do
             say "$(upper "$name")_DATABASE_URL=$(database_url "$name")"
         done
-        say "REDIS_URL=$(redis_url)"
-        for name in gateway identity tokens devices apple-simulator postgres redis; do
+        say "REDIS_URL=redis://127.0.0.1:$(port redis)"
+        for name in $all_names; do
             say "$(upper "$name")_PID=$(pid_of "$name")"
         done
     } >"$state/env.new"
@@ -41,12 +39,22 @@ write_env() {
     mv "$state/env.new" "$state/env"
 }
 
+# Puts it into the environment.
+export_env() {
+    set -a
+    # shellcheck source=/dev/null
+    . "$state/env"
+    set +a
+}
+
 # The walk-through with this copy's addresses and command in it. Needs `binaries`. The command is left out where it was
 # not built: `make up` does not build it, and the images do not have it.
 walkthrough() {
-    local command absent=
-    printf -v command '%q' "$binaries/gatehouse"
+    local absent=
     [ -x "$binaries/gatehouse" ] || absent='/^# The same with the command/,/^$/d'
-    sed -e "$absent" -e "s|\$MAIL_FOLDER|$state/mail|g" -e "s|\$GATEWAY_URL|$(url gateway)|g" -e "s|\$APPLE_SIMULATOR_URL|$(url apple-simulator)|g" \
-        -e "s|\$GATEHOUSE|${command//\\/\\\\}|g" "$scripts/walkthrough.txt"
+    # shellcheck disable=SC2016 # envsubst replaces these and no others
+    sed -e "$absent" "$scripts/walkthrough.txt" |
+        MAIL_FOLDER=$state/mail GATEWAY_URL=$(url gateway) APPLE_SIMULATOR_URL=$(url apple-simulator) \
+            GATEHOUSE=$(printf '%q' "$binaries/gatehouse") \
+            envsubst '$MAIL_FOLDER $GATEWAY_URL $APPLE_SIMULATOR_URL $GATEHOUSE'
 }

@@ -38,7 +38,7 @@ system_up() {
     need_ports
     if dead postgres; then
         make_cluster "$state/postgres"
-        start_postgres "$state/postgres" "$(port postgres)" -c max_connections=200
+        start_postgres postgres "$state/postgres" "$(port postgres)" -c max_connections=200
         started+=" postgres"
     fi
     # Also when PostgreSQL runs: a start that was interrupted may have left it without them. A service that runs has its own.
@@ -64,11 +64,9 @@ system_up() {
 system_down() {
     lock_state
     rm -f "$state/env"
-    stop TERM gateway
-    stop TERM identity devices tokens apple-simulator
-    stop TERM redis
-    # SIGINT is PostgreSQL's quick and clean shutdown; SIGTERM would wait for clients.
-    stop INT postgres
+    stop gateway
+    stop identity devices tokens apple-simulator
+    stop redis postgres
     rm -f "$run/port-base"
     unlock_state
 }

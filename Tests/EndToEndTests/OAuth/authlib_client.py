@@ -23,7 +23,7 @@ gateway, first, other = sys.argv[1:]
 
 
 def discover():
-    """The endpoints, from the metadata that RFC 8414 has clients look up."""
+    """The endpoints, from the metadata that RFC 8414 has clients look up, at the test's gateway instead of the issuer."""
     response = requests.get(gateway + "/.well-known/oauth-authorization-server", timeout=10)
     assert response.status_code == 200, response.text
     assert response.headers["Content-Type"] == "application/json", response.headers
@@ -31,30 +31,21 @@ def discover():
     # The library checks each member, and will not have plain HTTP, which development uses.
     AuthorizationServerMetadata(json.loads(response.text.replace("http://", "https://"))).validate()
     assert "introspection_endpoint" not in document, "introspection is not for clients"
-    issuer = document["issuer"]
-
-    def reachable(name):
-        """The issuer's name is not that of the test's gateway."""
-        assert document[name].startswith(issuer + "/"), document[name]
-        return gateway + document[name][len(issuer) :]
-
-    return reachable("token_endpoint"), reachable("revocation_endpoint"), reachable("jwks_uri")
+    endpoints = [document[name] for name in ("token_endpoint", "revocation_endpoint", "jwks_uri")]
+    assert all(each.startswith(document["issuer"] + "/") for each in endpoints), document
+    return [each.replace(document["issuer"], gateway) for each in endpoints]
 
 
 def session(refresh_token, updates=None):
     """A client that holds an access token which expired a minute ago."""
+    expired = {"access_token": "expired", "token_type": "Bearer", "expires_at": int(time.time()) - 60}
     return OAuth2Session(
         CLIENT_ID,
         token_endpoint_auth_method="none",
         revocation_endpoint_auth_method="none",
         token_endpoint=token_endpoint,
         update_token=lambda token, **_: updates.append(token) if updates is not None else None,
-        token={
-            "access_token": "expired",
-            "refresh_token": refresh_token,
-            "token_type": "Bearer",
-            "expires_at": int(time.time()) - 60,
-        },
+        token=expired | {"refresh_token": refresh_token},
     )
 
 

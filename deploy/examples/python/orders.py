@@ -43,18 +43,9 @@ class Orders(BaseHTTPRequestHandler):
         return self.headers.get("Gatehouse-" + name, "")
 
     def problem(self, status, code, detail, fields):  # RFC 9457
-        self.answer(
-            status,
-            {
-                "type": "about:blank",
-                "title": HTTPStatus(status).phrase,
-                "status": status,
-                "detail": detail,
-                "code": code,
-                "requestId": self.field("Request-Id"),
-            },
-            {"Content-Type": "application/problem+json", **fields},
-        )
+        title, request = HTTPStatus(status).phrase, self.field("Request-Id")
+        value = {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": code}
+        self.answer(status, value | {"requestId": request}, {"Content-Type": "application/problem+json", **fields})
 
     def answer(self, status, value, fields):
         body = json.dumps(value).encode()

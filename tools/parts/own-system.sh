@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# A system of a script's own beside the developer's, under .local/NAME OF THE SCRIPT and on free ports. The script calls
+# `system_up`. At its end everything that it started stops, and the data goes; logs stay until the next run.
+
+GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/$(basename "$0" .sh)
+export GATEHOUSE_LOCAL
+# The developer's shell may name another copy.
+unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
+# shellcheck source=system.sh
+. "$(dirname "${BASH_SOURCE[0]}")/system.sh"
+
+remove_own_system() {
+    local file
+    system_down
+    # What the script started by `start` beside the system.
+    for file in "$run"/*.pid; do
+        if [ -e "$file" ]; then stop "$(basename "$file" .pid)"; fi
+    done
+    rm -rf "$state"/postgres* "$state/redis"
+}
+
+# An earlier run may have been killed.
+if [ -d "$state" ]; then remove_own_system; fi
+rm -rf "$state"
+mkdir -p "$logs" "$run"
+trap remove_own_system EXIT
+trap 'exit 130' INT TERM HUP
+
+base=$(free_port 20)
+export GATEHOUSE_PORT_BASE=$base
