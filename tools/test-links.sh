@@ -18,7 +18,7 @@ fi
 
 # ---- The system, in which each link leads over 127.0.1.NUMBER.
 
-declare -A links=([gateway-tokens]=1 [identity-tokens]=2 [tokens-postgres]=3 [tokens-redis]=4 [identity-apple]=5)
+declare -A links=([gateway-tokens]=1 [identity-tokens]=2 [tokens-postgres]=3 [tokens-redis]=4 [identity-apple]=5 [tokens-standby]=6)
 ip link set lo up
 nft -f - <<'END'
 table ip links {
@@ -38,7 +38,9 @@ say "routes: [{name: orders, path: /orders, upstreams: ['http://127.0.0.1:$((bas
 export GATEWAY_ROUTES_FILE=$state/routes.yaml GATEHOUSE_RATE_LIMITS=off
 GATEWAY_TOKENS_URL=http://$(over gateway-tokens tokens)
 IDENTITY_TOKENS_URL=http://$(over identity-tokens tokens)
-TOKENS_DATABASE_URL=postgres://tokens:$TOKENS_DATABASE_PASSWORD@$(over tokens-postgres postgres)/tokens
+standby_port=$((base + 18))
+servers=$(over tokens-postgres postgres),127.0.1.${links[tokens-standby]}:$standby_port
+TOKENS_DATABASE_URL=postgres://tokens:$TOKENS_DATABASE_PASSWORD@$servers/tokens
 TOKENS_REDIS_URL=redis://$(over tokens-redis redis)
 IDENTITY_APPLE_KEYS_URL=http://$(over identity-apple apple-simulator)/auth/keys
 # Keys that have changed are fetched within 2 s instead of 30.
@@ -89,10 +91,11 @@ unavailable() {
     done
 }
 
+# shellcheck disable=SC2317,SC2329 # called by wait_until
+is_served() { "$1" && [ "$status" = 200 ]; }
+
 # served_again SECONDS WHAT: as soon as the link is back.
 served_again() {
-    # shellcheck disable=SC2317,SC2329 # called by wait_until
-    is_served() { "$1" && [ "$status" = 200 ]; }
     heal
     wait_until "$1" is_served "$2" || fail "$2 is answered $status for $1 s after the link came back"
     say "    served again: ${2//_/ }"
@@ -138,3 +141,28 @@ curl -fsS -o /dev/null -X POST "$(url apple-simulator)/simulator/rotate-keys"
 unavailable 3 signing_in_with_apple
 served signing_in refreshing asking_identity
 served_again 15 signing_in_with_apple
+
+# superuser PORT QUERY
+superuser() { psql -X -At -h 127.0.0.1 -p "$1" -U postgres -d postgres -c "$2"; }
+follows() {
+    [ "$(superuser "$(port postgres)" \
+        "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()")" = 1 ]
+}
+
+note "Cut: tokens – PostgreSQL for good, and its standby is promoted"
+PGPASSWORD=$(cat "$state/postgres.password")
+export PGPASSWORD
+data=$state/postgres-standby
+mkdir -m 700 "$data"
+if [ "$(id -u)" = 0 ]; then chown postgres "$data"; fi
+choose_postgres_user "$data"
+(cd / && "${as_postgres[@]}" env HOME=/ "$(postgres_bin)/pg_basebackup" -D "$data" -h 127.0.0.1 -p "$(port postgres)" \
+    -U postgres --checkpoint fast --write-recovery-conf)
+start_postgres standby "$data" "$standby_port"
+wait_until 30 follows || fail "the standby does not follow"
+cut tokens-postgres
+unavailable 2 refreshing
+superuser "$standby_port" "SELECT pg_promote()" >/dev/null
+wait_until 5 is_served refreshing || fail "refreshing is answered $status for 5 s after the promotion"
+say "    served by the standby: refreshing"
+served signing_in asking_identity asking_devices
