@@ -17,7 +17,7 @@ manual=$root/.local/manual
 rm -rf "$manual"
 mkdir -p "$manual"
 # Pages, and the files that they link to. git knows what builds have left in the tree.
-git ls-files -z --cached --others --exclude-standard -- '*.md' '*.png' LICENSE docs/openapi 'deploy/examples/*.py' \
+git ls-files -z --cached --others --exclude-standard -- '*.md' '*.png' '*.svg' LICENSE docs/openapi 'deploy/examples/*.py' \
     'deploy/examples/*.mjs' deploy/postgres | tar --null -T - -cf - | tar -xf - -C "$manual"
 # Links between articles in DocC's form.
 for article in Client/GatehouseClient/GatehouseClient.docc/*.md; do

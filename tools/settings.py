@@ -1,4 +1,4 @@
-"""settings.py [--check] BINARIES   writes the tables of docs/reference/settings.md and metrics.md from what each service
+"""settings.py [--check] BINARIES   writes the lists of docs/reference/settings.md and metrics.md from what each service
 prints for `describe --json`; with --check it fails where they are out of date. What is above the marker stays."""
 
 import json
@@ -32,43 +32,45 @@ def default(setting):
     return usual + (f"; development: {mark}{development}{mark}" if development else "")
 
 
-def setting_row(name, settings):
+def setting_text(name, settings, meaning):
+    """A heading of its own, so that a search leads to it."""
     defaults = {service: default(setting) for service, setting in settings.items()}
     each = ", ".join(f"{service} {text}" for service, text in defaults.items())
     setting = next(iter(settings.values()))
-    return f"`{name}`", default(setting) if len(set(defaults.values())) == 1 else each, values(setting)
+    usual = default(setting) if len(set(defaults.values())) == 1 else each
+    return f"\n### `{name}`\n\n**{usual}** ({values(setting)}): {meaning}\n"
 
 
-def metric_row(name, metrics):
+def metric_text(name, metrics, meaning):
     metric = next(iter(metrics.values()))
-    return f"`{name}{{{','.join(metric['labels'])}}}`".replace("{}", ""), metric["kind"]
+    name = f"{name}{{{','.join(metric['labels'])}}}".replace("{}", "")
+    return f"| `{name}` | {metric['kind']} | {meaning} |\n"
 
 
-def sections(services, kind, text, head, row):
-    """A table of what three services or more have alike, then one for each service."""
+def sections(services, kind, text, head, write):
+    """What three services or more have alike, then a section for each service."""
     entries = {}
     for service, description in services.items():
         for entry in description[kind]:
             name = entry["name"].replace(service.upper(), "<SERVICE>", 1) if kind == "settings" else entry["name"]
             entries.setdefault((name, entry[text]), {})[service] = entry
-    tables = {title: [] for title in ["Every service", *services]}
-    for (name, meaning), group in entries.items():
+    texts = {title: [] for title in ["Every service", *services]}
+    for (name, meaning), group in sorted(entries.items()):
         if len(group) > 2:
             some = f" ({', '.join(group)})" if len(group) < len(services) else ""
-            tables["Every service"].append([*row(name, group), meaning + some])
+            texts["Every service"].append(write(name, group, meaning + some))
         else:
             for service, entry in group.items():
-                tables[service].append([*row(entry["name"], {service: entry}), meaning])
-    for title, rows in tables.items():
-        lines = [head, ["---"] * len(head), *sorted(rows, key=lambda row: row[0].strip("`"))]
-        yield f"\n## {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+                texts[service].append(write(entry["name"], {service: entry}, meaning))
+    for title, lines in texts.items():
+        yield f"\n## {title}\n{head}{''.join(lines)}"
 
 
 binaries, folder = Path(sys.argv[-1]), Path(__file__).resolve().parents[1] / "docs/reference"
 described = {service: describe(binaries / service) for service in SERVICES}
 for page, *form in (
-    ("settings.md", "settings", "meaning", ["setting", "default", "unit, range", "meaning"], setting_row),
-    ("metrics.md", "metrics", "help", ["metric", "kind", "meaning"], metric_row),
+    ("settings.md", "settings", "meaning", "", setting_text),
+    ("metrics.md", "metrics", "help", "\n| metric | kind | meaning |\n| --- | --- | --- |\n", metric_text),
 ):
     old = (folder / page).read_text()
     new = old.split(MARKER)[0] + MARKER + "".join(sections(described, *form))

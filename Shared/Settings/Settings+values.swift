@@ -280,7 +280,7 @@ extension Settings {
             tlsKey, default: environment == .production ? TransportSecurity.required : .optional,
             """
             `required`: the address of a server on another machine must demand a verified certificate (\(remedy)). \
-            `optional`: the address decides
+            `optional`: an address without TLS is accepted, in production too
             """)
         guard security == .required, !isProtected else { return }
         problem(

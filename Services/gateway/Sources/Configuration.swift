@@ -228,8 +228,8 @@ extension GatewaySettings {
         let proxies = settings.strings(
             "trustedProxies", default: [],
             """
-            addresses and networks of peers whose `X-Forwarded-For` (with or without ports) and `X-Forwarded-Proto` \
-            are trusted
+            addresses and networks of load balancers and proxies whose `X-Forwarded-For` (with or without ports) and \
+            `X-Forwarded-Proto` are trusted
             """)
         if let proxies = TrustedProxies(proxies) {
             trustedProxies = proxies
@@ -272,10 +272,10 @@ extension GatewaySettings {
             "least average rate at which a client must read while bytes wait for it")
         maximumWaitingOutput = settings.int(
             "maximumWaitingOutput", default: maximumWaitingOutput, in: 1 << 20...1 << 40, unit: "bytes",
-            "responses that wait for all clients, besides 4 KiB for each")
+            "memory for responses that wait for all clients, besides 4 KiB for each")
         maximumWaitingInput = settings.int(
             "maximumWaitingInput", default: maximumWaitingInput, in: 1 << 20...1 << 40, unit: "bytes",
-            "request bodies that wait for all upstreams, besides 4 KiB for each")
+            "memory for request bodies that wait for all upstreams, besides 4 KiB for each")
         maximumRequestsInFlight = settings.int(
             "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000,
             "requests in flight. More are refused with 503")

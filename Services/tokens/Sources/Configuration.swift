@@ -45,7 +45,7 @@ public struct TokensConfiguration: Sendable {
             mode: settings.choice("rotationMode", default: .resilient, "`strict`: a late replay counts as theft"))
         sessionLimit = settings.int(
             "sessionLimit", default: 100, in: 1...10_000,
-            "sessions of one user. One more ends the least recently used")
+            "maximum sessions per user. One more ends the least recently used")
         let (burst, perSecond) = (
             settings.int(
                 "refreshLimitBurst", default: 1000, in: 1...1_000_000,
