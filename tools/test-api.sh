@@ -11,7 +11,7 @@ export GATEHOUSE_PATIENCE_MS=20000
 export GATEHOUSE_RATE_LIMITS=off
 seconds=${GATEHOUSE_API_SECONDS:-600}
 tools=$scripts/api
-export PYTHONPATH=$scripts:$tools
+export PYTHONPATH=$scripts/openapi:$tools
 
 # Each tool has a Python of its own: what one needs does not bind the other.
 schemathesis_bin=$root/.local/tools/schemathesis-4.32.5-jsonschema-4.26.0/bin

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import openapi
+from descriptions import operations, resolve
 from jsonschema import Draft202012Validator
 
 root = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ keep() {
 
 def examples():
     """(name, operation, lines) of each operation that has an example."""
-    for path, method, operation in openapi.operations(description):
+    for path, method, operation in operations(description):
         block = re.search(r"^```sh\n(.*?)^```$", operation.get("description", ""), re.M | re.S)
         if block:
             yield f"{method.upper()} {path}", operation, block[1]
@@ -83,7 +83,7 @@ def differences(operation, answer):
     heads = (answer / "head").read_text().replace("\r", "").strip().split("\n\n")[-1].splitlines()[1:]
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in heads)}
     for name, header in response["headers"].items():
-        schema, value = openapi.resolve(description, header)["schema"], headers.get(name.lower())
+        schema, value = resolve(description, header)["schema"], headers.get(name.lower())
         if value is None:
             yield f"lacks {name}"
         elif not validator(schema).is_valid(int(value) if schema["type"] == "integer" else value):

@@ -11,9 +11,9 @@ import uuid
 from pathlib import Path
 from urllib.parse import urljoin
 
-import openapi
 import requests
 import schemathesis
+from descriptions import resolve
 from users import Users, claims
 
 description = json.loads(Path(os.environ["DESCRIPTION"]).read_text())
@@ -89,7 +89,7 @@ def before_call(context, case, kwargs):
 def described_code(context, response, case):
     """An error response has one of the codes that are described for its status."""
     answers = description["paths"][case.operation.path].get(case.method.lower(), {}).get("responses", {})
-    answer = openapi.resolve(description, answers.get(str(response.status_code), {}))
+    answer = resolve(description, answers.get(str(response.status_code), {}))
     if "x-codes" in answer and response.content:
         body = response.json()
         code = body.get("code", body.get("error"))

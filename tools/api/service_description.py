@@ -6,12 +6,9 @@ import copy
 import json
 import sys
 
-import openapi
+from descriptions import operations, read
 
-document, common = (openapi.within(openapi.load(name)) for name in (sys.argv[1], "common"))
-for kind, entries in common["components"].items():
-    # What is only a reference into common.json has its name.
-    document["components"].setdefault(kind, {}).update(entries)
+document = read(sys.argv[1])
 document["components"]["securitySchemes"]["user"] = {"type": "apiKey", "in": "header", "name": "Gatehouse-User-Id"}
 # `null` in an optional field of a request is as if absent. User, which is an answer everywhere else, does not say so.
 schemas = document["components"]["schemas"]
@@ -19,7 +16,7 @@ schemas["UserInRequests"] = user = copy.deepcopy(schemas["User"])
 for name in user["properties"].keys() - set(user["required"]):
     user["properties"][name] = {"anyOf": [user["properties"][name], {"type": "null"}]}
 schemas["UserSnapshot"]["properties"]["user"] = {"$ref": "#/components/schemas/UserInRequests"}
-for _, _, operation in openapi.operations(document):
+for _, _, operation in operations(document):
     forwarded = {"credential": [], "user": []}
     operation["security"] = [forwarded if "bearer" in need else need for need in operation["security"]]
 json.dump(document, sys.stdout)

@@ -1,6 +1,6 @@
-"""openapi.py   writes docs/openapi/public.json and docs/openapi/public.html, which the gateway serves, from the services'
-descriptions beside them. Fails if it had to write something. `tools/lint.sh openapi-generated --all-files` runs it with
-the packages that it needs.
+"""public.py   writes docs/openapi/public.json and docs/openapi/public.html, which the gateway serves, from the services'
+descriptions beside them. Fails if it had to write something, or if an example does not fit its schema. `tools/lint.sh
+openapi-generated --all-files` runs it with the packages that it needs.
 
 The sources are docs/openapi/introduction.md, common.json, gateway.json, identity.json, tokens.json and devices.json.
 They get their layout here too. The public description is the gateway's own routes and the services' public ones, each
@@ -15,18 +15,16 @@ What is ours in these files:
 
 import json
 import sys
-from pathlib import Path
 
-root = Path(__file__).resolve().parents[1]
-folder = root / "docs" / "openapi"
+from descriptions import folder, operations, read, references, resolve, root
+from jinja2 import Environment, FileSystemLoader
+from jsonschema import Draft202012Validator
+from markdown import markdown
+from markupsafe import Markup
+
 SERVICES = ("identity", "tokens", "devices")
 SOURCES = ("common", "gateway", *SERVICES)
-METHODS = ("get", "put", "post", "delete", "head", "patch")
 WIDTH = 120
-
-
-def load(name):
-    return json.loads((folder / f"{name}.json").read_text())
 
 
 def formatted(value):
@@ -50,14 +48,6 @@ def layout(value, indent, taken):
     return first + "\n" + ",\n".join(parts) + "\n" + " " * indent + last
 
 
-def operations(document):
-    """(path, method, operation) in the order of the file."""
-    for path, item in document["paths"].items():
-        for method in METHODS:
-            if method in item:
-                yield path, method, item[method]
-
-
 def is_public(path):
     """Of a service's own paths."""
     return not path.startswith(("/internal", "/metrics", "/livez", "/readyz"))
@@ -68,51 +58,18 @@ def on_admin_port(item):
     return "servers" in item
 
 
-def references(value):
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if key == "$ref":
-                yield item
-            else:
-                yield from references(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from references(item)
-
-
-def within(value):
-    """The same with references into common.json as references into the document."""
-    if isinstance(value, dict):
-        return {key: item.removeprefix("common.json") if key == "$ref" else within(item) for key, item in value.items()}
-    return [within(item) for item in value] if isinstance(value, list) else value
-
-
-def resolve(document, value):
-    """What a reference names, with what stands beside the reference."""
-    while "$ref" in value:
-        target = document
-        for part in value["$ref"].removeprefix("#/").split("/"):
-            target = target[part.replace("~1", "/").replace("~0", "~")]
-        value = {**target, **{key: item for key, item in value.items() if key != "$ref"}}
-    return value
-
-
 # --- the public description
 
 
 class Merge:
     def __init__(self):
-        sources = {name: within(load(name)) for name in SOURCES}
-        self.gateway = sources["gateway"]
-        self.services = [sources[name] for name in SERVICES]
-        self.components = sources["common"]["components"]
+        self.gateway, *self.services = (read(name) for name in ("gateway", *SERVICES))
+        self.components = {}
         for service in self.services:
             for kind, entries in service["components"].items():
+                known = self.components.setdefault(kind, {})
                 for name, entry in entries.items():
-                    # What is only a reference to common.json is there already.
-                    if entry != {"$ref": f"#/components/{kind}/{name}"}:
-                        assert name not in self.components[kind], f"{name} is described twice"
-                        self.components[kind][name] = entry
+                    assert known.setdefault(name, entry) == entry, f"{name} is described twice"
         self.said = {
             response["x-codes"][0]: response["description"]
             for response in self.components["responses"].values()
@@ -225,18 +182,14 @@ def codes(document, operation):
 
 def refusals():
     """Every error code, with its status and meaning."""
-    for response in load("common")["components"]["responses"].values():
+    for response in read("common")["components"]["responses"].values():
         content = response["content"].get("application/problem+json")
         if content:
             yield {**response, "code": response["x-codes"][0], "status": content["example"]["status"]}
 
 
 def page(document):
-    """The description for readers, as tools/api/page.html has it."""
-    # Scripts that use this one have other packages.
-    from jinja2 import Environment, FileSystemLoader
-    from markdown import markdown
-    from markupsafe import Markup
+    """The description for readers, as page.html has it."""
 
     def text(source):
         return Markup(markdown(source or "", extensions=["fenced_code", "tables", "toc"]))
@@ -251,7 +204,7 @@ def page(document):
         return value
 
     templates = Environment(
-        loader=FileSystemLoader(root / "tools" / "api"),
+        loader=FileSystemLoader(root / "tools" / "openapi"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -282,16 +235,42 @@ def page(document):
     )
 
 
+# --- the examples
+
+
+def pairs(value):
+    """Each schema that has an example beside it, with that."""
+    if isinstance(value, dict):
+        if "schema" in value and "example" in value:
+            yield value["schema"], value["example"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from pairs(item)
+
+
+def misfits():
+    """What is wrong with examples: a text for each fault."""
+    for name in SOURCES:
+        document = read(name)
+        for schema, example in pairs(document):
+            # The description itself is the document that references point into.
+            for error in Draft202012Validator({**document, **schema}).iter_errors(example):
+                yield f"{name}.json: {json.dumps(example)[:100]}: {error.json_path}: {error.message[:200]}"
+
+
 def main():
     document = Merge().document()
-    files = {folder / f"{name}.json": formatted(load(name)) for name in SOURCES}
+    files = {folder / f"{name}.json": formatted(json.loads((folder / f"{name}.json").read_text())) for name in SOURCES}
     files |= {folder / "public.json": formatted(document), folder / "public.html": page(document)}
     stale = [file for file, text in files.items() if not file.exists() or file.read_text() != text]
     for file in stale:
         file.write_text(files[file])
         print(f"{file.relative_to(root)}: was not up to date, and is now", file=sys.stderr)
-    sys.exit(bool(stale))
+    wrong = list(dict.fromkeys(misfits()))
+    for text in wrong:
+        print(text, file=sys.stderr)
+    sys.exit(bool(stale or wrong))
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -1,4 +1,4 @@
-"""openapi-breaking.py OLD NEW CHANGELOG   refuses a change of the descriptions in the folder NEW that breaks whoever goes
+"""breaking.py OLD NEW CHANGELOG   refuses a change of the descriptions in the folder NEW that breaks whoever goes
 by those in OLD, the last released ones: apps by public.json, the services themselves by the others. What is meant to
 break needs a line **Breaking** in the changelog's unreleased part which names the route, as `POST /v1/auth/login` or
 `/v1/auth/login`.
@@ -8,12 +8,12 @@ field of a request, a caller. What may not: see the words below. What this scrip
 is refused as well.
 """
 
-import json
 import re
 import sys
 from pathlib import Path
 
-METHODS = ("get", "put", "post", "delete", "head", "patch", "options", "trace")
+from descriptions import METHODS, read, resolve
+
 # Of a schema what says nothing of its values.
 SILENT = {"description", "example", "examples", "title", "$comment"}
 LOWER, UPPER = ("minLength", "minItems", "minimum"), ("maxLength", "maxItems", "maximum")
@@ -21,37 +21,17 @@ KNOWN = {"$ref", "type", "properties", "required", "items", "enum", "const", "fo
 KNOWN |= {"x-extensible-enum", *LOWER, *UPPER}
 
 findings = []
-# Of each side, by file.
-documents = {"base": {}, "new": {}}
+# Of the file that is compared, each side.
+documents = {}
 
 
 def find(place, text):
     findings.append(f"{place}: {text}")
 
 
-def absolute(value, file):
-    """With references that say in which file they are."""
-    if isinstance(value, dict):
-        return {
-            key: file + item if key == "$ref" and item.startswith("#") else absolute(item, file)
-            for key, item in value.items()
-        }
-    return [absolute(item, file) for item in value] if isinstance(value, list) else value
-
-
-def resolve(side, value):
-    while "$ref" in value:
-        file, _, pointer = value["$ref"].partition("#/")
-        target = documents[side][file]
-        for part in pointer.split("/"):
-            target = target[part.replace("~1", "/").replace("~0", "~")]
-        value = {**target, **{key: item for key, item in value.items() if key != "$ref"}}
-    return value
-
-
 def plain(side, schema):
     """Without references, words and the form in which `null` is allowed; and whether it is."""
-    schema = {key: item for key, item in resolve(side, schema).items() if key not in SILENT}
+    schema = {key: item for key, item in resolve(documents[side], schema).items() if key not in SILENT}
     alternatives = schema.get("anyOf", [])
     rest = [item for item in alternatives if item != {"type": "null"}]
     if len(alternatives) == 2 and len(rest) == 1:
@@ -129,6 +109,12 @@ def compare_content(place, base, new, asked):
         compare_schema(place, base[media].get("schema", {}), new[media].get("schema", {}), asked)
 
 
+def parameters(side, operation):
+    """By place and name."""
+    resolved = [resolve(documents[side], parameter) for parameter in operation["parameters"]]
+    return {(parameter["in"], parameter["name"]): parameter for parameter in resolved}
+
+
 def compare_operation(place, base, new):
     if base["operationId"] != new["operationId"]:
         find(place, f"operationId was {base['operationId']}: clients that are made of the file have that name")
@@ -138,16 +124,14 @@ def compare_operation(place, base, new):
     for caller in base.get("x-callers") or []:
         if caller not in (new.get("x-callers") or [caller]):
             find(place, f"{caller} may no longer call")
-    parameters = {}
-    for side, operation in (("base", base), ("new", new)):
-        parameters[side] = {(p["in"], p["name"]): p for p in (resolve(side, p) for p in operation["parameters"])}
-    for key, parameter in parameters["new"].items():
-        was = parameters["base"].get(key)
+    base_parameters, new_parameters = parameters("base", base), parameters("new", new)
+    for key, parameter in new_parameters.items():
+        was = base_parameters.get(key)
         if parameter.get("required") and not (was or {}).get("required"):
             find(f"{place} {key[1]}", "is needed")
         if was:
             compare_schema(f"{place} {key[1]}", was["schema"], parameter["schema"], True)
-    for _, name in parameters["base"].keys() - parameters["new"].keys():
+    for _, name in base_parameters.keys() - new_parameters.keys():
         find(f"{place} {name}", "is gone")
     was, now = base.get("requestBody"), new.get("requestBody")
     if now and now.get("required") and not (was or {}).get("required"):
@@ -162,12 +146,12 @@ def compare_answers(place, base, new):
         if status in base or status.startswith(("2", "3")):
             find(place, f"{status} is {'gone' if status in base else 'an answer that succeeds and that nobody knows'}")
     for status in sorted(base.keys() & new.keys()):
-        was, now = resolve("base", base[status]), resolve("new", new[status])
+        was, now = resolve(documents["base"], base[status]), resolve(documents["new"], new[status])
         for code in [code for code in was.get("x-codes", []) if code not in now.get("x-codes", [])]:
             find(f"{place} {status}", f"{code} is gone")
         for name, header in was.get("headers", {}).items():
-            header = resolve("base", header)
-            other = resolve("new", now.get("headers", {}).get(name, {}))
+            header = resolve(documents["base"], header)
+            other = resolve(documents["new"], now.get("headers", {}).get(name, {}))
             if not other:
                 find(f"{place} {status}", f"the header {name} is gone")
             else:
@@ -185,8 +169,8 @@ def announced(changelog):
     return [" ".join(line.split()) for line in lines]
 
 
-def compare_files(name):
-    base, new = documents["base"][name], documents["new"].get(name, {"paths": {}})
+def compare_files():
+    base, new = documents["base"], documents["new"]
     for path, item in base["paths"].items():
         other = new["paths"].get(path, {})
         for was, now in ((item, other), (item.get("x-admin", {}), other.get("x-admin", {}))):
@@ -202,13 +186,10 @@ def compare_files(name):
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    for side, folder in zip(documents, sys.argv[1:]):
-        for file in sorted(Path(folder).glob("*.json")):
-            documents[side][file.name] = absolute(json.loads(file.read_text()), file.name)
-    for name, document in documents["base"].items():
-        if "paths" in document:
-            compare_files(name)
-    version = documents["base"]["public.json"]["info"]["version"]
+    for name in ("gateway", "identity", "tokens", "devices", "public"):
+        documents.update({side: read(name, Path(folder)) for side, folder in zip(("base", "new"), sys.argv[1:])})
+        compare_files()
+    version = documents["base"]["info"]["version"]
     told = announced(Path(sys.argv[3]).read_text())
     failed = False
     # A public route is in two files.
