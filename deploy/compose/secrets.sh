@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # deploy/compose/secrets.sh [production|development] > .env
-# Makes the passwords and credentials of one installation, as compose reads them. Keep the file as you keep a key.
+# Makes the passwords and credentials of one installation, as compose reads them, and adds the settings of production.env
+# or development.env beside this script. Keep the file as you keep a key.
 set -euo pipefail
 environment=${1:-production}
 
@@ -29,30 +30,4 @@ echo
 echo "# For the user admin of Grafana (profile observability)"
 echo "GRAFANA_ADMIN_PASSWORD=$mark$(openssl rand -hex 12)"
 echo
-if [ "$environment" = development ]; then
-    cat <<END
-# The Apple simulator stands in for Apple
-COMPOSE_PROFILES=dev
-TOKENS_ISSUER=http://gatehouse.localhost
-TOKENS_CLIENT_ID=com.example.app
-IDENTITY_APPLE_CLIENT_IDS=com.example.app
-IDENTITY_APPLE_TEAM_ID=DEVTEAM000
-IDENTITY_APPLE_KEY_ID=DEVKEY0000
-IDENTITY_APPLE_KEYS_URL=http://apple-simulator:8084/auth/keys
-IDENTITY_APPLE_TOKEN_URL=http://apple-simulator:8084/auth/token
-IDENTITY_APPLE_REVOKE_URL=http://apple-simulator:8084/auth/revoke
-IDENTITY_APPLE_MIGRATION_URL=http://apple-simulator:8084/auth/usermigrationinfo
-END
-else
-    cat <<END
-# To fill in: the public address of the gateway (https://auth.example.com), and the app's bundle id
-TOKENS_ISSUER=
-TOKENS_CLIENT_ID=
-
-# Sign in with Apple. Left empty, users sign in with passwords. The client ids are bundle and service ids; team id and
-# key id belong to your key at Apple: docker compose run --rm -T keys apple < AuthKey_ABC123DEFG.p8
-IDENTITY_APPLE_CLIENT_IDS=
-IDENTITY_APPLE_TEAM_ID=
-IDENTITY_APPLE_KEY_ID=
-END
-fi
+cat "$(dirname "$0")/$environment.env"
