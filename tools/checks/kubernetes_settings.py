@@ -14,12 +14,10 @@ root = Path(__file__).resolve().parents[2] / "deploy/kubernetes"
 kubectl, binaries = sys.argv[1], Path(sys.argv[2])
 temporary = tempfile.TemporaryDirectory()
 files = Path(temporary.name)
-authority, key, apple_key = (files / name for name in ("authority.pem", "authority.key", "AuthKey.p8"))
-for command in (
-    f"req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=authority -keyout {key} -out {authority}",
-    f"genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out {apple_key}",
-):
-    subprocess.run(["openssl", *command.split()], check=True, capture_output=True)
+certificate, key = files / "certificate.pem", files / "key.pem"
+request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost"
+command = ["openssl", *request.split(), "-keyout", key, "-out", certificate]
+subprocess.run(command, check=True, capture_output=True)
 authorities = "/etc/gatehouse/authorities"
 verified = f"sslmode=verify-full&sslrootcert={authorities}/postgresql.pem"
 outside = {
@@ -27,7 +25,12 @@ outside = {
     for name in ("identity", "tokens", "devices")
 }
 outside["REDIS_URL"] = f"rediss://redis.example.com?sslrootcert={authorities}/redis.pem"
-outside["APPLE_PRIVATE_KEY_FILE"] = str(apple_key)
+outside["APPLE_PRIVATE_KEY_FILE"] = str(key)
+# An operator makes these.
+made_by_hand = {
+    "certificate-authorities": dict.fromkeys(("postgresql.pem", "redis.pem"), certificate.read_text()),
+    "gateway-tls": {"tls.crt": certificate.read_text(), "tls.key": key.read_text()},
+}
 
 
 def documents(*command):
@@ -36,52 +39,51 @@ def documents(*command):
     return [each for each in yaml.safe_load_all(output) if each]
 
 
-def check(overlay):
-    objects = documents(kubectl, "kustomize", root / overlay) + documents(root / "secrets.sh", overlay)
-    data = {
-        (each["kind"], each["metadata"]["name"]): {
-            name: value if each["kind"] == "ConfigMap" else base64.b64decode(value).decode()
-            for name, value in each["data"].items()
-        }
-        for each in objects
-        if each["kind"] in ("ConfigMap", "Secret")
-    }
-    # An operator makes these.
-    data["ConfigMap", "certificate-authorities"] = dict.fromkeys(("postgresql.pem", "redis.pem"), authority.read_text())
-    data["Secret", "gateway-tls"] = {"tls.crt": authority.read_text(), "tls.key": key.read_text()}
-    for each in objects:
-        pod = each.get("spec", {}).get("template", {}).get("spec")
-        if each["kind"] != "Deployment" or "gatehouse/" not in pod["containers"][0]["image"]:
-            continue
-        name, container = each["metadata"]["name"], pod["containers"][0]
-        folder = files / overlay / name
-        settings = {}
-        for source in container.get("envFrom", []):
-            settings |= data["ConfigMap", source["configMapRef"]["name"]]
-        for entry in container.get("env", []):
-            reference = entry.get("valueFrom", {}).get("secretKeyRef")
-            secret = data.get(("Secret", reference["name"]), {}) if reference else {}
-            if not reference or not reference.get("optional") or reference["key"] in secret:
-                settings[entry["name"]] = secret[reference["key"]] if reference else entry["value"]
-        volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
-        for mount in container.get("volumeMounts", []):
-            volume = volumes[mount["name"]]
-            secret, config = volume.get("secret"), volume.get("configMap")
-            content = (
-                data["Secret", secret["secretName"]] if secret else data["ConfigMap", config["name"]] if config else {}
-            )
-            for file, value in content.items():
-                path = folder / mount["mountPath"].lstrip("/") / file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(value)
-                path.chmod(0o600)
-        settings = {
-            name: value.replace("/etc/gatehouse", f"{folder}/etc/gatehouse") for name, value in settings.items()
-        }
-        result = subprocess.run([binaries / name, "check-config"], env=settings, capture_output=True, text=True)
-        if result.returncode != 0:
-            sys.exit(f"deploy/kubernetes/{overlay}: {name} check-config:\n{result.stderr}{result.stdout}")
+def content(document):
+    """What a ConfigMap or a Secret holds."""
+    if document["kind"] == "ConfigMap":
+        return document["data"]
+    return {name: base64.b64decode(value).decode() for name, value in document["data"].items()}
+
+
+def settings_of(container, data):
+    settings = {}
+    for source in container.get("envFrom", []):
+        settings |= data[source["configMapRef"]["name"]]
+    for entry in container.get("env", []):
+        reference = entry.get("valueFrom", {}).get("secretKeyRef")
+        if not reference:
+            settings[entry["name"]] = entry["value"]
+        elif not reference.get("optional") or reference["key"] in data.get(reference["name"], {}):
+            settings[entry["name"]] = data[reference["name"]][reference["key"]]
+    return settings
+
+
+def write_mounts(pod, data, folder):
+    volumes = {volume["name"]: volume for volume in pod.get("volumes", [])}
+    for mount in pod["containers"][0].get("volumeMounts", []):
+        volume = volumes[mount["name"]]
+        source = volume.get("secret", {}).get("secretName") or volume.get("configMap", {}).get("name")
+        for file, value in data[source].items() if source else ():
+            path = folder / mount["mountPath"].lstrip("/") / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(value)
+            path.chmod(0o600)
 
 
 for overlay in ("production", "development"):
-    check(overlay)
+    objects = documents(kubectl, "kustomize", root / overlay) + documents(root / "secrets.sh", overlay)
+    data = {each["metadata"]["name"]: content(each) for each in objects if each["kind"] in ("ConfigMap", "Secret")}
+    data |= made_by_hand
+    for deployment in objects:
+        pod = deployment.get("spec", {}).get("template", {}).get("spec")
+        if deployment["kind"] != "Deployment" or "gatehouse/" not in pod["containers"][0]["image"]:
+            continue
+        name = deployment["metadata"]["name"]
+        folder = files / overlay / name
+        write_mounts(pod, data, folder)
+        settings = settings_of(pod["containers"][0], data)
+        settings = {key: value.replace("/etc/gatehouse", f"{folder}/etc/gatehouse") for key, value in settings.items()}
+        result = subprocess.run([binaries / name, "check-config"], env=settings, capture_output=True, text=True)
+        if result.returncode != 0:
+            sys.exit(f"deploy/kubernetes/{overlay}: {name} check-config:\n{result.stderr}{result.stdout}")
