@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # bench.sh [ARGUMENT OF bench…]   starts a system of its own in a release build, without rate limits, and measures it.
-# shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"
 
 export GATEHOUSE_RATE_LIMITS=off

@@ -2,9 +2,7 @@
 # docs.sh [manual]   builds the manual as a site with search (mkdocs.yml) under .local/docs, and the client library's
 # documentation (DocC) under .local/docs/client. `manual` builds the site alone. Both are pages for any web server of
 # files, at the root of its host. A warning, such as a link that leads nowhere, is an error.
-# shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
-# shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
 
 mkdocs_material_version=9.8.2

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Examines the system that runs here: what each service says of itself and of what it depends on. Starts it where it
 # does not run. Ends with 1 where a service names a problem.
-# shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
 [ -f "$state/env" ] || "$scripts/up.sh" >&2

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Stops everything that runs for this copy. The data stays.
-# shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
 if any_alive; then outcome="Stopped"; else outcome="Nothing was running"; fi

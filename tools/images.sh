@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # images.sh   builds every image of deploy/Dockerfile without Docker, by buildah, over base images that are made here, and
 # checks what each says of itself: labels, user, version. `make test-compose` runs them. Needs root.
-# shellcheck source=parts/base-images.sh
 . "$(dirname "$0")/parts/base-images.sh"
 
 revision=$(git -C "$root" rev-parse --short HEAD)

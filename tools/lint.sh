@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # lint.sh [ARGUMENT OF pre-commit run…]   runs the checks of .pre-commit-config.yaml on every file, or on those that the
 # arguments name. Installs what they need.
-# shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
-# shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
 
 version=4.7.0

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh:
 # perf's report by library and by function.
-# shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"
 
 ensure_tools perf=linux-perf

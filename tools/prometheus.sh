@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Runs Debian's Prometheus, with the rules and alerts of deploy/observability, against what `make up` starts,
 # which it does itself where nothing runs. Ctrl-C stops Prometheus alone.
-# shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
 [ -f "$state/env" ] || "$scripts/up.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Starts the system, prints commands to try it with, and stops it again on Ctrl-C.
-# shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
 # What ran before is left alone by a start that fails.

@@ -2,9 +2,7 @@
 # Writes, by syft, the bill of materials (CycloneDX) of the Swift packages that the programs are built of:
 # .local/sbom/gatehouse.cdx.json. Fails where docs/licences.md lacks one. The images of a release have a bill of their own,
 # which the build attaches (.github/workflows/images.yml).
-# shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
-# shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
 
 syft_version=1.18.1

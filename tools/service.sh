@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # service.sh NAME COMMAND…   runs a command of a service with the settings of the system that runs here, for example
 # echo 'a long enough sentence' | tools/service.sh identity users create --identifier ada@example.com --password-stdin
-# shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
 [ -f "$state/env" ] || fail "nothing runs here: make up first"

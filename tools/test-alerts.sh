@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # Tries every alert with `promtool test rules`: when it fires, and when it does not.
-# shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
-# shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
 
 ensure_tools promtool=prometheus

@@ -3,7 +3,6 @@
 # service's own ports, internal routes included: each operation, each other method of its path, and made-up requests for
 # GATEHOUSE_API_SECONDS (600) at the gateway, a fifth of that or a minute elsewhere. Last, openapi-python-client makes a
 # client of public.json.
-# shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"
 
 # A busy machine is slow, which is not what is tried here. Nor are limits: schemathesis would see little else.

@@ -3,7 +3,6 @@
 # own in a headless Chromium: with the keyboard alone, with names and replicas whose words are markup, and with axe.
 # GATEHOUSE_SCREENSHOTS names a folder that gets the pictures; the system then has no hostile replica, since documents
 # show the pictures.
-# shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"
 
 selenium_version=4.51.0

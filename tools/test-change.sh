@@ -3,7 +3,6 @@
 # that failed: two replicas of each service as in production, a PostgreSQL primary with a standby, Redis, TLS everywhere,
 # and a steady load. GATEHOUSE_CHANGE_STEPS="signing_key pepper" makes some of the changes alone; GATEHOUSE_CHANGE_CLIENTS
 # (30) keep sessions; GATEHOUSE_OLD=REVISION is the version before.
-# shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"
 for part in servers services steps; do
     # shellcheck source=/dev/null

@@ -3,11 +3,8 @@
 # each service under load, replaces a signing key, restores a backup, and starts a production. The images of Gatehouse are
 # those of `make images`; PostgreSQL and Redis are stand-ins made of Debian's packages (bases/Dockerfile). Needs root,
 # and leaves only the images.
-# shellcheck source=parts/base-images.sh
 . "$(dirname "$0")/parts/base-images.sh"
-# shellcheck source=parts/requests.sh
 . "$scripts/parts/requests.sh"
-# shellcheck source=checks/expectations.sh
 . "$scripts/checks/expectations.sh"
 
 podman_compose_version=1.6.0

@@ -2,11 +2,8 @@
 # Makes a service by deploy/examples/new-service and builds it as its team would, in a package of its own; checks what came
 # with it and its tests; then runs it, and the examples in other languages, behind the real gateway. What was built stays
 # under .local/examples for the next time.
-# shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
-# shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
-# shellcheck source=parts/modules.sh
 . "$scripts/parts/modules.sh"
 
 # Another name than the template's, and one that is spelled differently in types and settings.

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # test-fuzz.sh   libFuzzer against the request path and the token parser, GATEHOUSE_FUZZ_SECONDS (60) each. What it learns
 # stays under .local/fuzz, and so does the input of a finding, which then belongs into the corpus beside the fix.
-# shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
-# shellcheck source=parts/packages.sh
 . "$scripts/parts/packages.sh"
 
 seconds=${GATEHOUSE_FUZZ_SECONDS:-60}

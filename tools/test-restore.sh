@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Backs an installation up and restores it as docs/operations/backup.md says, among GATEHOUSE_RESTORE_SESSIONS (1,000,000)
 # sessions, and proves that no session that has ended since lives again and that none forks. Prints how long it takes.
-# shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"
-# shellcheck source=parts/requests.sh
 . "$scripts/parts/requests.sh"
 
 export GATEHOUSE_PATIENCE_MS=5000

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Starts what is missing, in the background, and returns when all is ready.
-# shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
 system_up

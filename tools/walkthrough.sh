@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Runs the walk-through against the running system, command by command. Starts it where it does not run.
-# shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
 # What these say is not the walk-through's.

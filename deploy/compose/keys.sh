@@ -2,9 +2,7 @@
 # keys.sh          makes the keys of an installation, in the volumes of the two services that use them; keys that are
 #                  there stay
 # keys.sh apple    and puts Apple's private key, which it reads from standard input, beside them
-# shellcheck source=../../tools/parts/common.sh
 . "$(dirname "$0")/../../tools/parts/common.sh"
-# shellcheck source=../../tools/parts/keys.sh
 . "$(dirname "$0")/../../tools/parts/keys.sh"
 
 apple_key=apple-client-secret.p8

@@ -6,10 +6,8 @@
 # For production it needs, in the environment: IDENTITY_DATABASE_URL, TOKENS_DATABASE_URL, DEVICES_DATABASE_URL and
 # REDIS_URL (or GATEWAY_REDIS_URL, IDENTITY_REDIS_URL, TOKENS_REDIS_URL, for a user each). It takes
 # IDENTITY_MIGRATION_DATABASE_URL and its like, where the others lead to a pooler, and APPLE_PRIVATE_KEY_FILE.
-# shellcheck source=../../tools/parts/common.sh
 . "$(dirname "$0")/../../tools/parts/common.sh"
-# shellcheck source=../../tools/parts/keys.sh
-. "$scripts/parts/keys.sh"
+. "$(dirname "$0")/../../tools/parts/keys.sh"
 
 export GATEHOUSE_ENVIRONMENT=${1:-production}
 # By their mark production knows secrets that were made for development.

@@ -1,11 +1,8 @@
 #!/usr/bin/env bash
 # Builds Client/Examples/Minimal, which takes GatehouseClient from this repository and nothing else, and checks that nothing
 # of the servers came with it: no package of theirs is resolved, no module compiled, no library linked.
-# shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
-# shellcheck source=../parts/packages.sh
 . "$scripts/parts/packages.sh"
-# shellcheck source=../parts/modules.sh
 . "$scripts/parts/modules.sh"
 
 ensure_tools jq

@@ -2,7 +2,6 @@
 # coverage.sh BINARIES PROFILES   prints how many lines of Services, Shared and Client the tests of `test.sh --coverage`
 # ran, and fails where a part has fewer than its floor. PROFILES is the folder to which the tests, and each service that they
 # started, wrote what they ran.
-# shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 
 binaries=$1

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test-client.sh   tries the client where the other tests cannot: its code for Apple's systems against stand-ins for
 # Apple's frameworks, with how many lines of the Keychain store that ran; and as an app gets it, without the servers.
-# shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 
 package=$root/Client/AppleStandIns

@@ -3,9 +3,7 @@
 # service, databases that keep to themselves, down; and what needs the services' own word: metrics and settings that
 # rules, dashboards and manifests name.
 export GATEHOUSE_BINARIES=$1
-# shellcheck source=../parts/own-system.sh
 . "$(dirname "$0")/../parts/own-system.sh"
-# shellcheck source=expectations.sh
 . "$scripts/checks/expectations.sh"
 
 # A busy machine is slow, which is not what is tried here.

@@ -2,7 +2,6 @@
 # Compares what each target imports, as the compiler reads it, with the dependencies that Package.swift declares, and
 # targets and files with the rules of the architecture. SwiftPM's own check lets through whatever another target drags in.
 # Products are expected to have their modules' names.
-# shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 
 cd "$root"

@@ -3,7 +3,6 @@
 # versions of Kubernetes that get fixes, and compares the allowed connections, as network-config-analyzer computes them
 # from the NetworkPolicies, with deploy/kubernetes/connectivity. What it built stays in .local/kubernetes. pre-commit brings
 # the tools.
-# shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 
 versions="1.35 1.36 1.37"

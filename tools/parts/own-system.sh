@@ -6,7 +6,6 @@ GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/$(bas
 export GATEHOUSE_LOCAL
 # The developer's shell may name another copy.
 unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
-# shellcheck source=system.sh
 . "$(dirname "${BASH_SOURCE[0]}")/system.sh"
 
 remove_own_system() {
