@@ -15,6 +15,7 @@ What is ours in these files:
 
 import json
 import sys
+import textwrap
 
 from descriptions import folder, operations, read, references, resolve, root
 from jinja2 import Environment, FileSystemLoader
@@ -27,25 +28,19 @@ SOURCES = ("common", "gateway", *SERVICES)
 WIDTH = 120
 
 
-def formatted(value):
-    """JSON in which whatever fits into a line stands in one."""
-    return layout(value, 0, 0) + "\n"
-
-
-def layout(value, indent, taken):
+def formatted(value, indent=0, taken=1):
+    """JSON in which whatever fits into a line stands in one. `taken` is the length of the name and the comma beside it."""
     line = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, (dict, list)) or not value or indent + taken + len(line) < WIDTH and "\n" not in line:
+    if not isinstance(value, (dict, list)) or not value or indent + taken + len(line) < WIDTH:
         return line
-    inner = " " * (indent + 2)
     if isinstance(value, list):
-        parts = [inner + layout(item, indent + 2, 1) for item in value]
+        first, last = "[]"
+        parts = [formatted(item, indent + 2) for item in value]
     else:
-        parts = []
-        for key, item in value.items():
-            name = json.dumps(key, ensure_ascii=False) + ": "
-            parts.append(inner + name + layout(item, indent + 2, len(name) + 1))
-    first, last = ("[", "]") if isinstance(value, list) else ("{", "}")
-    return first + "\n" + ",\n".join(parts) + "\n" + " " * indent + last
+        first, last = "{}"
+        names = [json.dumps(name, ensure_ascii=False) + ": " for name in value]
+        parts = [name + formatted(item, indent + 2, len(name) + 1) for name, item in zip(names, value.values())]
+    return "\n".join((first, textwrap.indent(",\n".join(parts), "  "), last))
 
 
 def is_public(path):
@@ -212,7 +207,7 @@ def page(document):
     )
     templates.filters |= {
         "codes": lambda operation: codes(document, operation),
-        "json": lambda value: formatted(value).rstrip(),
+        "json": formatted,
         "phrase": lambda source: text(source).removeprefix("<p>").removesuffix("</p>"),
         "resolve": shape,
         "text": text,
@@ -261,8 +256,10 @@ def misfits():
 
 def main():
     document = Merge().document()
-    files = {folder / f"{name}.json": formatted(json.loads((folder / f"{name}.json").read_text())) for name in SOURCES}
-    files |= {folder / "public.json": formatted(document), folder / "public.html": page(document)}
+    files = {folder / f"{name}.json": json.loads((folder / f"{name}.json").read_text()) for name in SOURCES}
+    files[folder / "public.json"] = document
+    files = {file: formatted(content) + "\n" for file, content in files.items()}
+    files[folder / "public.html"] = page(document)
     stale = [file for file, text in files.items() if not file.exists() or file.read_text() != text]
     for file in stale:
         file.write_text(files[file])
