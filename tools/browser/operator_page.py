@@ -104,13 +104,10 @@ def look_at_docs(page):
 
 def main():
     page = Page(Path(sys.argv[1]), 1000, 1300)
-    try:
-        with traffic():
-            look_at_page(page)
-        look_at_staleness(page)
-        look_at_docs(page)
-    finally:
-        page.driver.quit()
+    with traffic():
+        look_at_page(page)
+    look_at_staleness(page)
+    look_at_docs(page)
 
 
 main()

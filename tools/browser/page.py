@@ -1,5 +1,6 @@
 """A headless Chromium, driven by Selenium with the keyboard alone; axe examines what it shows."""
 
+import atexit
 import base64
 import json
 import os
@@ -14,6 +15,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 MARKUP = "<img src=x onerror=run()><script>run()</script>"
+# Of the last element of a selector: the dialog in front, if it is one of dialogs.
+TEXT = "([...document.querySelectorAll({!r})].at(-1)?.innerText ?? '')"
 gateway = os.environ["GATEWAY_URL"]
 
 
@@ -31,6 +34,7 @@ class Page:
         options.add_argument(f"--window-size={width},{height}")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+        atexit.register(self.driver.quit)
         # axe takes its time over a long page.
         self.driver.set_script_timeout(180)
         self.axe = Path(os.environ["AXE"]).read_text()
@@ -49,14 +53,10 @@ class Page:
             raise AssertionError(f"{what}: not within {seconds} s; {self.text('body')}") from None
 
     def text(self, selector):
-        """Of the last element of the selector: the dialog in front, if it is one of dialogs."""
-        return self.value(f"[...document.querySelectorAll({selector!r})].at(-1)?.innerText ?? ''")
+        return self.value(TEXT.format(selector))
 
     def see(self, text, selector="main"):
-        return self.wait(
-            f"{selector} shows {text!r}",
-            f"([...document.querySelectorAll({selector!r})].at(-1)?.innerText ?? '').includes({text!r})",
-        )
+        return self.wait(f"{selector} shows {text!r}", f"{TEXT.format(selector)}.includes({text!r})")
 
     def press(self, *keys):
         ActionChains(self.driver).send_keys(*keys).perform()

@@ -24,22 +24,26 @@ build_old_version() {
     old_binaries=$(cd "$tree" && swift build -c release --show-bin-path)
 }
 
-# Replicas of the last version and of this one, at the same time, on this version's schema; forth, back and forth again.
-versions_side_by_side() {
-    local name new=$binaries
-    migrate_all
-    settle
-    for name in $in_order; do
+# restart_first NAME…: of each the first replica, by the binaries that `binaries` names.
+restart_first() {
+    local name
+    for name in "$@"; do
         stop "$name-1"
         start_replica "$name-1"
     done
+}
+
+# Replicas of the last version and of this one, at the same time, on this version's schema; forth, back and forth again.
+versions_side_by_side() {
+    local new=$binaries
+    migrate_all
+    settle
+    # shellcheck disable=SC2086 # the names are words
+    restart_first $in_order
     settle 20
     # The way back: no migration is undone.
     binaries=$old_binaries
-    for name in identity gateway devices tokens; do
-        stop "$name-1"
-        start_replica "$name-1"
-    done
+    restart_first identity gateway devices tokens
     settle
     binaries=$new
     # shellcheck disable=SC2086 # the names are words

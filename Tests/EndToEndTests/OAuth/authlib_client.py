@@ -10,13 +10,11 @@ import json
 import sys
 import time
 
-try:
-    import requests
-    from authlib.integrations.base_client.errors import OAuthError
-    from authlib.integrations.requests_client import OAuth2Session
-    from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
-except ImportError as error:
-    sys.exit(f"{error}: install python3-authlib and python3-requests, as `make test` does")
+# Of python3-authlib and python3-requests, which `make test` installs.
+import requests
+from authlib.integrations.base_client.errors import OAuthError
+from authlib.integrations.requests_client import OAuth2Session
+from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
 CLIENT_ID = "com.example.app"
 gateway, first, other = sys.argv[1:]
