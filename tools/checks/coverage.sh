@@ -22,23 +22,18 @@ done
     "$(ls -d "$binaries"/*PackageTests.xctest)" "${objects[@]}" >"$state/report.json" 2>"$logs/llvm-cov.log" ||
     fail "llvm-cov failed: $logs/llvm-cov.log"
 
-# Of each library and service, and of all: lines, lines run, and the floor in per cent.
+# Of each library and service, and of all, in per cent.
 jq -r --arg root "$root/" '
     {"all": 90, "Client/GatehouseClient": 90} as $floors
     | [.data[0].files[] | .filename |= ltrimstr($root)
         | select(.filename | test("^(Services|Shared|Client)/") and (contains("/.build") | not))
         | {part: (.filename | split("/")[:2] | join("/")), lines: .summary.lines}]
     | group_by(.part) + [map(.part = "all")] | .[]
-    | [.[0].part, (map(.lines.count) | add), (map(.lines.covered) | add), $floors[.[0].part] // 85] | @tsv
-' "$state/report.json" >"$state/parts.tsv"
-[ -s "$state/parts.tsv" ] || fail "no lines were found"
-
-awk -F'\t' '
-    BEGIN { printf "\n%-28s %8s %8s %8s %8s\n", "", "lines", "run", "", "floor" }
-    $2 > 0 {
-        few = 100 * $3 < $4 * $2
-        printf "%-28s %8d %8d %7.1f%% %7d%%%s\n", $1, $2, $3, 100 * $3 / $2, $4, few ? "  too few" : ""
-        if (few) failed = 1
-    }
-    END { exit failed }
-' "$state/parts.tsv" || fail "the tests run fewer lines than the floors in tools/checks/coverage.sh ask for"
+    | .[0].part as $part | (map(.lines.count) | add) as $lines | (map(.lines.covered) | add) as $run
+    | ($floors[$part] // 85) as $floor | select($lines > 0)
+    | "\($part): \($run) of \($lines) lines, \(1000 * $run / $lines | floor / 10) %, floor \($floor) %"
+        + if 100 * $run < $floor * $lines then ": too few" else "" end
+' "$state/report.json" | tee "$state/parts"
+[ -s "$state/parts" ] || fail "no lines were found"
+refused=$(grep 'too few$' "$state/parts" || true)
+[ -z "$refused" ] || fail "the tests run fewer lines than the floors in tools/checks/coverage.sh ask for: $refused"

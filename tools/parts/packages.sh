@@ -1,23 +1,17 @@
 # shellcheck shell=bash
 # What the scripts need of the system: Debian's packages are installed where they are missing.
 
-# Prints the packages that are missing.
-missing_packages() {
+ensure_packages() {
     # SwiftPM asks pkg-config where libpq's headers are. Tests of the driver stand behind PgBouncer, and one refreshes with
     # Authlib by the system's Python. Foundation's networking, linked statically, leaves libcurl to the linker.
-    local packages=(
+    local missing packages=(
         curl gettext-base jq openssl pkg-config postgresql pgbouncer redis-server
         python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev libcurl4-openssl-dev
     )
-    comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
-        <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
-            sed -n 's/ installed$//p' | sort)
-}
-
-ensure_packages() {
-    local missing
     command -v swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
-    missing=$(missing_packages)
+    missing=$(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
+        <(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
+            sed -n 's/ installed$//p' | sort))
     # shellcheck disable=SC2086 # one word a package
     install_packages $missing
 }

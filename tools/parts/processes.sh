@@ -26,11 +26,7 @@ start() {
     printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$run/$name.pid"
 }
 
-pid_of() {
-    local pid
-    read -r pid _ <"$run/$1.pid"
-    printf '%s' "$pid"
-}
+pid_of() { cut -d ' ' -f 1 "$run/$1.pid"; }
 
 alive() {
     [ -f "$run/$1.pid" ] || return 1
