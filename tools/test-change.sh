@@ -56,9 +56,9 @@ if [ -n "$old_binaries" ]; then binaries=$old_binaries; fi
     umask 077
     "$new_binaries/tokens" keys generate --signing-key-file "$keys/signing.pem" >/dev/null
     "$new_binaries/tokens" keys generate --refresh-keys-file "$keys/refresh.keys" >/dev/null
-    say "1:$(openssl rand -base64 32)" >"$keys/pepper.keys"
-    say "1:$(openssl rand -base64 32)" >"$keys/sealing.keys"
 )
+write_key pepper.keys server_key 1
+write_key sealing.keys server_key 1
 # The ports from 16 on are free (service_port).
 apple_url=http://127.0.0.1:$((base + 16))
 start apple env -i "PATH=$PATH" GATEHOUSE_ENVIRONMENT=development \

@@ -5,11 +5,9 @@
 # What these say is not the walk-through's.
 [ -f "$state/env" ] || "$scripts/up.sh" >&2
 build_release >&2
-set -a
-# shellcheck source=/dev/null
-. "$state/env"
+export_env
 # Profiles of its own: the command ties each to one server, and the developer's are left alone.
-XDG_CONFIG_HOME=$state/walkthrough-profiles
+export XDG_CONFIG_HOME=$state/walkthrough-profiles
 rm -rf "$XDG_CONFIG_HOME"
 walkthrough | bash -euo pipefail -x | tee "$state/walkthrough-output"
 [ "$(tail -n 1 "$state/walkthrough-output")" = 401 ] || fail "the access token still works after sign-out"

@@ -201,5 +201,4 @@ def main():
     sys.exit(failed)
 
 
-if __name__ == "__main__":
-    main()
+main()
