@@ -25,6 +25,8 @@ from markupsafe import Markup
 
 SERVICES = ("identity", "tokens", "devices")
 SOURCES = ("common", "gateway", *SERVICES)
+# Of a service's paths those that the gateway does not serve.
+INTERNAL = ("/internal", "/metrics", "/livez", "/readyz")
 WIDTH = 120
 
 
@@ -41,16 +43,6 @@ def formatted(value, indent=0, taken=1):
         names = [json.dumps(name, ensure_ascii=False) + ": " for name in value]
         parts = [name + formatted(item, indent + 2, len(name) + 1) for name, item in zip(names, value.values())]
     return "\n".join((first, textwrap.indent(",\n".join(parts), "  "), last))
-
-
-def is_public(path):
-    """Of a service's own paths."""
-    return not path.startswith(("/internal", "/metrics", "/livez", "/readyz"))
-
-
-def on_admin_port(item):
-    """Paths there name their server."""
-    return "servers" in item
 
 
 # --- the public description
@@ -77,7 +69,7 @@ class Merge:
         paths = {}
         for service in self.services:
             for path, method, operation in operations(service):
-                if not is_public(path):
+                if path.startswith(INTERNAL):
                     continue
                 form = "routeOAuth" if path.startswith("/oauth/") else "route"
                 added = [edge["head"], edge[form]]
@@ -85,7 +77,8 @@ class Merge:
                     added.append(edge["bearer"])
                 paths.setdefault(path, {})[method] = self.with_edge(operation, added)
         for path, method, operation in operations(self.gateway):
-            if not on_admin_port(self.gateway["paths"][path]):
+            # Paths on the admin port name their server.
+            if "servers" not in self.gateway["paths"][path]:
                 paths.setdefault(path, {})[method] = self.with_edge(operation, [edge["head"]])
         order = [tag["name"] for tag in self.gateway["tags"]]
         first = {
