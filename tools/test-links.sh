@@ -26,7 +26,7 @@ table ip links {
     chain cut { type filter hook output priority 0; }
 }
 END
-cut() { nft add rule ip links cut ct original ip daddr "127.0.1.${links[$1]}" drop; }
+drop() { nft add rule ip links cut ct original ip daddr "127.0.1.${links[$1]}" drop; }
 heal() { nft flush chain ip links cut; }
 over() { printf '127.0.1.%s:%s' "${links[$1]}" "$(port "$2")"; }
 
@@ -110,31 +110,31 @@ refresh=$(answer .refreshToken)
 served "${everything[@]}"
 
 note "Cut: gateway – tokens"
-cut gateway-tokens
+drop gateway-tokens
 unavailable 2 refreshing
 served asking_orders asking_identity asking_devices signing_in
 served_again 5 refreshing
 
 note "Cut: tokens – PostgreSQL"
-cut tokens-postgres
+drop tokens-postgres
 unavailable 2 refreshing signing_in
 served asking_orders asking_identity asking_devices
 served_again 5 refreshing
 served signing_in
 
 note "Cut: tokens – Redis"
-cut tokens-redis
+drop tokens-redis
 served "${everything[@]}"
 heal
 
 note "Cut: identity – tokens"
-cut identity-tokens
+drop identity-tokens
 unavailable 2 signing_in
 served asking_orders asking_identity asking_devices refreshing
 served_again 5 signing_in
 
 note "Cut: identity – Apple"
-cut identity-apple
+drop identity-apple
 served "${everything[@]}"
 curl -fsS -o /dev/null -X POST "$(url apple-simulator)/simulator/rotate-keys"
 # Apple's keys are waited for a little longer than PostgreSQL and other services.
@@ -160,7 +160,7 @@ choose_postgres_user "$data"
     -U postgres --checkpoint fast --write-recovery-conf)
 start_postgres standby "$data" "$standby_port"
 wait_until 30 follows || fail "the standby does not follow"
-cut tokens-postgres
+drop tokens-postgres
 unavailable 2 refreshing
 superuser "$standby_port" "SELECT pg_promote()" >/dev/null
 wait_until 5 is_served refreshing || fail "refreshing is answered $status for 5 s after the promotion"
