@@ -35,12 +35,22 @@ case ${1:-} in
     ;;
 esac
 
+# part NAME COMMAND…: the time that each part took is printed at the end.
+times=
+part() {
+    local name=$1 start=$SECONDS status=0
+    shift
+    "$@" || status=$?
+    times+=$(printf '%6d s  %s' $((SECONDS - start)) "$name")$'\n'
+    return "$status"
+}
+
 ensure_packages
 # One of the examples is written for it.
 ensure_tools node=nodejs
 cd "$root"
 note "Building the tests: several minutes the first time"
-swift build --build-tests "${flags[@]}" "${counting[@]}" || fail "the build failed"
+part build swift build --build-tests "${flags[@]}" "${counting[@]}" || fail "the build failed"
 GATEHOUSE_TEST_BINARIES=$(swift build "${flags[@]}" --show-bin-path)
 export GATEHOUSE_TEST_BINARIES
 
@@ -48,8 +58,8 @@ failed=0
 if [ $# = 0 ]; then
     note "Trying the scripts"
     # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
-    LLVM_PROFILE_FILE=/dev/null tools/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
-    tools/checks/test-client.sh || failed=1
+    LLVM_PROFILE_FILE=/dev/null part scripts tools/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
+    part client tools/checks/test-client.sh || failed=1
 fi
 
 if [ -n "$preload" ]; then
@@ -89,12 +99,19 @@ export GATEHOUSE_TEST_POSTGRES_URL GATEHOUSE_TEST_REDIS_URL
 note "Testing"
 # Hundreds of tests at once would wait for one another's queries longer than the services allow.
 width=$((2 * $(getconf _NPROCESSORS_ONLN)))
-LD_PRELOAD=$preload swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
-    "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log" || {
+run_tests() {
+    LD_PRELOAD=$preload swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
+        "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
+}
+tests=0
+part tests run_tests "$@" || tests=1
+note "Time of each part"
+printf '%s' "$times"
+if [ "$tests" != 0 ]; then
     note "What failed"
     grep -A 2 "✘ Test .* recorded an issue" "$logs/test.log" || grep -a -B 20 "error:" "$logs/test.log" | tail -60 || :
     fail "tests failed: grep ✘ $logs/test.log"
-}
+fi
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
 
 if [ -n "$coverage" ]; then tools/checks/coverage.sh "$GATEHOUSE_TEST_BINARIES" "$profiles"; fi
