@@ -25,6 +25,8 @@ import Testing
                 await timesOut { try await connection.execute(script: "SELECT 1") }
                 await timesOut { _ = try await connection.withTransaction { try await $0.query("SELECT 1") } }
             }
+            // Below, the deadline is for the query, not for connecting to a busy server.
+            try await pool.query("SELECT 1")
             await Deadline.with(.after(.milliseconds(100))) {
                 await timesOut { try await pool.query("SELECT pg_sleep(60)") }
             }
@@ -35,6 +37,8 @@ import Testing
 
     @Test func theCurrentDeadlineIsCappedForPostgreSQL() async throws {
         try await withDatabase { database in
+            // Connected before the deadline begins.
+            try await database.pool.query("SELECT 1")
             await Deadline.with(Deadline(.now + .seconds(600), databaseTimeout: .milliseconds(100))) {
                 await timesOut { try await database.pool.query("SELECT pg_sleep(60)") }
             }
