@@ -71,7 +71,10 @@ struct HangingUpstreamTests {
             #expect(gateway.team.begun <= places / 2 + 1)
             for client in clients { await client.close() }
             try await eventually(
-                "all are gone: \(gateway.team.open) of \(gateway.team.connections) connections, \(gateway.team.begun) begun"
+                """
+                all are gone: \(gateway.team.open) of \(gateway.team.connections) connections, \(gateway.team.begun) begun, \
+                \(gateway.gateway.openConnections.count) clients
+                """
             ) { gateway.team.open == 0 }
             gateway.team.behaviour.withLock { $0 = RecordingUpstream.answer("well") }
             try await eventually("it is served") { try await gateway.send("GET /open").body == "well" }
