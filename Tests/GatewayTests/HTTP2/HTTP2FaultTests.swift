@@ -151,6 +151,8 @@ struct HTTP2FaultTests {
         try await withTLS({
             $0.teamPorts = [deaf.port]
             $0.settings.connectTimeout = .seconds(30)
+            // The sign-in's body comes last.
+            $0.serviceTimeout = .seconds(60)
         }) { gateway, tls in
             var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
             try await client.send(
