@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-examples test-api test-compose test-operator test-console screenshots test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
 
-help: ## what there is
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
 	@echo
 	@echo "GATEHOUSE_PORT_BASE=9080 moves all ports; every setting of a service can stand in front as well:"
@@ -21,7 +21,7 @@ down: ## stop everything; the data under .local stays
 walkthrough: ## run the commands that `make run` prints, against the system of `make up`, which it starts if need be
 	@tools/walkthrough.sh
 
-doctor: ## look at the system of `make up`, started if need be, and say what is wrong, in a person's words
+doctor: ## check the system of `make up` (started if needed) and print remedies
 	@tools/doctor.sh
 
 prometheus: ## Prometheus with Gatehouse's alerts, against the system of `make up`, started if need be; Ctrl-C stops it
@@ -35,7 +35,7 @@ test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL a
 		tools/test.sh --filter RefreshFaultTests
 	@tools/test-links.sh
 
-test-overload: ## the gateway has three times as much to do as it can, for two minutes, and bodies of a gigabyte
+test-overload: ## load the gateway with three times its capacity for two minutes, and bodies of a gigabyte
 	@GATEHOUSE_OVERLOAD_SECONDS=$${GATEHOUSE_OVERLOAD_SECONDS:-120} \
 		GATEHOUSE_TRANSFER_MEGABYTES=$${GATEHOUSE_TRANSFER_MEGABYTES:-1024} \
 		tools/test.sh --filter "OverloadTests|TransferTests"
@@ -52,7 +52,7 @@ test-alerts: ## every alert fires when it should, and not when it should not
 test-compose: ## docker-compose.yml with Podman, from images that `make images` makes where they are missing. As root
 	@tools/test-compose.sh
 
-test-examples: ## a service made by deploy/examples/new-service: what it brings, its tests, and behind the real gateway
+test-examples: ## generate a service from deploy/examples/new-service, run its tests, and call it through the gateway
 	@tools/test-examples.sh
 
 test-api: ## the descriptions in docs/openapi and their examples against a system; GATEHOUSE_API_SECONDS=60
@@ -70,7 +70,7 @@ screenshots: ## the pictures of the console and the operator's page, taken anew 
 test-change: ## the changes of docs/operations/upgrade.md and keys.md under load, and the requests that failed; two versions side by side
 	@tools/test-change.sh
 
-test-restore: ## a backup and a restore among a million sessions: none that ended lives again, none forks
+test-restore: ## back up and restore a million sessions: no ended session revives, none forks
 	@tools/test-restore.sh
 
 simulate: ## thirty days of 10,000 devices that lose responses, 100 thieves, 1,000 apps, and attackers who ask for codes
@@ -88,7 +88,7 @@ lint: ## every check of .pre-commit-config.yaml: format, imports, scripts, manif
 docs: ## the manual as a site with search, and the client library's documentation, under .local/docs; a warning is an error
 	@tools/docs.sh
 
-images: ## as root: the images of deploy/Dockerfile without Docker, and what they say of themselves
+images: ## as root: build the images of deploy/Dockerfile without Docker, and check their labels, user and version
 	@tools/images.sh
 
 sbom: ## a bill of materials of the Swift packages, under .local/sbom
@@ -107,7 +107,7 @@ bench-scale: ## a refresh among 100 thousand and 10 million sessions, and how la
 bench-flood: ## refreshes and health beside 120 clients that try wrong passwords, and without them, in turn
 	@tools/bench.sh --only flood
 
-bench-timing: ## whether the time of an answer tells who has an account: GATEHOUSE_TIMING_TRIES=10000 of each kind
+bench-timing: ## measure whether response time reveals which accounts exist: GATEHOUSE_TIMING_TRIES=10000 of each kind
 	@tools/bench.sh --only timing --tries $${GATEHOUSE_TIMING_TRIES:-10000}
 
 profile: ## perf's report of tokens while clients refresh; GATEHOUSE_PROFILE=gateway for another service
