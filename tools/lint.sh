@@ -4,10 +4,8 @@
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 
-version=4.7.0
-tools=$root/.local/tools/pre-commit-$version
 ensure_tools git jq python3 promtool=prometheus
-fetch_python_tools "$tools" "pre-commit==$version"
+fetch_python_tools tools pre-commit==4.7.0
 export PRE_COMMIT_HOME=$root/.local/pre-commit
 cd "$root"
 if [ $# = 0 ]; then set -- --all-files; fi

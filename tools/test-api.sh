@@ -13,22 +13,20 @@ tools=$scripts/api
 export PYTHONPATH=$scripts/openapi:$tools
 
 # Each tool has a Python of its own: what one needs does not bind the other.
-schemathesis_bin=$root/.local/tools/schemathesis-4.32.5/bin
-client_bin=$root/.local/tools/openapi-python-client-0.29.1/bin
-fetch_python_tools "${schemathesis_bin%/bin}" schemathesis==4.32.5
-fetch_python_tools "${client_bin%/bin}" openapi-python-client==0.29.1
+fetch_python_tools schemathesis schemathesis==4.32.5
+fetch_python_tools client openapi-python-client==0.29.1
 
 system_up
 export_env
 
 failed=0
 note "Every example"
-"$schemathesis_bin/python" "$tools/examples.py" "$state/examples" "$state/mail" || failed=1
+"$schemathesis/bin/python" "$tools/examples.py" "$state/examples" "$state/mail" || failed=1
 
 # run_schemathesis REPORT ARGUMENT…: a request may take longer than GATEHOUSE_PATIENCE_MS and what the gateway adds to it.
 run_schemathesis() {
-    (cd "$state/schemathesis" && "$schemathesis_bin/schemathesis" --config-file "$tools/schemathesis.toml" --no-color run \
-        "${@:2}" --request-timeout 30 --report json --report-json-path "$1.json") || failed=1
+    (cd "$state/schemathesis" && "$schemathesis/bin/schemathesis" --config-file "$tools/schemathesis.toml" --no-color \
+        run "${@:2}" --request-timeout 30 --report json --report-json-path "$1.json") || failed=1
 }
 
 # try_description NAME DESCRIPTION URL SECONDS [ARGUMENT…]: first each operation at its boundaries and each other method of
@@ -54,7 +52,7 @@ try_description public "$root/docs/openapi/public.json" "$GATEWAY_URL" "$seconds
 inside=$((seconds / 5 > 60 ? seconds / 5 : 60))
 for name in tokens devices identity gateway; do
     description=$state/descriptions/$name.json
-    "$schemathesis_bin/python" "$tools/service_description.py" "$name" >"$description"
+    "$schemathesis/bin/python" "$tools/service_description.py" "$name" >"$description"
     export SERVICE=$name
     # The gateway's own port was tried above.
     if [ "$name" != gateway ]; then
@@ -65,6 +63,6 @@ for name in tokens devices identity gateway; do
 done
 
 note "A client made of public.json"
-PATH=$client_bin:$PATH openapi-python-client generate --path "$root/docs/openapi/public.json" --meta none \
+PATH=$client/bin:$PATH openapi-python-client generate --path "$root/docs/openapi/public.json" --meta none \
     --fail-on-warning --output-path "$state/gatehouse_client" || fail "no client can be made of public.json"
 [ "$failed" = 0 ] || fail "the system and its description differ; what schemathesis saw: $state/schemathesis"

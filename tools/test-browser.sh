@@ -5,11 +5,6 @@
 # show the pictures.
 . "$(dirname "$0")/parts/own-system.sh"
 
-selenium_version=4.51.0
-requests_version=2.34.2
-axe_playwright_version=0.1.8
-tools=$root/.local/tools/selenium-$selenium_version-requests-$requests_version
-axe=$root/.local/tools/axe-playwright-$axe_playwright_version
 screenshots=${GATEHOUSE_SCREENSHOTS:-$state/screenshots}
 # A busy machine is slow, which is not what is tried here.
 export GATEHOUSE_PATIENCE_MS=20000
@@ -21,9 +16,9 @@ user() {
 }
 
 ensure_tools chromium chromedriver=chromium-driver python3
-fetch_python_tools "$tools" "selenium==$selenium_version" "requests==$requests_version"
+fetch_python_tools tools selenium==4.51.0 requests==2.34.2
 # Without Playwright: all that is used of it is the file of axe 4.12.1.
-fetch_python_tools "$axe" --no-deps "axe-playwright-python==$axe_playwright_version"
+PIP_NO_DEPS=1 fetch_python_tools axe axe-playwright-python==0.1.8
 AXE=$(echo "$axe"/lib/python3*/site-packages/axe_playwright_python/axe.min.js)
 export AXE
 mkdir -p "$screenshots" "$keys"

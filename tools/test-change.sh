@@ -14,12 +14,10 @@ steps=${GATEHOUSE_CHANGE_STEPS:-roll_tokens roll_devices roll_gateway roll_ident
     sealing_key credentials database_passwords certificates switch_over}
 clients=${GATEHOUSE_CHANGE_CLIENTS:-30}
 access_lifetime=30
-locust_version=2.47.0
-tools=$root/.local/tools/locust-$locust_version
 
 ensure_packages
 ensure_tools haproxy
-fetch_python_tools "$tools" "locust==$locust_version"
+fetch_python_tools tools locust==2.47.0
 build_release
 build_old_version
 

@@ -7,8 +7,6 @@
 . "$scripts/parts/requests.sh"
 . "$scripts/checks/expectations.sh"
 
-podman_compose_version=1.6.0
-tools=$root/.local/tools/podman-compose-$podman_compose_version
 project=$state/compose
 log=$logs/compose.log
 server=http://127.0.0.1:8080
@@ -94,7 +92,7 @@ grace='{"identifier": "grace@example.com", "password": "a long enough sentence"}
 
 ensure_tools podman runc /usr/lib/podman/netavark=netavark /usr/lib/podman/aardvark-dns=aardvark-dns iptables buildah \
     mmdebstrap curl jq openssl
-fetch_python_tools "$tools" "podman-compose==$podman_compose_version"
+fetch_python_tools tools podman-compose==1.6.0
 # Before the lock, which images.sh takes as well. It makes the image keys last.
 has_image "gatehouse/keys:$version" || "$scripts/images.sh"
 lock_state

