@@ -29,10 +29,11 @@ mkdir -p "$tls" "$keys"
 chmod 711 "$state" "$tls"
 chmod 700 "$keys"
 declare -A database_password
-postgres_port=(0 "$(free_port)" "$(free_port)")
-redis_port=$(free_port)
-hook_port=$(free_port)
-balancer_port=$(free_port)
+take_ports servers
+postgres_port=(0 "$servers" $((servers + 1)))
+redis_port=$((servers + 2))
+hook_port=$((servers + 3))
+balancer_port=$((servers + 4))
 primary=1
 
 new_authority authority

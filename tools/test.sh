@@ -87,10 +87,10 @@ stop_test_servers
 trap stop_test_servers EXIT
 trap 'exit 130' INT TERM HUP
 make_cluster "$state/postgres"
-postgres_port=$(free_port)
+take_ports postgres_port
 start_postgres postgres "$state/postgres" "$postgres_port" -c max_connections=400 -c fsync=off -c synchronous_commit=off \
     -c full_page_writes=off -c shared_buffers=64MB -c max_prepared_transactions=10
-redis_port=$(free_port)
+redis_port=$((postgres_port + 1))
 start_redis "$state/redis" "$redis_port"
 GATEHOUSE_TEST_POSTGRES_URL=postgres://postgres:$(cat "$state/postgres.password")@127.0.0.1:$postgres_port/postgres
 GATEHOUSE_TEST_REDIS_URL=redis://127.0.0.1:$redis_port

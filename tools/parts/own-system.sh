@@ -25,5 +25,5 @@ mkdir -p "$logs" "$run"
 trap remove_own_system EXIT
 trap 'exit 130' INT TERM HUP
 
-base=$(free_port 20)
+take_ports base
 export GATEHOUSE_PORT_BASE=$base

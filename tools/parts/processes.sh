@@ -83,18 +83,22 @@ port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 port_closed() { ! port_open "$1"; }
 
-# free_port [COUNT]: the first of COUNT successive ports that no process uses, outside the range from which the system
-# gives out ports.
-free_port() {
-    local first offset
+# take_ports VARIABLE: sets it to the first of 20 successive ports that no process uses, outside the range from which
+# the system gives out ports. The script and the servers that it starts hold the lock by the open file until all have
+# ended. In a subshell the lock would end with the subshell.
+take_ports() {
+    local first offset lock
+    mkdir -p "/tmp/gatehouse-ports.$UID"
     while :; do
-        first=$((20000 + RANDOM % 12000))
-        for ((offset = 0; offset < ${1:-1}; offset++)); do
-            port_closed $((first + offset)) || continue 2
-        done
-        break
+        first=$((20000 + RANDOM % 600 * 20))
+        exec {lock}>"/tmp/gatehouse-ports.$UID/$first"
+        if flock -n "$lock"; then
+            for ((offset = 0; offset < 20; offset++)); do port_closed $((first + offset)) || break; done
+            [ "$offset" -lt 20 ] || break
+        fi
+        exec {lock}>&-
     done
-    printf '%s' "$first"
+    printf -v "$1" '%s' "$first"
 }
 
 # need_port NAME PORT: a process that was just killed may need a moment to let go of its port.
