@@ -14,9 +14,8 @@ rm -rf "$sbom"
 mkdir -p "$sbom/scanned"
 swift package resolve >/dev/null || fail "the packages cannot be resolved"
 cp Package.resolved "$sbom/scanned"
-version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Shared/Settings/GatehouseVersion.swift)
 SYFT_CHECK_FOR_APP_UPDATE=false "$tools/bin/syft" scan --quiet "dir:$sbom/scanned" --source-name gatehouse \
-    --source-version "$version" --output "cyclonedx-json=$sbom/gatehouse.cdx.json"
+    --source-version "$(version)" --output "cyclonedx-json=$sbom/gatehouse.cdx.json"
 missing=$(jq -r '.components[] | select(.purl) | .name' "$sbom/gatehouse.cdx.json" |
     grep -vixFf <(sed -n 's/^| \[\([^]]*\)\].*/\1/p' docs/licences.md) || true)
 [ -z "$missing" ] || fail "docs/licences.md lacks ${missing//$'\n'/ }"

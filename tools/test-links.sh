@@ -153,12 +153,8 @@ note "Cut: tokens – PostgreSQL for good, and its standby is promoted"
 PGPASSWORD=$(cat "$state/postgres.password")
 export PGPASSWORD
 data=$state/postgres-standby
-mkdir -m 700 "$data"
-if [ "$(id -u)" = 0 ]; then chown postgres "$data"; fi
-choose_postgres_user "$data"
-(cd / && "${as_postgres[@]}" env HOME=/ "$(postgres_bin)/pg_basebackup" -D "$data" -h 127.0.0.1 -p "$(port postgres)" \
-    -U postgres --checkpoint fast --write-recovery-conf)
-start_postgres standby "$data" "$standby_port" -c max_connections=200
+copy_cluster "$data" "postgres://postgres@127.0.0.1:$(port postgres)/postgres"
+start_postgres postgres-standby "$data" "$standby_port" -c max_connections=200
 wait_until 30 follows || fail "the standby does not follow"
 drop tokens-postgres
 unavailable 2 refreshing

@@ -39,11 +39,6 @@ superuser_url() {
 # ask_postgres NUMBER QUERY
 ask_postgres() { superuser "$1" -At -c "$2"; }
 
-# belongs_to_postgres FILE…: PostgreSQL's own user must read them, where root runs this.
-belongs_to_postgres() {
-    if [ "$(id -u)" = 0 ]; then chown postgres: "$@"; fi
-}
-
 # give_certificate NUMBER
 give_certificate() {
     local data
@@ -62,15 +57,7 @@ start_database() {
 
 # start_standby NUMBER PRIMARY: a copy of the primary that follows it.
 start_standby() {
-    local data
-    data=$(postgres_data "$1")
-    mkdir -p "$data"
-    chmod 700 "$data"
-    belongs_to_postgres "$data"
-    choose_postgres_user "$data"
-    (cd / && "${as_postgres[@]}" env HOME=/ "$(postgres_bin)/pg_basebackup" -D "$data" \
-        -d "$(superuser_url "$2")" --checkpoint fast --wal-method stream --write-recovery-conf) \
-        >>"$logs/postgres-$1.log" 2>&1 || fail "the standby could not be made: $logs/postgres-$1.log"
+    copy_cluster "$(postgres_data "$1")" "$(superuser_url "$2")"
     start_database "$1"
     wait_until 30 standby_follows "$2" || fail "the standby does not follow"
 }

@@ -10,7 +10,7 @@ for part in common packages processes; do
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
 done
 [ "$(id -u)" = 0 ] || fail "this needs root: sudo make …"
-version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' "$root/Shared/Settings/GatehouseVersion.swift")
+version=$(version)
 
 mkdir -p "$state/tmp" "$logs"
 cat >"$state/storage.conf" <<END

@@ -33,7 +33,10 @@ fail() {
 # tokens → TOKENS, apple-simulator → APPLE_SIMULATOR
 upper() { printf '%s' "$1" | tr 'a-z-' 'A-Z_'; }
 
-# A copy that runs keeps its ports: the base is asked for only when nothing runs.
+# The version of Gatehouse that this tree builds.
+version() { sed -n 's/.*static let number = "\(.*\)"/\1/p' "$root/Shared/Settings/GatehouseVersion.swift"; }
+
+# GATEHOUSE_PORT_BASE, else the ports that this copy runs on, else 8080. keep_port_base refuses to move a running copy.
 port_base() {
     local kept
     kept=$(cat "$run/port-base" 2>/dev/null) || kept=8080

@@ -42,6 +42,24 @@ make_cluster() {
     rm -rf "$1.new"
 }
 
+# belongs_to_postgres FILE…: PostgreSQL's own user must read them, where root runs this.
+belongs_to_postgres() {
+    if [ "$(id -u)" = 0 ]; then chown postgres: "$@"; fi
+}
+
+# copy_cluster DATA URL: a copy of the running server at URL, which follows that server once it is started.
+copy_cluster() {
+    mkdir -p "$1"
+    chmod 700 "$1"
+    belongs_to_postgres "$1"
+    choose_postgres_user "$1"
+    (cd / && "${as_postgres[@]}" env HOME=/ "$(postgres_bin)/pg_basebackup" -D "$1" -d "$2" --checkpoint fast \
+        --write-recovery-conf) >>"$logs/postgres.log" 2>&1 || {
+        show_log postgres
+        fail "the server could not be copied"
+    }
+}
+
 # start_postgres NAME DATA PORT [OPTION…]
 start_postgres() {
     local name=$1 data=$2 port=$3
