@@ -27,8 +27,9 @@ find_package_folders() {
         git config --file "$state/gitconfig" --add "$key" "$value"
         folder=${key#url.}
         folder=${folder%.insteadof}
-        package_folders=(--volume "$state/gitconfig:/etc/gitconfig:ro" --volume "$folder:$folder:ro")
+        [[ " ${package_folders[*]} " == *" $folder:$folder:ro "* ]] || package_folders+=(--volume "$folder:$folder:ro")
     done < <(git config --get-regexp '^url\./.*\.insteadof$')
+    [ ! -f "$state/gitconfig" ] || package_folders+=(--volume "$state/gitconfig:/etc/gitconfig:ro")
 }
 
 # check NAME USER

@@ -15,6 +15,7 @@ user() {
         --role "$2" --identifier "$1@example.com" --display-name "$3" >/dev/null
 }
 
+ensure_packages
 ensure_tools chromium chromedriver=chromium-driver python3
 fetch_python_tools tools selenium==4.51.0 requests==2.34.2
 # Without Playwright: all that is used of it is the file of axe 4.12.1.

@@ -75,7 +75,9 @@ binaries=$new_binaries
 # ---- The load, and one change after the other.
 
 step() {
-    say "$1" >"$state/step"
+    # By renaming: the load reads the file at any moment.
+    say "$1" >"$state/step.new"
+    mv "$state/step.new" "$state/step"
     note "$1"
 }
 

@@ -216,6 +216,7 @@ sed -i 's|^TOKENS_ISSUER=$|&https://auth.example.com|; s|^TOKENS_CLIENT_ID=$|&co
 echo GATEWAY_PUBLISHED_ADDRESS=127.0.0.2 >>"$project/.env"
 server=http://127.0.0.2:8080
 refuse "a key of Apple's that is named and not there is missed" once keys
+expect "and the log says how to bring it" grep -qF 'keys apple < AuthKey_ABC123DEFG.p8' "$log"
 openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$project/AuthKey_ABC123DEFG.p8" 2>/dev/null
 bring() { once keys apple <"$1"; }
 refuse "what is no key is refused" bring "$project/keys.tar"

@@ -3,13 +3,14 @@
 # gets meanwhile and afterwards. The system runs in a network namespace, where each such link has an address of its own.
 # Needs root.
 if [ "${1:-}" != inside ]; then
-    # shellcheck source=parts/common.sh
-    . "$(dirname "$0")/parts/common.sh"
-    # shellcheck source=parts/packages.sh
-    . "$scripts/parts/packages.sh"
+    # shellcheck source=parts/system.sh
+    . "$(dirname "$0")/parts/system.sh"
     [ "$(id -u)" = 0 ] || fail "a network namespace needs root"
+    # The namespace has no network, so everything is installed and built before it.
+    ensure_packages
     ensure_tools ip=iproute2 nft=nftables
-    exec unshare --net "$0" inside
+    build_release
+    exec unshare --net "$root/tools/test-links.sh" inside
 fi
 # shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"

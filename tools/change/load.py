@@ -4,7 +4,7 @@ LOAD_STEP holds when it begins, as one of these types:
   answered     as expected; how long the client waited for that
   resent       without an answer on a connection that was kept, which may close at the moment at which a request is sent
                on it (RFC 9112, section 9.5): the client sends it once more
-  unavailable  503 with Retry-After, which the design allows while PostgreSQL's primary changes; the client asks again
+  unavailable  503 with Retry-After, allowed for 60 s while PostgreSQL's primary changes; the client asks again
 
 Any other outcome is a failure. LOAD_HOOK_PORT is where identity sends messages, LOAD_APPLE the Apple simulator, and
 LOAD_AUTHORITIES the file of the authorities that clients trust."""
@@ -72,7 +72,8 @@ class Client(HttpUser):
                     meta["request_type"], was_resent = "resent", True
                     answer.success()
                     continue
-                if status == 503 and "Retry-After" in answer.headers and step == "switch_over":
+                is_brief = time.monotonic() - began < 60
+                if status == 503 and "Retry-After" in answer.headers and step == "switch_over" and is_brief:
                     meta["request_type"] = "unavailable"
                     answer.success()
                 else:
