@@ -8,7 +8,7 @@ upstream_port=$((base + 17))
 export GATEWAY_ROUTES_FILE=$state/routes.yaml
 say "routes: [{name: bench, path: /bench, upstreams: ['http://127.0.0.1:$upstream_port']}]" >"$GATEWAY_ROUTES_FILE"
 
-# Who has forgotten a password is written to: the part `timing` stands in for the sender.
+# Messages about forgotten passwords go here: the part `timing` stands in for the sender.
 export IDENTITY_RESET_HOOK_URL=http://127.0.0.1:$upstream_port/messages IDENTITY_RESET_HOOK_SECRET=dev-benchmark
 
 build_benchmarks

@@ -35,5 +35,5 @@ fi
 
 # The volumes; what they lie in belongs to the image.
 chown -R 10001:10001 /keys/*
-# The services refuse a key that everybody may read.
+# The services refuse a key that other users may read.
 chmod -R o= /keys/*

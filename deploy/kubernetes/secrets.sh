@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # deploy/kubernetes/secrets.sh [production|development] > secrets.yaml
 # Makes the keys, credentials and passwords of one new installation, as manifests. Keep the file as you keep a key, and
-# keep the one that you applied: keys made anew sign everybody out.
+# keep the one that you applied: new keys sign every user out.
 #
 # For production it needs, in the environment: IDENTITY_DATABASE_URL, TOKENS_DATABASE_URL, DEVICES_DATABASE_URL and
 # REDIS_URL (or GATEWAY_REDIS_URL, IDENTITY_REDIS_URL, TOKENS_REDIS_URL, for a user each). It takes

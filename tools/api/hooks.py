@@ -64,9 +64,8 @@ class Caller:
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """At a service, identifiers that are none stay what they are. Of the others half are a user's who is there, and a body
-    that has a user has the one of the path: a stranger's are not much of a test. Nor is it one to wait for a revocation.
-    """
+    """At a service, half of the valid user ids become those of an existing user, and a body's user gets the path's id.
+    Invalid ids stay. A wait for a revocation lasts 1 s at most."""
     if not service:
         return
     ids, body, query = case.path_parameters or {}, case.body, case.query or {}
@@ -93,7 +92,7 @@ def described_code(context, response, case):
 
 @schemathesis.check
 def no_other_callers(context, response, case):
-    """Whoever is not among `x-callers` is refused. Tried once for each operation."""
+    """A caller that `x-callers` does not list is refused. Tried once for each operation."""
     operation = described(case.operation)
     if operation["operationId"] in tried or "x-callers" not in operation:
         return

@@ -144,7 +144,7 @@ database_passwords() {
     settle
 }
 
-# A new authority too: whoever verifies trusts both while servers and clients change over.
+# A new authority too: clients trust both while servers change over.
 certificates() {
     new_authority next-authority
     trust authority next-authority

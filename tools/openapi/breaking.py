@@ -1,6 +1,6 @@
-"""breaking.py OLD NEW CHANGELOG   refuses a change of the descriptions in the folder NEW that breaks whoever goes
-by those in OLD, the last released ones: apps by public.json, the services themselves by the others. What is meant to
-break needs a line **Breaking** in the changelog's unreleased part which names the route, as `POST /v1/auth/login` or
+"""breaking.py OLD NEW CHANGELOG   refuses a breaking change: one in the descriptions in the folder NEW that a reader
+of those in OLD, the last released ones, cannot handle: apps read public.json, the services the others. An intended one
+needs a line **Breaking** in the changelog's unreleased part which names the route, as `POST /v1/auth/login` or
 `/v1/auth/login`.
 
 What may come: a route, an answer's field, a value where there may be more (`x-extensible-enum`), a code, an optional
@@ -95,7 +95,7 @@ def compare_values(place, base, new, asked):
         if asked and now is not None and (was is None or set(was) - set(now)):
             find(place, f"values are no longer taken: {sorted(set(was or ['any']) - set(now))}")
         if not asked and was is not None and (now is None or set(now) - set(was)):
-            find(place, f"values of which no reader knows: {sorted(set(now or ['any']) - set(was))}")
+            find(place, f"new values that clients do not know: {sorted(set(now or ['any']) - set(was))}")
     for value in sorted(set(base.get("x-extensible-enum", [])) - set(new.get("x-extensible-enum", []))):
         find(place, f"{value} is gone")
     if "x-extensible-enum" in base and "x-extensible-enum" not in new:
@@ -144,7 +144,8 @@ def compare_operation(place, base, new):
 def compare_answers(place, base, new):
     for status in sorted(base.keys() ^ new.keys()):
         if status in base or status.startswith(("2", "3")):
-            find(place, f"{status} is {'gone' if status in base else 'an answer that succeeds and that nobody knows'}")
+            change = "gone" if status in base else "a new success status, which clients do not know"
+            find(place, f"{status} is {change}")
     for status in sorted(base.keys() & new.keys()):
         was, now = resolve(documents["base"], base[status]), resolve(documents["new"], new[status])
         for code in [code for code in was.get("x-codes", []) if code not in now.get("x-codes", [])]:
@@ -196,7 +197,7 @@ def main():
     for finding in dict.fromkeys(findings):
         method, path = re.match(r"(\S+) ([^\s:]+)", finding).groups()
         if not any(f"`{method} {path}`" in line or f"`{path}`" in line for line in told):
-            print(f"breaks {version}: {finding}. CHANGELOG.md says nothing of it", file=sys.stderr)
+            print(f"breaks {version}: {finding}. CHANGELOG.md has no **Breaking** line for it", file=sys.stderr)
             failed = True
     sys.exit(failed)
 

@@ -72,8 +72,8 @@ start_postgres() {
     await "$name" 60 "$(postgres_bin "$data")/pg_isready" -q -h 127.0.0.1 -p "$port"
 }
 
-# A server that was killed leaves its lock file. PostgreSQL takes it for a running one as long as nobody has collected
-# the dead process, which in a container may be for ever; whether its data is still in use it finds out by itself.
+# A killed server leaves its lock file. PostgreSQL takes the file for a running server until the parent collects the
+# dead process, which a container may never do. PostgreSQL itself checks whether the data is in use.
 forget_killed_postgres() {
     if [ -f "$run/$1.pid" ] && [ -f "$2/postmaster.pid" ] && dead "$1" &&
         [ "$(head -n 1 "$2/postmaster.pid")" = "$(pid_of "$1")" ]; then
@@ -81,7 +81,7 @@ forget_killed_postgres() {
     fi
 }
 
-# make_database SERVICE: its role and its database, to which nobody else may connect. Can be repeated.
+# make_database SERVICE: its role and its database, to which no other service may connect. Can be repeated.
 make_database() {
     local variable
     variable=$(upper "$1")_DATABASE_PASSWORD

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The whole system, up and down. Needs every other part of this folder.
+# The whole system, up and down, with the parts that it needs.
 
 for part in common processes packages build keys postgres redis settings services; do
     # shellcheck source=/dev/null

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""bounces.py    Reads one mail that came back (RFC 3464) on standard input, and tells identity whom it did not reach.
+"""bounces.py    Reads one mail that came back (RFC 3464) on standard input, and reports to identity the recipients that
+it did not reach.
 
 A mail server runs it for the address that mails are sent from, as in Postfix: mailer: "|/usr/local/bin/bounces.py".
 IDENTITY_URL, BOUNCES_CREDENTIAL: where identity is, and one of IDENTITY_BOUNCES_CREDENTIALS. Ends with 75 (EX_TEMPFAIL)
-when identity cannot be told now, so that the mail server tries again; whom it has told of then counts twice.
+when identity does not take a report, so that the mail server tries again; recipients reported before then count twice.
 
-Anybody can write such a mail. Take none that the mail server's own rules for spam would refuse."""
+An attacker can forge such a mail. Refuse those that the mail server's spam rules refuse."""
 
 import email  # noqa: E401
 import json
@@ -18,13 +19,13 @@ from email import policy
 
 
 def bounces(mail):
-    """The address and the status of each recipient whom the mail will never reach."""
+    """The address and the status of each recipient that the mail will never reach."""
     if mail.get_content_type() != "multipart/report" or not mail.is_multipart():
         return
     for part in mail.get_payload():  # Not what lies within the mail that came back.
         if part.get_content_type() == "message/delivery-status":
             for recipient in part.get_payload()[1:]:  # The first block tells of the mail, each other of a recipient.
-                # As the mail was addressed; behind an alias the other one is somebody else's.
+                # As the mail was addressed; behind an alias, Final-Recipient is another address.
                 field = recipient.get("Original-Recipient") or recipient.get("Final-Recipient", "")
                 kind, _, address = field.partition(";")
                 failed = re.match(r"\s*failed\b", recipient.get("Action", ""), re.I)
@@ -54,7 +55,7 @@ if __name__ == "__main__":
             tell(address, status)
         except urllib.error.HTTPError as error:
             print(f"identity answered {error.code}", file=sys.stderr)
-            if error.code != 400:  # That is no address of anybody's: there is nothing to tell.
+            if error.code != 400:  # 400: not an address; there is nothing to report.
                 sys.exit(75)
         except OSError:
             sys.exit(75)
