@@ -186,7 +186,7 @@ final class GatehouseSystem: Sendable {
         var databases: [String: String] = [:]
         for service in databaseServices {
             try await connection.query(
-                "CREATE ROLE \(unescaped: service) LOGIN CONNECTION LIMIT 50 PASSWORD 'dev-\(unescaped: service)'")
+                "CREATE ROLE \(unescaped: service) LOGIN CONNECTION LIMIT 150 PASSWORD 'dev-\(unescaped: service)'")
             try await connection.query("CREATE DATABASE \(unescaped: service) OWNER \(unescaped: service)")
             try await connection.query("REVOKE CONNECT ON DATABASE \(unescaped: service) FROM PUBLIC")
             databases[service] = "postgres://\(service):dev-\(service)@127.0.0.1:\(server.port)/\(service)"

@@ -70,7 +70,7 @@ public actor PostgresServer {
     private static func launch(port: Int, certificate: TestCertificate?, folder: URL) throws -> TestProcess {
         var settings = [
             "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=off",
-            "shared_buffers=16MB", "max_connections=60", "autovacuum=off", "dynamic_shared_memory_type=mmap",
+            "shared_buffers=16MB", "max_connections=200", "autovacuum=off", "dynamic_shared_memory_type=mmap",
             // These let a former primary become a standby of the server that replaced it.
             "wal_log_hints=on", "wal_keep_size=256MB",
         ]
