@@ -13,7 +13,8 @@ enum PostgresProgram {
     static func runAsPostgres(_ program: String, _ arguments: [String], output: URL) throws -> TestProcess {
         if changesUser {
             let user = ["--reuid=postgres", "--regid=postgres", "--init-groups", program]
-            return try TestProcess("setpriv", user + arguments, currentDirectory: URL(filePath: "/"), output: output)
+            // It may not enter the tests' own folder.
+            return try TestProcess("env", ["--chdir=/", "setpriv"] + user + arguments, output: output)
         }
         return try TestProcess(program, arguments, output: output)
     }
