@@ -146,8 +146,8 @@ let libraries: [Target] = [
     shared(
         "TokenValidation",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", .asyncHTTPClient, .lifecycle,
-            .logging, .nioCore,
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", "Settings", .asyncHTTPClient,
+            .lifecycle, .logging, .nioCore,
         ]),
     // For services that other teams write: no database, no Redis, nothing of the gateway. Teams take it from
     // Shared/Package.swift, which lists the same targets and dependencies.

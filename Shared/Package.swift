@@ -85,8 +85,8 @@ let package = Package(
         library(
             "TokenValidation",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", asyncHTTPClient, lifecycle,
-                logging, nioCore,
+                "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", "Settings", asyncHTTPClient,
+                lifecycle, logging, nioCore,
             ]),
         library(
             "GatehouseService",

@@ -25,22 +25,12 @@ public struct AccessTokenConfiguration: Sendable {
     /// Reads the settings. For a service `orders` their names begin with `ORDERS_`, and `orders describe` prints them.
     /// Set `ORDERS_REVOCATION_MAX_STALENESS` to the longest lifetime of an access token.
     public init(settings: Settings) {
-        issuer = settings.string(
-            "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil,
-            "`iss` of access tokens")
-        audience = settings.string("audience", default: "gatehouse", "`aud` of access tokens")
+        issuer = settings.acceptedIssuer()
+        audience = settings.acceptedAudience()
         tokensURLs = settings.urls("tokensURL", "replicas of tokens")
         tokensCredential = settings.secret("tokensCredential", "one of `TOKENS_INTROSPECTION_CREDENTIALS`")
-        keysMaximumStaleness =
-            settings.seconds(
-                "keysMaxStaleness", default: 86_400, in: 15...Int(Int32.max),
-                "time for which keys are trusted that cannot be fetched again"
-            ).components.seconds
-        revocationMaximumStaleness =
-            settings.seconds(
-                "revocationMaxStaleness", default: 3_600,
-                "time without the revocation feed, after which bearers are answered 503"
-            ).components.seconds
+        keysMaximumStaleness = settings.keysMaximumStaleness()
+        revocationMaximumStaleness = settings.revocationMaximumStaleness()
         dependencyTimeout = settings.dependencyTimeout
     }
 

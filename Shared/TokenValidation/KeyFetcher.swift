@@ -43,10 +43,6 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
         self.fetch = fetch
     }
 
-    /// The smallest `maximumStaleness` in seconds. With less, a file that is read every 5 s would become stale between
-    /// two reads on a busy machine.
-    package static var shortestStaleness: Int { 15 }
-
     /// The time between two fetches of keys that are trusted for this many seconds. It leaves time for failed fetches.
     package static func interval(ofStaleness maximumStaleness: Int64) -> Duration {
         .seconds(min(300, maximumStaleness / 3))

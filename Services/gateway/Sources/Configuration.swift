@@ -48,27 +48,15 @@ public struct GatewayConfiguration: Sendable {
     }
 
     init(_ settings: Settings) {
-        issuer = TrustedIssuer(
-            issuer: settings.string(
-                "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil,
-                "`iss` of access tokens"),
-            audience: settings.string("audience", default: "gatehouse", "`aud` of access tokens"))
+        issuer = TrustedIssuer(issuer: settings.acceptedIssuer(), audience: settings.acceptedAudience())
         furtherIssuers = Self.furtherIssuers(settings, besides: issuer)
         expiryLeeway =
             settings.seconds(
                 "expiryLeeway", default: 0, in: 0...60, "time for which tokens are accepted after `exp`"
             ).components.seconds
         keysFile = Self.keysFile(settings)
-        keysMaximumStaleness =
-            settings.seconds(
-                "keysMaxStaleness", default: 86_400, in: KeyFetcher<TrustedIssuer>.shortestStaleness...Int(Int32.max),
-                "time for which keys are trusted that cannot be fetched again"
-            ).components.seconds
-        revocationMaximumStaleness =
-            settings.seconds(
-                "revocationMaxStaleness", default: 3_600,
-                "time without the revocation feed, after which bearers are answered 503"
-            ).components.seconds
+        keysMaximumStaleness = settings.keysMaximumStaleness()
+        revocationMaximumStaleness = settings.revocationMaximumStaleness()
 
         let identity = Self.upstream(.identity, settings)
         let tokens = Self.upstream(.tokens, settings)
@@ -199,12 +187,10 @@ public struct GatewayConfiguration: Sendable {
 
     private static func upstream(_ owner: PublicRoute.Owner, _ settings: Settings) -> Upstream {
         let key = "\(owner.rawValue)URL"
-        let urls = settings.urls(key, "`http` addresses of the replicas of \(owner.rawValue)")
-        let addresses = urls.compactMap { url -> Upstream.Address? in
-            // `urls` has reported what is no http or https address.
-            guard !url.isFileURL else { return nil }
-            if let address = Upstream.Address(url: url.absoluteString), !address.isSecure { return address }
-            settings.problem(key, "must be like http://127.0.0.1:8081, not '\(url.absoluteString)'")
+        let texts = settings.urlTexts(key, "`http` addresses of the replicas of \(owner.rawValue)")
+        let addresses = texts.compactMap { text -> Upstream.Address? in
+            if let address = Upstream.Address(url: text), !address.isSecure { return address }
+            settings.problem(key, "must be like http://127.0.0.1:8081, not '\(text)'")
             return nil
         }
         let credential = settings.secret(
@@ -344,9 +330,10 @@ extension GatewaySettings {
         _ name: String, burst: Int, perSecond: Int, _ counted: String, _ settings: Settings
     ) -> RateLimit {
         let capacity = settings.int(
-            "\(name)LimitBurst", default: burst, in: 1...10_000_000, "limit at once of \(counted)")
+            "\(name)LimitBurst", default: burst, in: 1...10_000_000, "size of the token bucket for \(counted)")
         let rate = settings.int(
-            "\(name)LimitPerSecond", default: perSecond, in: 1...10_000_000, "limit per second of \(counted)")
+            "\(name)LimitPerSecond", default: perSecond, in: 1...10_000_000,
+            "tokens per second of the bucket for \(counted)")
         return RateLimit(capacity: capacity, perSecond: Double(rate))
     }
 }
