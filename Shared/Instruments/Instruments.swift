@@ -112,7 +112,7 @@ public struct MetricDeclaration: Sendable, Equatable, Encodable {
         case histogram
     }
 
-    /// As it is exposed.
+    /// As it was declared. A registry may have to spell it otherwise.
     public let name: String
     public let kind: Kind
     /// The labels' names.

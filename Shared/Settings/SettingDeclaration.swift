@@ -21,11 +21,12 @@ package struct SettingDeclaration: Sendable, Equatable {
     package let kind: Kind
     /// What the setting is for. It may contain Markdown's marks of code.
     package let meaning: String
-    /// What a missing setting means in production; `nil` if that is no value.
+    /// What a missing setting means in the environment that was read, in `describe` production; `nil` if that is no
+    /// value.
     package let defaultText: String?
     /// The same in development, where it differs.
     package var developmentDefault: String?
-    /// Whether the service refuses to start in production without the setting.
+    /// Whether the service refuses to start without the setting in that environment.
     package let isRequired: Bool
     package let isSecret: Bool
     package let unit: String?

@@ -9,7 +9,7 @@ extension Settings {
     public func string(
         _ key: String, default defaultValue: String? = nil, secret: Bool = false, _ meaning: String = ""
     ) -> String {
-        text(
+        credential(
             of: SettingDeclaration(
                 name(key), .text, meaning, default: defaultValue, isRequired: defaultValue == nil, isSecret: secret))
             ?? defaultValue ?? ""
@@ -17,7 +17,18 @@ extension Settings {
 
     /// Text that may be missing.
     public func optionalString(_ key: String, secret: Bool = false, _ meaning: String = "") -> String? {
-        text(of: SettingDeclaration(name(key), .text, meaning, isSecret: secret))
+        credential(of: SettingDeclaration(name(key), .text, meaning, isSecret: secret))
+    }
+
+    /// As `text(of:)`. In production a secret made for development is recorded as a problem.
+    private func credential(of declaration: SettingDeclaration) -> String? {
+        let text = text(of: declaration)
+        if declaration.isSecret, environment == .production, let text,
+            split(text).contains(where: DevelopmentSecret.isMarked(_:))
+        {
+            note(declaration.name.description, "holds a secret made for development")
+        }
+        return text
     }
 
     /// A secret, which is never printed. In production a secret made for development (`dev-…`) is refused.
@@ -27,12 +38,12 @@ extension Settings {
 
     /// One or several secrets, separated by commas.
     public func secrets(_ key: String, _ meaning: String = "") -> [String] {
-        split(text(of: SettingDeclaration(name(key), .list, meaning, isRequired: true, isSecret: true)) ?? "")
+        split(credential(of: SettingDeclaration(name(key), .list, meaning, isRequired: true, isSecret: true)) ?? "")
     }
 
     /// As ``secrets(_:_:)``, for a setting that may be missing.
     public func optionalSecrets(_ key: String, _ meaning: String = "") -> [String] {
-        split(text(of: SettingDeclaration(name(key), .list, meaning, isSecret: true)) ?? "")
+        split(credential(of: SettingDeclaration(name(key), .list, meaning, isSecret: true)) ?? "")
     }
 
     /// Several values, separated by commas.
@@ -41,6 +52,11 @@ extension Settings {
         let declaration = SettingDeclaration(
             name(key), .list, meaning, default: defaultText, isRequired: defaultValue == nil)
         return text(of: declaration).map(split) ?? defaultValue ?? []
+    }
+
+    /// As ``strings(_:default:_:)``, for a setting that may be missing. An empty list is not a missing one.
+    public func optionalStrings(_ key: String, _ meaning: String = "") -> [String]? {
+        text(of: SettingDeclaration(name(key), .list, meaning)).map(split)
     }
 
     /// A whole number within `range`.
@@ -153,6 +169,14 @@ extension Settings {
         return (text(of: declaration) ?? defaultValue).map { addresses($0, key) } ?? []
     }
 
+    /// As ``urls(_:default:_:)``, for a caller that examines each address itself.
+    package func urlTexts(_ key: String, _ meaning: String) -> [String] {
+        guard let text = text(of: SettingDeclaration(name(key), .urls, meaning, isRequired: true)) else { return [] }
+        let texts = split(text)
+        if texts.isEmpty { problem(key, "holds no address") }
+        return texts
+    }
+
     /// As ``urls(_:default:_:)``, for a setting that may be missing.
     public func optionalURLs(_ key: String, _ meaning: String = "") -> [URL] {
         text(of: SettingDeclaration(name(key), .urls, meaning)).map { addresses($0, key) } ?? []
@@ -189,8 +213,10 @@ extension Settings {
         guard let path = text(of: SettingDeclaration(name(key), .path, meaning, isRequired: isRequired)) else {
             return nil
         }
-        if isSecret, let mode = SecretFile.openMode(path) {
-            problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
+        defer {
+            if isSecret, let mode = SecretFile.openMode(path) {
+                problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
+            }
         }
         guard let contents = try? String(contentsOfFile: path, encoding: .utf8) else {
             problem(key, "names a file that cannot be read: \(path)")
@@ -233,7 +259,7 @@ extension Settings {
 
     private func name(_ key: String) -> SettingName { SettingName(service: service, key: key) }
 
-    func split(_ text: String) -> [String] {
+    private func split(_ text: String) -> [String] {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
@@ -279,7 +305,7 @@ extension Settings {
         let security = choice(
             tlsKey, default: environment == .production ? TransportSecurity.required : .optional,
             """
-            `required`: the address of a server on another machine must demand a verified certificate (\(remedy)). \
+            `required`: an address on another machine must use TLS with a verified certificate (\(remedy)). \
             `optional`: an address without TLS is accepted, in production too
             """)
         guard security == .required, !isProtected else { return }

@@ -76,8 +76,7 @@ public final class Settings {
     ///
     /// - Parameter message: the problem, without the value if that is a secret.
     public func problem(_ key: String, _ message: String) {
-        let name = SettingName(service: service, key: key)
-        problems.append(.init(name: name.description, message: message))
+        note(SettingName(service: service, key: key).description, message)
     }
 
     /// Reports all problems, after everything was read.
@@ -94,8 +93,10 @@ public final class Settings {
     /// The problems so far, for a service that cannot create its configuration from the values.
     public var failure: SettingsError { SettingsError(service: service, problems: problems) }
 
+    /// A problem of a setting that is read twice is recorded once.
     func note(_ name: String, _ message: String) {
-        problems.append(.init(name: name, message: message))
+        let problem = SettingsError.Problem(name: name, message: message)
+        if !problems.contains(problem) { problems.append(problem) }
     }
 
     /// Declares a setting and reads it.
@@ -104,16 +105,8 @@ public final class Settings {
     func text(of declaration: SettingDeclaration) -> String? {
         if !declarations.contains(declaration) { declarations.append(declaration) }
         let name = declaration.name
-        guard let text = variables[name.variable] ?? file.values[name.variable].flatMap({ $0.isEmpty ? nil : $0 })
-        else {
-            if declaration.isRequired { note(name.description, "is not set") }
-            return nil
-        }
-        if declaration.isSecret, environment == .production,
-            split(text).contains(where: DevelopmentSecret.isMarked(_:))
-        {
-            note(name.description, "holds a secret made for development")
-        }
+        let text = variables[name.variable] ?? file.values[name.variable].flatMap { $0.isEmpty ? nil : $0 }
+        if text == nil, declaration.isRequired { note(name.description, "is not set") }
         return text
     }
 }

@@ -16,7 +16,12 @@ public enum TokensApplication: MigratingApplication {
     public static var migrations: [PostgresMigration] { Migrations.all }
 
     public static var exampleSettings: [String: String] {
-        get throws { ["TOKENS_SIGNING_KEY": try RSAPrivateKey.generate().pem, "TOKENS_ISSUER": "https://localhost"] }
+        get throws {
+            [
+                "TOKENS_SIGNING_KEY": try RSAPrivateKey.generate().pem, "TOKENS_ISSUER": "https://localhost",
+                "TOKENS_REDIS_URL": "redis://localhost",
+            ]
+        }
     }
 
     public static func configuration(from settings: Settings) throws(SettingsError) -> TokensConfiguration {

@@ -57,19 +57,16 @@ public struct TokensConfiguration: Sendable {
         refreshLimit = settings.rateLimitsEnabled ? (burst, perSecond) : nil
         database = DatabaseConfiguration(settings: settings)
         let redisURL = settings.string("redisURL", secret: true, "race locks: `redis://…` or `rediss://…`")
-        // The placeholder for an address that is missing or invalid. It is on this machine, so that it does not cause a
-        // second error about TLS.
-        redis =
-            settings.read("redisURL", from: redisURL) { try RedisConfiguration(url: $0) }
-            ?? RedisConfiguration(host: "localhost")
+        let redis = settings.read("redisURL", from: redisURL) { try RedisConfiguration(url: $0) }
         settings.requireTLS(
-            of: "redisURL", by: "redisTLS", isProtected: redis.isProtected, remedy: "begin it with rediss://")
+            of: "redisURL", by: "redisTLS", isProtected: redis?.isProtected ?? true, remedy: "begin it with rediss://")
+        let (signingKeys, signingKeyFile) = settings.signingKeys()
         let refreshKeysFile = settings.secretFile(
             "refreshKeysFile", "lines `ID:BASE64` of 32 bytes; the first key mints new tokens. Read at start")
         refreshKeys =
             settings.read("refreshKeysFile", from: refreshKeysFile) { try RefreshKeyRing(file: $0) } ?? .placeholder
-        let (signingKeys, signingKeyFile) = settings.signingKeys()
-        guard let signingKeys else { throw settings.failure }
+        guard let redis, let signingKeys else { throw settings.failure }
+        self.redis = redis
         self.signingKeys = signingKeys
         self.signingKeyFile = signingKeyFile
     }
@@ -112,9 +109,9 @@ extension Settings {
             `TOKENS_SIGNING_KEY`
             """
         let path = optionalPath("signingKeyFile", meaning)
-        let file = optionalSecretFile("signingKeyFile", meaning)
         let text = optionalString("signingKey", secret: true, "the text of `TOKENS_SIGNING_KEY_FILE`. Only one of both")
         guard let text else {
+            let file = optionalSecretFile("signingKeyFile", meaning)
             if path == nil { problem("signingKeyFile", "is not set") }
             if file == "" { problem("signingKeyFile", "names a file that is empty") }
             let keys = read("signingKeyFile", from: file ?? "") { try SigningKeys(text: $0) }

@@ -96,7 +96,7 @@ public final class PrometheusRegistry: DeclaringMetricsFactory {
     public init() {}
 
     public func declare(_ declaration: MetricDeclaration) {
-        declared.withLock { $0[declaration.name] = declaration }
+        declared.withLock { $0[PrometheusName.make(declaration.name)] = declaration }
     }
 
     /// Every metric that was declared, whether or not it is exposed already, and those of the process. By name.

@@ -39,11 +39,12 @@ struct ServiceDescription: Encodable {
     let routes: [Route]
 
     /// Reads the settings where none is set, and builds the service from ``ServiceApplication/exampleSettings``, with
-    /// placeholders for settings that are required. Nothing runs.
+    /// placeholders for settings that are required. No service runs.
     init<Application: ServiceApplication>(of application: Application.Type) async throws {
         service = Application.name
         version = GatehouseVersion.number
         settings = ServiceConfiguration<Application>.declarations
+        // Its first use makes swift-metrics record into it, so it precedes the service.
         let registry = Telemetry.metrics
         let example = try Settings(
             service: Application.name,

@@ -21,7 +21,7 @@ public protocol ServiceApplication: Sendable {
     /// - Throws: ``Settings/failure`` after all were read, if the configuration cannot be created from them.
     static func configuration(from settings: Settings) throws(SettingsError) -> Configuration
 
-    /// Assembles the parts. Nothing runs yet, and nothing connects: `<service> describe` builds the service too.
+    /// Assembles the parts. No service runs yet, and nothing connects: `<service> describe` builds the service too.
     static func build(_ configuration: Configuration, boot: ServiceBoot) async throws -> ServiceAssembly
 
     /// Settings with which `<service> describe` builds the service, so that every optional part declares its metrics and
@@ -124,7 +124,7 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
     ) throws(SettingsError) -> Self {
         let settings = Settings(service: Application.name, environment: environment)
         let configuration = read(settings)
-        // Reports all problems, also those after the one that a configuration could not be created with.
+        // Before `get`: it also reports the problems of settings that were read after the failure.
         try settings.finish()
         return try configuration.get()
     }

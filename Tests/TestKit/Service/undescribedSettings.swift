@@ -1,8 +1,8 @@
 package import ServiceKit
 import Settings
 
-/// The settings that a service reads only where others are set, and that `<service> describe` therefore does not list;
-/// and those that it does not read then. There must be none.
+/// Settings that a service reads with an empty environment but not with every setting set, or the other way round.
+/// `<service> describe` would omit them or list them wrongly. There must be none.
 ///
 /// - Returns: their names.
 package func undescribedSettings<Application: ServiceApplication>(of application: Application.Type) -> Set<String> {

@@ -37,16 +37,15 @@ struct MessageConfiguration: Sendable {
         undoLink = Self.link("undoLinkURL", "notices of a changed address, to undo the change", settings)
         templates = Self.templates(settings)
         budget = Self.budget(settings)
-        let codes = settings.strings(
-            "codeTextCallingCodes", default: [],
-            "calling codes of the countries to which text messages are sent: `49,43`. Without it, all")
-        callingCodes =
-            codes.isEmpty
-            ? nil
-            : Set(
+        callingCodes = settings.optionalStrings(
+            "codeTextCallingCodes",
+            "calling codes of the countries to which text messages are sent: `49,43`. Without it, all"
+        ).map { codes in
+            Set(
                 codes.compactMap { text in
                     settings.read("codeTextCallingCodes", from: text) { try PhoneRegion(callingCode: $0).callingCode }
                 })
+        }
     }
 
     private static func budget(_ settings: Settings) -> MessageBudget {
