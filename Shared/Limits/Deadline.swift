@@ -72,7 +72,7 @@ extension Deadline {
     }
 
     /// Runs `operation` to its end, even if the current task is cancelled or its deadline has passed.
-    public static func ignored(_ operation: @escaping @Sendable () async -> Void) async {
+    public static func shielded(_ operation: @escaping @Sendable () async -> Void) async {
         await Task { await with(nil, operation: operation) }.value
     }
 }

@@ -17,7 +17,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// How long the rest of a request may take to arrive after its head.
     static let bodyTimeout = TimeAmount.seconds(15)
-    /// How long the rest of a request is read and dropped whose response came before its end.
+    /// When a response precedes the end of its request, the rest of the request is read and dropped for this long.
     static let lingerTimeout = TimeAmount.seconds(2)
     /// A field of up to this many bytes is accepted with any text, because comparing it is cheap.
     static let freeFieldLength = 1024
@@ -29,7 +29,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
-        case .head(let head): read(head, context)
+        case .head(let head): if machine.isOpen { read(head, context) }
         case .body(let bytes):
             switch machine.receivedBody(bytes.readableBytes) {
             case .forward: context.fireChannelRead(data)
@@ -90,7 +90,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         case .body: context.write(data, promise: promise)
         case .end:
             switch machine.responseEnded() {
-            case .keepOpen: context.write(data, promise: promise)
+            case .none: context.write(data, promise: promise)
             case .close:
                 timer?.cancel()
                 let written = promise ?? context.eventLoop.makePromise()
@@ -112,9 +112,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         let expectsContinue =
             head.headerFields[.expect]?.lowercased() == "100-continue" && Self.declaredLength(head) <= BodyLimit.bytes
         let isLast = head.headerFields[.connection]?.lowercased() == "close"
-        guard case .forward(let continues) = machine.receivedHead(expectsContinue: expectsContinue, isLast: isLast)
-        else { return }
-        if continues {
+        if machine.receivedHead(expectsContinue: expectsContinue, isLast: isLast) {
             context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
         }
         arrivals.note(.now)

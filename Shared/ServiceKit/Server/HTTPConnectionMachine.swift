@@ -7,13 +7,6 @@ struct HTTPConnectionMachine: Sendable {
     /// The most bytes that are read and dropped after the last response.
     static let lingerLimit = 16 << 20
 
-    /// What to do with the head of a request.
-    enum OnHead: Sendable, Equatable {
-        /// - Parameter continues: whether to answer `100 Continue` first.
-        case forward(continues: Bool)
-        case drop
-    }
-
     /// What to do with another part of a request.
     enum OnPart: Sendable, Equatable {
         case forward
@@ -32,7 +25,8 @@ struct HTTPConnectionMachine: Sendable {
 
     /// What to do with the end of a response, besides writing it.
     enum AtEnd: Sendable, Equatable {
-        case keepOpen
+        /// Nothing else.
+        case none
         /// Close the connection when the response has been sent.
         case close
         /// The client may still be sending: close the output, and read and drop input for a while.
@@ -57,23 +51,27 @@ struct HTTPConnectionMachine: Sendable {
     /// The refusal of the bytes after the requests in progress, which are not valid HTTP.
     private var pendingRefusal: ErrorCode?
 
+    /// Whether requests are read.
+    var isOpen: Bool { phase == .open }
     var isLingering: Bool { if case .lingering = phase { true } else { false } }
     /// Whether the rest of a request is expected, for which the time is limited.
     var awaitsRestOfRequest: Bool { phase == .open && isRequestIncomplete }
 
     // MARK: Input
 
+    /// The head of a request has arrived while ``isOpen``. Later ones are dropped.
+    ///
     /// - Parameters:
     ///   - expectsContinue: whether the client waits for `100 Continue` before it sends a body of an accepted length.
     ///   - isLast: whether the client sends no request after this one.
-    mutating func receivedHead(expectsContinue: Bool, isLast: Bool) -> OnHead {
-        guard phase == .open else { return .drop }
+    /// - Returns: whether to answer `100 Continue` first.
+    mutating func receivedHead(expectsContinue: Bool, isLast: Bool) -> Bool {
         // Before a response to an earlier request, the client would take 100 for a part of that response.
         let continues = expectsContinue && requestsInProgress == 0
         isRequestIncomplete = true
         requestsInProgress += 1
         if isLast { closesAfterResponse = true }
-        return .forward(continues: continues)
+        return continues
     }
 
     mutating func receivedBody(_ count: Int) -> OnPart {
@@ -121,12 +119,12 @@ struct HTTPConnectionMachine: Sendable {
 
     mutating func responseEnded() -> AtEnd {
         requestsInProgress -= 1
-        guard phase == .open else { return .keepOpen }
+        guard phase == .open else { return .none }
         if closesAfterResponse, requestsInProgress == 0 || isRequestIncomplete {
             phase = .lingering(dropped: 0)
             return isRequestIncomplete ? .linger : .close
         }
-        guard requestsInProgress == 0, let pendingRefusal else { return .keepOpen }
+        guard requestsInProgress == 0, let pendingRefusal else { return .none }
         phase = .lingering(dropped: 0)
         return .refuse(pendingRefusal)
     }

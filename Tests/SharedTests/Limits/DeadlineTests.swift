@@ -41,12 +41,12 @@ import Testing
         #expect(short.forDatabase == short)
     }
 
-    @Test func whatIgnoresTheDeadlineIsNotCancelledEither() async {
+    @Test func whatIsShieldedHasNoDeadlineAndIsNotCancelled() async {
         let caller = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             await Deadline.with(.after(.zero)) {
                 #expect(Task.isCancelled && Deadline.current?.hasPassed == true)
-                await Deadline.ignored { #expect(!Task.isCancelled && Deadline.current == nil) }
+                await Deadline.shielded { #expect(!Task.isCancelled && Deadline.current == nil) }
             }
             return true
         }

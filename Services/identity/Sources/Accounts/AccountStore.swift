@@ -8,7 +8,8 @@ import Postgres
 /// row that belongs to the user. Exceptions: a transaction that creates the user, and one that locks a single row. Two
 /// transactions therefore never wait for each other, and the transactions of one user get their numbers (PostgreSQL's
 /// transaction ids) in the order in which they commit. The feed of events relies on that order. No transaction waits
-/// for the row of a further user (``lockAnother(_:on:)``). Functions that change a user take a ``LockedUser``.
+/// for the row of a further user (``lockAnother(_:on:)``). Functions that need the lock and do not take it themselves
+/// demand it as a ``LockedUser`` where they change `users`.
 struct AccountStore: Sendable {
     let database: PostgresPool
 

@@ -147,7 +147,7 @@ struct CodeProofs: Sendable {
             let isFinal = (error as? Problem).map { $0.code.status < 500 } ?? false
             if !isFinal {
                 // Also if the client has disconnected, or the request's deadline has passed.
-                await Deadline.ignored {
+                await Deadline.shielded {
                     do {
                         try await codes.release(proof)
                     } catch {

@@ -121,7 +121,7 @@ struct SessionIssuer: Sendable {
     /// session is revoked at once, and again by the outbox when that request must have ended. The client waits for
     /// neither revocation, and neither ends at the request's deadline.
     private func discardIfCreated(_ session: UUID) async {
-        await Deadline.ignored {
+        await Deadline.shielded {
             do {
                 try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
             } catch {
@@ -134,7 +134,7 @@ struct SessionIssuer: Sendable {
     /// Revokes a session that was issued to no client, even if the client has disconnected or the request's deadline
     /// has passed. If tokens is unavailable now, the outbox does so later.
     func discard(_ session: UUID) async {
-        await Deadline.ignored {
+        await Deadline.shielded {
             do {
                 try await tokens.revokeUnused(session: session)
             } catch {
