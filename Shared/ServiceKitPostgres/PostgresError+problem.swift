@@ -24,7 +24,7 @@ extension PostgresError {
         "42501": "the role may not do what the service does",
         "53300": "all of its connections are taken",
         "57P03": "it is starting up, or stopping",
-        "25006": "it takes no writes: it is a standby",
+        "25006": "it takes no writes: it is a standby, or read-only",
     ]
 }
 

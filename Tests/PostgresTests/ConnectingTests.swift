@@ -35,11 +35,11 @@ import Testing
         }
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func refusedConnectionsAndUnknownHosts() async throws {
         let error = try await failure(connectingTo: "postgres://postgres@127.0.0.1:\(try freePort())/postgres")
         #expect(error?.code == .connectionFailed && error?.reason == .refused)
         #expect(error?.isUnavailable == true)
-        let unknown = try await failure(connectingTo: "postgres://postgres@nobody.invalid/postgres")
+        let unknown = try await failure(connectingTo: "postgres://postgres@host.invalid/postgres")
         #expect(unknown?.reason == .unknownHost)
     }
 

@@ -42,7 +42,7 @@ extension Settings {
         credentials(callers, optional: optional.map { ($0, "`\($0)`") })
     }
 
-    /// As the other overload.
+    /// The same, for callers that `<service> describe` explains.
     ///
     /// - Parameter optional: callers that an installation may omit, and what they are, as in "readers of the event feed".
     public func credentials(

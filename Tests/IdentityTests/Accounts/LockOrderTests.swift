@@ -274,6 +274,7 @@ import Testing
                 _ = try await AccountStore.lock(users[0], on: transaction)
                 arrivals.withLock { $0 += 1 }
                 try await eventually("both hold one") { arrivals.withLock { $0 } >= 2 }
+                // In breach of the lock order, so that the two transactions deadlock. A LockedUser would prevent it.
                 try await transaction.query("UPDATE users SET version = version + 1 WHERE id = \(users[1])")
             }
         }

@@ -1,5 +1,5 @@
-// What the gateway publishes of the contract: docs/openapi/public.json and public.html. C has #embed, and compiles both
-// in 0.02 s. SwiftPM's .embedInCode would make array literals of them, which take 40 s.
+// The documents that the gateway publishes: docs/openapi/public.json and public.html. C embeds them with #embed.
+// SwiftPM's .embedInCode would make array literals of them, which take 40 s to compile.
 #pragma once
 
 #include <stddef.h>

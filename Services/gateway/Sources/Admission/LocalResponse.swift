@@ -151,7 +151,9 @@ extension PublicDocument {
 
     /// The page loads and runs nothing. Its policy allows its one style element by hash.
     private static let pageLines: String = {
-        let style = String(buffer: pageFile.bytes).firstMatch(of: /<style>([^<]*)<\/style>/)?.1 ?? ""
+        guard let style = String(buffer: pageFile.bytes).firstMatch(of: /<style>([^<]*)<\/style>/)?.1 else {
+            preconditionFailure("public.html has no style element")
+        }
         let hash = Data(SHA256.hash(data: Data(style.utf8))).base64EncodedString()
         return """
             Content-Security-Policy: default-src 'none'; style-src 'sha256-\(hash)'; \
