@@ -18,8 +18,6 @@ let ours: [SwiftSetting] = [
 
 /// The programs that `make up` starts.
 let isSystemAlone = Context.environment["GATEHOUSE_SYSTEM_ONLY"] != nil
-/// The client, for a Mac without the libraries that the servers need.
-let isClientAlone = Context.environment["GATEHOUSE_CLIENT_ONLY"] != nil
 /// The fuzzer of `make test-fuzz`.
 let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
 
@@ -72,36 +70,35 @@ func tests(
 func library(_ name: String) -> Product { .library(name: name, targets: [name]) }
 
 extension Target.Dependency {
-    /// A dependency of the servers. An app that takes the client without the trait neither fetches nor builds it.
-    static func server(_ name: String, of package: String) -> Self {
-        .product(name: name, package: package, condition: .when(traits: ["Server"]))
-    }
+    static func product(_ name: String, of package: String) -> Self { .product(name: name, package: package) }
 
-    static let argumentParser = server("ArgumentParser", of: "swift-argument-parser")
-    static let asyncHTTPClient = server("AsyncHTTPClient", of: "async-http-client")
-    static let atomics = server("Atomics", of: "swift-atomics")
-    static let collections = server("DequeModule", of: "swift-collections")
-    static let crypto = server("Crypto", of: "swift-crypto")
-    static let httpTypes = server("HTTPTypes", of: "swift-http-types")
-    static let hummingbird = server("Hummingbird", of: "hummingbird")
-    static let hummingbirdCore = server("HummingbirdCore", of: "hummingbird")
-    static let lifecycle = server("ServiceLifecycle", of: "swift-service-lifecycle")
-    static let logging = server("Logging", of: "swift-log")
-    static let metrics = server("Metrics", of: "swift-metrics")
-    static let metricsTestKit = server("MetricsTestKit", of: "swift-metrics")
-    static let coreMetrics = server("CoreMetrics", of: "swift-metrics")
-    static let nioCore = server("NIOCore", of: "swift-nio")
-    static let nioPosix = server("NIOPosix", of: "swift-nio")
-    static let nioEmbedded = server("NIOEmbedded", of: "swift-nio")
-    static let nioHTTP1 = server("NIOHTTP1", of: "swift-nio")
-    static let nioHTTPTypes = server("NIOHTTPTypes", of: "swift-nio-extras")
-    static let nioHTTP2 = server("NIOHTTP2", of: "swift-nio-http2")
-    static let nioHPACK = server("NIOHPACK", of: "swift-nio-http2")
-    static let nioTLS = server("NIOTLS", of: "swift-nio")
-    static let nioSSL = server("NIOSSL", of: "swift-nio-ssl")
-    static let serviceContext = server("ServiceContextModule", of: "swift-service-context")
-    static let unixSignals = server("UnixSignals", of: "swift-service-lifecycle")
-    static let yams = server("Yams", of: "Yams")
+    static let argumentParser = product("ArgumentParser", of: "swift-argument-parser")
+    static let asyncHTTPClient = product("AsyncHTTPClient", of: "async-http-client")
+    static let atomics = product("Atomics", of: "swift-atomics")
+    static let collections = product("DequeModule", of: "swift-collections")
+    static let crypto = product("Crypto", of: "swift-crypto")
+    static let httpTypes = product("HTTPTypes", of: "swift-http-types")
+    static let hummingbird = product("Hummingbird", of: "hummingbird")
+    static let hummingbirdCore = product("HummingbirdCore", of: "hummingbird")
+    static let lifecycle = product("ServiceLifecycle", of: "swift-service-lifecycle")
+    static let logging = product("Logging", of: "swift-log")
+    static let metrics = product("Metrics", of: "swift-metrics")
+    static let metricsTestKit = product("MetricsTestKit", of: "swift-metrics")
+    static let coreMetrics = product("CoreMetrics", of: "swift-metrics")
+    static let nioCore = product("NIOCore", of: "swift-nio")
+    static let nioPosix = product("NIOPosix", of: "swift-nio")
+    static let nioEmbedded = product("NIOEmbedded", of: "swift-nio")
+    static let nioHTTP1 = product("NIOHTTP1", of: "swift-nio")
+    static let nioHTTPTypes = product("NIOHTTPTypes", of: "swift-nio-extras")
+    static let nioHTTP2 = product("NIOHTTP2", of: "swift-nio-http2")
+    static let nioHPACK = product("NIOHPACK", of: "swift-nio-http2")
+    static let nioTLS = product("NIOTLS", of: "swift-nio")
+    static let nioSSL = product("NIOSSL", of: "swift-nio-ssl")
+    static let serviceContext = product("ServiceContextModule", of: "swift-service-context")
+    static let unixSignals = product("UnixSignals", of: "swift-service-lifecycle")
+    static let gatehouseClient = product("GatehouseClient", of: "gatehouse-swift")
+    static let gatehouseContracts = product("GatehouseContracts", of: "gatehouse-swift")
+    static let yams = product("Yams", of: "Yams")
 }
 
 // MARK: - The map
@@ -118,7 +115,9 @@ let system: [Target] = [
 let libraries: [Target] = [
     // Libraries without dependencies of ours.
     shared("Bytes"),
-    shared("Contracts"),
+    .target(
+        name: "Contracts", dependencies: [.gatehouseContracts], path: "Shared/Contracts", exclude: ["Public"],
+        swiftSettings: ours),
     shared("Threads", uses: ["COpenSSL"]),
     shared("Limits"),
     // Libraries over one system or package each.
@@ -225,32 +224,19 @@ let examples: [Target] = [
         path: "deploy/examples/orders/Sources/orders", swiftSettings: ours),
 ]
 
-// An app is built with these. The library shares `Contracts` with the servers and has no other dependency.
-let client: [Target] = [
-    .target(
-        name: "GatehouseClient", dependencies: ["Contracts"], path: "Client/GatehouseClient",
-        resources: [
-            .embedInCode("Errors/Localizable.xcstrings"), .embedInCode("Presentation/Interface.xcstrings"),
-        ], swiftSettings: ours),
-    .target(
-        name: "GatehouseUI", dependencies: ["Contracts", "GatehouseClient"], path: "Client/GatehouseUI",
-        swiftSettings: ours + [.define("GATEHOUSE_DEMO", .when(traits: ["Demo"]))]),
+// The app's library as a command. The library is the package in `Client`.
+let command: [Target] = [
     .executableTarget(
-        name: "GatehouseCommand", dependencies: ["GatehouseClient", .argumentParser], path: "Client/gatehouse",
-        swiftSettings: ours),
-]
-
-let clientTests: [Target] = [
-    .testTarget(
-        name: "GatehouseClientTests", dependencies: ["Contracts", "GatehouseClient"],
-        path: "Tests/GatehouseClientTests", swiftSettings: ours),
-    .testTarget(
-        name: "GatehouseCommandTests", dependencies: ["GatehouseClient", "GatehouseCommand", .argumentParser],
-        path: "Tests/GatehouseCommandTests", swiftSettings: ours),
+        name: "GatehouseCommand", dependencies: ["Contracts", .gatehouseClient, .argumentParser],
+        path: "Client/gatehouse", swiftSettings: ours)
 ]
 
 let everyTest: [Target] =
-    clientTests + [
+    [
+        .testTarget(
+            name: "GatehouseCommandTests",
+            dependencies: ["Contracts", "GatehouseCommand", .gatehouseClient, .argumentParser],
+            path: "Tests/GatehouseCommandTests", swiftSettings: ours),
         .target(
             name: "TestKit",
             dependencies: [
@@ -302,7 +288,7 @@ let everyTest: [Target] =
         tests(
             "Tokens",
             uses: [
-                "AccessToken", "Contracts", "GatehouseClient", "Limits", "Postgres", "Redis", "Sealing", "ServiceKit",
+                "AccessToken", "Contracts", "Limits", .gatehouseClient, "Postgres", "Redis", "Sealing", "ServiceKit",
                 "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
         tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
@@ -310,7 +296,7 @@ let everyTest: [Target] =
         tests(
             "EndToEnd",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "GatehouseClient", "GatehouseService", "Postgres", "Redis",
+                "AccessToken", "Bytes", "Contracts", "GatehouseService", .gatehouseClient, "Postgres", "Redis",
                 .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .nioCore, .nioPosix,
             ],
             besides: ["OAuth/authlib_client.py"]),
@@ -332,8 +318,7 @@ let programs: [Product] = [
     .executable(name: "devices", targets: ["DevicesService"]),
     .executable(name: "apple-simulator", targets: ["AppleSimulator"]),
 ]
-let clientProducts: [Product] =
-    [.executable(name: "gatehouse", targets: ["GatehouseCommand"])] + ["GatehouseClient", "GatehouseUI"].map(library)
+let commandProduct = Product.executable(name: "gatehouse", targets: ["GatehouseCommand"])
 /// `Tests/Benchmarks`, a package of its own, links these.
 let measured: [Product] = ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis"].map(library)
 
@@ -341,12 +326,10 @@ let server = system + libraries + services
 let (products, targets): ([Product], [Target]) =
     if isSystemAlone {
         (programs, server + simulator)
-    } else if isClientAlone {
-        (clientProducts, libraries.filter { $0.name == "Contracts" } + client + clientTests)
     } else if isFuzzing {
         ([], server + fuzzers)
     } else {
-        (programs + clientProducts + measured, server + simulator + client + examples + everyTest)
+        (programs + [commandProduct] + measured, server + simulator + command + examples + everyTest)
     }
 
 // Only `make docs` fetches the tool for documentation.
@@ -356,15 +339,10 @@ let documenting: [Package.Dependency] =
 
 let package = Package(
     name: "gatehouse",
-    platforms: [.macOS(.v15), .iOS(.v16)],
+    platforms: [.macOS(.v15)],
     products: products,
-    // An app names this package with `traits: []` and gets the client without another package.
-    traits: [
-        .default(enabledTraits: ["Server"]),
-        .trait(name: "Server", description: "The services, their tools and tests, and the command."),
-        .trait(name: "Demo", description: "A session without a server, for internal builds of an app."),
-    ],
     dependencies: [
+        .package(name: "gatehouse-swift", path: "Client"),
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseContracts
 import Foundation
 
 #if canImport(FoundationNetworking)

@@ -1,5 +1,5 @@
 // Apps import one module, which re-exports the contract's types.
-@_exported public import Contracts
+@_exported public import GatehouseContracts
 public import Foundation
 
 /// An app's interface to Gatehouse: sign-in, the user's account, and requests with the user's bearer.

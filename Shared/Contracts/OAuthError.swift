@@ -32,3 +32,11 @@ public struct OAuthError: Error, Sendable, Equatable {
         }
     }
 }
+
+/// The format of a route's error responses.
+public enum ErrorForm: Sendable, Equatable {
+    /// `application/problem+json` (RFC 9457).
+    case problem
+    /// OAuth's (RFC 6749 §5.2).
+    case oauth
+}

@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 public import Foundation
 
 // The signed-in user's account. Each call updates the session with the user that the server returns.
@@ -164,4 +164,4 @@ extension UUID {
 }
 
 /// An entry in the user's list of sessions. The contract calls it `Session`; here ``Session`` is the actor.
-public typealias SessionInfo = Contracts.Session
+public typealias SessionInfo = GatehouseContracts.Session

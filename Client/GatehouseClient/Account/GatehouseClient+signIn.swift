@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 public import Foundation
 
 // Sign-in methods. Each returns after the session has been stored, and records the outcome in telemetry.

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseContracts
 import Foundation
 
 /// A credential for reauthentication. It is never printed.

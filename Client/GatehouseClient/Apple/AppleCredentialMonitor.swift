@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 
 /// Ends a session that began with Sign in with Apple when the user revokes the consent. It checks the consent when the
 /// session begins or is restored, and whenever the system reports a revocation.

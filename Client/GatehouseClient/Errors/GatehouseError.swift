@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 public import Foundation
 
 #if canImport(FoundationNetworking)
@@ -10,48 +10,60 @@ public struct GatehouseError: Error, Sendable, Equatable {
     /// New kinds may be added: handle them in a `default` case.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         public let description: String
+        /// The message in English.
+        let message: String
 
-        init(_ description: String) { self.description = description }
+        init(_ description: String, _ message: String) {
+            self.description = description
+            self.message = message
+        }
 
         /// No network is available.
-        public static let offline = Self("offline")
+        public static let offline = Self(
+            "offline", "You appear to be offline. Please check your connection and try again.")
         /// The server did not answer in time.
-        public static let timedOut = Self("timedOut")
+        public static let timedOut = Self("timedOut", "This is taking longer than expected. Please try again.")
         /// The server cannot be reached, or reports that it is temporarily unavailable.
-        public static let unavailable = Self("unavailable")
+        public static let unavailable = Self(
+            "unavailable", "The service can’t be reached right now. Please try again in a moment.")
         /// The server has rate-limited the request.
-        public static let rateLimited = Self("rateLimited")
+        public static let rateLimited = Self("rateLimited", "Too many attempts. Please wait a moment and try again.")
         /// The calling task was cancelled: show nothing.
-        public static let cancelled = Self("cancelled")
+        public static let cancelled = Self("cancelled", "This was cancelled.")
         /// No user is signed in.
-        public static let signedOut = Self("signedOut")
+        public static let signedOut = Self("signedOut", "Please sign in to continue.")
         /// The server has ended the session.
-        public static let sessionEnded = Self("sessionEnded")
+        public static let sessionEnded = Self("sessionEnded", "Your session has ended. Please sign in again.")
         /// A session exists and cannot be read yet.
-        public static let locked = Self("locked")
-        public static let invalidCredentials = Self("invalidCredentials")
+        public static let locked = Self("locked", "Please unlock to continue.")
+        public static let invalidCredentials = Self(
+            "invalidCredentials", "The sign-in details aren’t right. Please check them and try again.")
         /// Apple's identity token has expired or was refused: open the dialog again.
-        public static let invalidAppleToken = Self("invalidAppleToken")
-        public static let accountDisabled = Self("accountDisabled")
-        public static let identifierTaken = Self("identifierTaken")
-        public static let weakPassword = Self("weakPassword")
+        public static let invalidAppleToken = Self("invalidAppleToken", "Sign in with Apple didn’t finish. Please try again.")
+        public static let accountDisabled = Self("accountDisabled", "This account has been disabled. Please contact support.")
+        public static let identifierTaken = Self(
+            "identifierTaken", "There is already an account with this email address or phone number.")
+        public static let weakPassword = Self(
+            "weakPassword", "This password is too short or too easy to guess. Please choose a stronger one.")
         /// ``fields`` contains the faults.
-        public static let invalidInput = Self("invalidInput")
-        public static let reauthenticationRequired = Self("reauthenticationRequired")
-        public static let forbidden = Self("forbidden")
-        public static let notFound = Self("notFound")
+        public static let invalidInput = Self(
+            "invalidInput", "Some of the details aren’t valid. Please check them and try again.")
+        public static let reauthenticationRequired = Self("reauthenticationRequired", "To keep your account safe, please sign in again to continue.")
+        public static let forbidden = Self("forbidden", "You don’t have permission to do this.")
+        public static let notFound = Self("notFound", "We couldn’t find what you were looking for.")
         /// The server has refused the request for a reason of its own: see ``GatehouseError/status`` and
         /// ``GatehouseError/body``.
-        public static let refused = Self("refused")
+        public static let refused = Self("refused", "The request was declined.")
         /// The session could not be saved, or the stored session is damaged.
-        public static let storage = Self("storage")
+        public static let storage = Self(
+            "storage", "Your sign-in couldn’t be saved or read on this device. Please try again.")
         /// The server failed.
-        public static let server = Self("server")
+        public static let server = Self("server", "Something went wrong on our side. Please try again.")
         /// The server has fulfilled the request, and this version cannot decode its answer.
-        public static let unreadable = Self("unreadable")
+        public static let unreadable = Self("unreadable", "The app couldn’t read the answer. An update may help.")
         /// The app made an invalid request: plain HTTP to another machine, or a bearer for a host that may not receive
         /// it.
-        public static let misuse = Self("misuse")
+        public static let misuse = Self("misuse", "The app can’t do this. An update may help.")
     }
 
     /// Whether and when the app may retry.
@@ -114,7 +126,7 @@ extension GatehouseError {
         let kind = problem.code.flatMap(Self.kind(ofCode:)) ?? Self.kind(ofStatus: response.statusCode)
         self.init(
             kind, code: problem.code,
-            requestID: response.value(forHTTPHeaderField: HeaderName.requestID) ?? problem.requestId,
+            requestID: response.value(forHTTPHeaderField: "X-Request-Id") ?? problem.requestId,
             fields: problem.errors ?? [], retryAfter: response.retryAfter,
             reason: "HTTP \(response.statusCode)", status: response.statusCode, body: Redacted(body))
     }
@@ -244,10 +256,11 @@ extension GatehouseError {
     /// - Parameter language: a language code: `en`, `he-IL`, `ar_EG`; by default the app's own language, as the system
     ///   has chosen it for the user (``AppLanguage/current``). English if there is no message in that language.
     public func message(in language: String? = nil) -> String {
-        let languages = [language ?? AppLanguage.current]
-        let catalogue = MessageCatalogue.shared
-        return code.flatMap { catalogue.message(for: $0, in: languages) }
-            ?? catalogue.message(for: kind.description, in: languages)
-            ?? catalogue.message(for: Kind.server.description, in: languages) ?? kind.description
+        let language = language ?? AppLanguage.current
+        if code == ErrorCode.payloadTooLarge.rawValue {
+            return LocalizedText(key: "error.PAYLOAD_TOO_LARGE", english: "This is too large to be sent.")
+                .text(in: language)
+        }
+        return LocalizedText(key: "error.\(kind)", english: kind.message).text(in: language)
     }
 }

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// The texts of GatehouseUI's screens. Each raw value is a key in `Interface.xcstrings`.
+/// The texts of GatehouseUI's screens. Each raw value is a key in `Localizable.strings`, with which an app can
+/// replace the text (``LocalizedText``).
 public enum InterfaceText: String, Sendable, CaseIterable {
     case loginTitle = "login.title"
     case identifier = "login.identifier"
@@ -37,26 +38,56 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     case tryAgain = "common.tryAgain"
     case ok = "common.ok"
 
-    /// Loaded with the first text. The tests load it too, so an unreadable catalogue cannot be released.
-    static let catalogue: MessageCatalogue = {
-        let data = Data(PackageResources.Interface_xcstrings)
-        let catalogue = try? JSONDecoder().decode(MessageCatalogue.self, from: data)
-        return catalogue ?? MessageCatalogue(sourceLanguage: "en", strings: [:])
-    }()
-
     /// Returns the text in English, Hebrew, Russian or Arabic; in English for any other language.
     ///
     /// - Parameters:
     ///   - language: a language code: `en`, `he-IL`, `ar_EG`.
     ///   - number: the number in the text, if it has one.
     public func text(in language: String, number: Int? = nil) -> String {
-        let text = Self.catalogue.message(for: rawValue, in: [language]) ?? rawValue
+        let text = LocalizedText(key: rawValue, english: english).text(in: language)
         return number.map { text.replacingOccurrences(of: "%d", with: "\($0)") } ?? text
+    }
+
+    private var english: String {
+        switch self {
+        case .loginTitle: "Sign in"
+        case .identifier: "E-mail or phone"
+        case .password: "Password"
+        case .signIn: "Sign In"
+        case .or: "or"
+        case .forgotPassword: "Forgot password?"
+        case .signingIn: "Signing in…"
+        case .identifierMissing: "Please enter your e-mail address or phone number."
+        case .passwordMissing: "Please enter your password."
+        case .passwordTooShort: "The password has at least %d characters."
+        case .signInFailed: "You are not signed in"
+        case .resetRequested: "Check your messages"
+        case .resetMessage: "If there is an account with this address or number, you will get a message with which you can choose a new password."
+        case .resetFailed: "The message could not be requested"
+        case .launching: "Loading…"
+        case .launchFailed: "The app could not be opened"
+        case .locked: "Locked"
+        case .unlockReason: "Unlock to see your account."
+        case .unlock: "Unlock"
+        case .signInInstead: "Sign in instead"
+        case .back: "Back"
+        case .lockedOut: "Too many attempts. Lock the device, unlock it with its passcode, and try again."
+        case .biometryUnavailable: "This app can’t use Face ID or Touch ID. Check the settings, or sign in instead."
+        case .endedByServer: "Your session was ended. Please sign in again."
+        case .endedUnused: "You haven’t used the app for a long time. Please sign in again."
+        case .endedElsewhere: "You signed out in another app that shares this account."
+        case .endedAtApple: "Sign in with Apple was switched off for this app. Please sign in again."
+        case .endedUnreadable: "The sign-in saved on this device can’t be used any more. Please sign in again."
+        case .accountDeleted: "Your account has been deleted."
+        case .ended: "You have been signed out. Please sign in again."
+        case .tryAgain: "Try Again"
+        case .ok: "OK"
+        }
     }
 
     /// Whether a language is written from right to left.
     public static func isRightToLeft(_ language: String) -> Bool {
-        ["ar", "he"].contains(MessageCatalogue.primarySubtag(language))
+        ["ar", "he"].contains(LocalizedText.primarySubtag(language))
     }
 }
 
@@ -85,7 +116,7 @@ public enum AppLanguage {
     }
 
     private static func first(of languages: [String]) -> String {
-        languages.lazy.map(MessageCatalogue.primarySubtag).first(where: known.contains) ?? "en"
+        languages.lazy.map(LocalizedText.primarySubtag).first(where: known.contains) ?? "en"
     }
 }
 

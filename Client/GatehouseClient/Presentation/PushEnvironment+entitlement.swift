@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 
 extension PushEnvironment {
     /// The environment of a build's device tokens, from its entitlement `aps-environment`: `development` or

@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 public import Foundation
 
 /// Decides when to register a device for push notifications: once per launch, unless a registration is less than a day

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseContracts
 public import Foundation
 
 #if canImport(FoundationNetworking)

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseContracts
 import Foundation
 
 /// The session of one user on one device. It is restored at launch, and its tokens are refreshed before they expire.

@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 
 /// The session's companions and the notifications sent to them.
 struct SessionCompanions: Sendable {

@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseContracts
 public import Foundation
 
 /// A session's rules, independent of clocks, stores and networks. Events change the phase; ``advice(after:at:)``

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseContracts
 import Foundation
 
 /// A change to the stored record. Other processes write the record too, so a process reads it first. These rules decide

@@ -1,10 +1,10 @@
-#if GATEHOUSE_DEMO && canImport(SwiftUI)
+#if DEBUG && canImport(SwiftUI)
     import Foundation
     public import GatehouseClient
 
     extension AppSession {
         /// A session without a server, for demo builds. It accepts every password and keeps data only in the process.
-        /// It exists only in builds with the package's trait `Demo`.
+        /// It exists only in debug builds.
         ///
         /// - Parameter isSignedIn: whether the app starts signed in as the demo user, or at the sign-in screen.
         public static func demo(user: User = .demo, isSignedIn: Bool = true) async throws(GatehouseError) -> AppSession

@@ -1,4 +1,4 @@
-#if GATEHOUSE_DEMO
+#if DEBUG
     import Foundation
     import GatehouseClient
 
@@ -6,8 +6,8 @@
         import FoundationNetworking
     #endif
 
-    /// A simulated server for demo builds. It accepts every sign-in and stores nothing. It exists only in builds with
-    /// the package's trait `Demo`.
+    /// A simulated server for demo builds. It accepts every sign-in and stores nothing. It exists only in
+    /// debug builds.
     struct DemoTransport: Transport {
         let user: User
 

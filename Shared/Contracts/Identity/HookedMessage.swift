@@ -52,3 +52,21 @@ public struct BounceReport: Codable, Sendable {
         self.status = status
     }
 }
+
+/// The request to `IDENTITY_RESET_HOOK_URL` after a client has requested a password reset.
+public struct PasswordResetMessage: Codable, Sendable, Equatable, Confidential {
+    /// `email` or `phone`.
+    public var channel: String
+    /// The recipient.
+    public var to: String
+    /// The token that the app sends to `POST /v1/auth/password/reset`.
+    public var token: String
+    public var expiresAt: Date
+
+    public init(channel: String, to: String, token: String, expiresAt: Date) {
+        self.channel = channel
+        self.to = to
+        self.token = token
+        self.expiresAt = expiresAt
+    }
+}

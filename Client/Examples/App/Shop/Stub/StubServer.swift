@@ -63,7 +63,7 @@
         }
 
         private func signIn(_ request: URLRequest) throws -> (Data, HTTPURLResponse) {
-            let login = try JSON.decode(LoginRequest.self, from: request.httpBody ?? Data())
+            let login = try JSONDecoder().decode(LoginRequest.self, from: request.httpBody ?? Data())
             guard login.identifier == user.email, login.password == "correct horse" else {
                 return try refuse(request, .invalidCredentials)
             }
@@ -72,7 +72,7 @@
         }
 
         private func reauthenticate(_ request: URLRequest) throws -> (Data, HTTPURLResponse) {
-            let proof = try JSON.decode(ReauthenticateRequest.self, from: request.httpBody ?? Data())
+            let proof = try JSONDecoder().decode(ReauthenticateRequest.self, from: request.httpBody ?? Data())
             guard proof.password == "correct horse" else { return try refuse(request, .invalidCredentials) }
             requiresReauthentication = false
             return try answer(request, 204)
@@ -103,7 +103,9 @@
         private func answer(
             _ request: URLRequest, _ status: Int, _ body: some Encodable
         ) throws -> (Data, HTTPURLResponse) {
-            try respond(request, status, JSON.encode(body))
+            let encoder = JSONEncoder()
+            encoder.dateEncodingStrategy = .iso8601
+            return try respond(request, status, encoder.encode(body))
         }
 
         private func respond(

@@ -1,0 +1,107 @@
+import GatehouseContracts
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+@Suite("What is printed") struct PrintedSecretTests {
+    @Test("No text of anything holds a token") func nothingIsPrinted() async throws {
+        let device = TestDevice()
+        let client = try await device.signedIn()
+        let token = try await client.session.accessToken()
+        let state = try #require(await device.store.stored)
+        let answer = API.Answer(body: device.server.signIn("bob@example.com"), sentAt: .zero, serverDate: nil)
+        let secrets = [
+            token.value.value, try #require(state.session?.refreshToken.value), answer.body.accessToken,
+            answer.body.refreshToken,
+        ]
+        let memory = InMemoryTokenStore()
+        await memory.save(try state.data())
+        let folder = try TemporaryFolder()
+        let file = FileTokenStore(file: folder.file("session.json"))
+        try await file.save(try state.data())
+        device.clock.advance(by: .seconds(3601))
+        device.server.fault("/v1/auth/refresh", .status(500))
+        let error = await #expect(throws: GatehouseError.self) { try await client.session.accessToken() }
+
+        expectNoneShows(
+            secrets,
+            [
+                client, client.configuration, client.session, client.api, await client.session.state, token,
+                token.value, state, state.session as Any, await client.session.machine, answer, answer.body,
+                error as Any, await client.session.machine.advice(at: .zero), device.store, memory, file,
+                TokenStoreError(.corrupt, "no stored session"), RefreshRequest(refreshToken: secrets[1]),
+                LogoutRequest(refreshToken: secrets[1]),
+                GatehouseError(.server, reason: "the answer is not a valid \(AuthResponse.self)"),
+                TelemetryEvent(.refreshFailure, reason: "\(GatehouseError.Kind.server)"),
+                AppState(.signedIn(Sample.user)),
+            ])
+    }
+
+    @Test("Nor what an app and the server send each other, or a screen holds") func whatIsSent() {
+        let secret = "open-sesame"
+        let redacted = Redacted(secret)
+        let push = PushToken(Data(secret.utf8))
+        let credential = AppleCredential(
+            identityToken: redacted, authorizationCode: redacted, nonce: AppleNonce("nonce"))
+        var form = LoginForm()
+        _ = form.handle(.identifierChanged("ada@example.com"))
+        _ = form.handle(.passwordChanged(redacted))
+        let action = form.handle(.submit)
+        var registrar = PushRegistrar(record: nil, appVersion: "1")
+        let actions = registrar.handle(.token(push), now: Date()) + registrar.handle(.signedIn(UUID()), now: Date())
+
+        expectNoneShows(
+            [secret, push.hexadecimal.value],
+            [
+                AuthResponse(
+                    accessToken: secret, refreshToken: secret, expiresIn: 1, expiresAt: Date(), refreshExpiresIn: 1,
+                    refreshExpiresAt: Date(), user: Sample.user),
+                RegisterRequest(identifier: "ada@example.com", password: secret),
+                LoginRequest(identifier: "ada@example.com", password: secret),
+                AppleSignInRequest(identityToken: secret, authorizationCode: secret),
+                LinkAppleRequest(identityToken: secret), ReauthenticateRequest(password: secret),
+                ReauthenticateRequest(identityToken: secret), ReauthenticationProof.password(secret),
+                ReauthenticationProof.apple(identityToken: secret),
+                ChangePasswordRequest(currentPassword: secret, newPassword: secret),
+                ResetPasswordRequest(token: secret, newPassword: secret),
+                Registration(token: push.hexadecimal.value, environment: .sandbox, bundleId: "com.example.app"), push,
+                credential, form, action as Any, LoginForm.Event.passwordChanged(redacted),
+                LoginForm.Event.appleSucceeded(credential), registrar, actions, PushRegistrar.Event.token(push),
+                Optional(LoginRequest(identifier: "ada@example.com", password: secret)) as Any,
+                ["login": LoginRequest(identifier: "ada@example.com", password: secret)],
+            ])
+    }
+
+    @Test("What is not printed is written and read as ever") func json() throws {
+        let login = LoginRequest(identifier: "ada@example.com", password: "open-sesame")
+        let text = String(decoding: try JSON.encode(login), as: UTF8.self)
+        #expect(text == #"{"identifier":"ada@example.com","password":"open-sesame"}"#)
+        #expect(try JSON.decode(LoginRequest.self, from: Data(text.utf8)).password == "open-sesame")
+    }
+
+    @Test("A secret is itself again when it is written and read, and only there") func codable() throws {
+        let secret = Redacted("open sesame")
+        let data = try JSON.encode(["secret": secret])
+        #expect(try JSON.decode([String: Redacted<String>].self, from: data)["secret"] == secret)
+        #expect("\(secret)" == "<redacted>")
+        #expect(Mirror(reflecting: secret).children.isEmpty)
+    }
+
+    private func expectNoneShows(_ secrets: [String], _ values: [Any]) {
+        for value in values {
+            for text in texts(of: value) {
+                for secret in secrets { #expect(!text.contains(secret), "\(type(of: value))") }
+            }
+        }
+    }
+
+    private func texts(of value: Any) -> [String] {
+        var dumped = ""
+        dump(value, to: &dumped)
+        return [
+            String(describing: value), String(reflecting: value), "\(value)", dumped,
+            "\(Mirror(reflecting: value).children.map { ($0.label ?? "", $0.value) })",
+        ]
+    }
+}

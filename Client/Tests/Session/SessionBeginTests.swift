@@ -1,0 +1,67 @@
+import GatehouseContracts
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+@Suite("A sign-in beside what is under way") struct SessionBeginTests {
+    @Test(
+        "A store that is read meanwhile, and cannot be, takes nothing from who has signed in",
+        arguments: [TokenStoreError.Code.userPresenceNeeded, .failed, .corrupt])
+    func failingRestore(code: TokenStoreError.Code) async throws {
+        let device = TestDevice()
+        _ = try await device.signedIn()
+        await device.store.fail(load: TokenStoreError(.userPresenceNeeded))
+        let client = try device.launch()
+        _ = await #expect(throws: GatehouseError.self) { try await client.session.start() }
+
+        // "Sign in instead": while that is saved the app comes to the foreground.
+        let (loads, saves) = (Gate(), Gate())
+        await device.store.hold(saves: saves)
+        async let begun: Void = client.begin("bob@example.com")
+        await saves.untilSomebodyArrives()
+        await device.store.fail(load: TokenStoreError(code))
+        await device.store.hold(loads: loads)
+        async let started: Void = client.session.start()
+        await loads.untilSomebodyArrives()
+        await saves.open()
+        try await begun
+        await loads.open()
+        _ = try? await started
+        #expect(await client.session.state.user?.email == "bob@example.com")
+    }
+
+    @Test("One that cannot be stored leaves the old session, and those who wait for it, as they were")
+    func notStored() async throws {
+        let (clock, gate) = (ManualClock(), Gate())
+        let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate))
+        let client = try await device.signedIn()
+        clock.advance(by: .seconds(3601))
+        let waiting = Task { try await client.session.accessToken() }
+        await gate.untilSomebodyArrives()
+        let answer = try await client.answer("bob@example.com")
+        await device.store.fail(save: TokenStoreError(.failed, "errno 28"))
+        let failure = await #expect(throws: GatehouseError.self) { try await client.session.begin(answer) }
+        #expect(failure?.kind == .storage)
+        let error = await #expect(throws: GatehouseError.self) { try await waiting.value }
+        // Of a cancelled task there is nothing to show; this one may be tried again.
+        #expect(error?.kind != .cancelled && error?.retry == .now)
+        await device.store.fail()
+        #expect(await client.session.state.user?.email == "ada@example.com")
+        _ = try await client.session.accessToken()
+    }
+
+    @Test("Who waits for the old session's token is told that it has gone") func replaced() async throws {
+        let (clock, gate) = (ManualClock(), Gate())
+        let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate))
+        let client = try await device.signedIn()
+        clock.advance(by: .seconds(3601))
+        let waiting = Task { try await client.session.accessToken() }
+        await gate.untilSomebodyArrives()
+        try await client.begin("bob@example.com")
+        let error = await #expect(throws: GatehouseError.self) { try await waiting.value }
+        #expect(error?.kind == .signedOut)
+        _ = try await client.session.accessToken()
+        #expect(await device.store.stored?.session?.user.email == "bob@example.com")
+    }
+}

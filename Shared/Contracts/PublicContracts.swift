@@ -1,0 +1,2 @@
+// The services use all contracts as one module.
+@_exported public import GatehouseContracts

@@ -1,0 +1,69 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Links the client's sources and adds modules with the names of Apple's. `#if canImport(Security)` is true on Linux
+// only in this package, so the code for Apple's systems is compiled, and parts of it are tested. In the client's own
+// package, every target would see these modules, depending on the build order.
+
+let ours: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+func standIn(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: ours)
+}
+
+let standIns: [Target] = [
+    .systemLibrary(name: "COpenSSL"),
+    standIn("AuthenticationServices", uses: ["SwiftUI"]),
+    standIn("Combine"),
+    standIn("CryptoKit", uses: ["COpenSSL"]),
+    standIn("LocalAuthentication", uses: ["Security"]),
+    standIn("Network"),
+    standIn("OSLog"),
+    standIn("Security"),
+    standIn("SwiftUI", uses: ["Combine", "UIKit"]),
+    standIn("UIKit"),
+    standIn("UserNotifications"),
+]
+
+let package = Package(
+    name: "apple-stand-ins",
+    defaultLocalization: "en",
+    platforms: [.macOS(.v15), .iOS(.v16)],
+    targets: standIns + [
+        .target(name: "GatehouseContracts", swiftSettings: ours),
+        .target(
+            name: "GatehouseClient",
+            dependencies: [
+                "AuthenticationServices", "GatehouseContracts", "CryptoKit", "LocalAuthentication", "Network", "OSLog",
+                "Security",
+            ],
+            resources: [.process("Resources")], swiftSettings: ours),
+        .target(
+            name: "GatehouseUI",
+            dependencies: [
+                "AuthenticationServices", "Combine", "GatehouseContracts", "GatehouseClient", "LocalAuthentication",
+                "SwiftUI", "UIKit", "UserNotifications",
+            ],
+            swiftSettings: ours),
+        // The example app does not import FoundationNetworking, because Apple's Foundation includes it.
+        .executableTarget(
+            name: "Shop",
+            dependencies: ["GatehouseClient", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications"],
+            swiftSettings: ours + [
+                .unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "FoundationNetworking"])
+            ]),
+        .testTarget(
+            name: "AppleStandInsTests",
+            dependencies: [
+                "AuthenticationServices", "GatehouseContracts", "CryptoKit", "GatehouseClient", "GatehouseUI",
+                "LocalAuthentication", "Network", "OSLog", "Security", "Shop", "SwiftUI", "UIKit", "UserNotifications",
+            ],
+            path: "Tests", swiftSettings: ours),
+    ]
+)

@@ -1,0 +1,53 @@
+import Foundation
+import Security
+import Testing
+
+@testable import Shop
+
+@Suite("The example app's build settings and installation id")
+struct ShopSettingsTests {
+    private func file(_ name: String) throws -> Data {
+        let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
+        let root = (0..<5).reduce(here) { url, _ in url.deletingLastPathComponent() }
+        return try Data(contentsOf: root.appendingPathComponent("Client/Examples/App/\(name)"))
+    }
+
+    private func dictionary(_ name: String) throws -> [String: Any] {
+        try #require(PropertyListSerialization.propertyList(from: file(name), format: nil) as? [String: Any])
+    }
+
+    @Test("One build setting sets the entitlement and the app's copy of it: production in releases")
+    func pushEnvironment() throws {
+        #expect(try dictionary("Info.plist")["APSEnvironment"] as? String == "$(APS_ENVIRONMENT)")
+        #expect(try dictionary("Shop.entitlements")["aps-environment"] as? String == "$(APS_ENVIRONMENT)")
+        let project = String(decoding: try file("Shop.xcodeproj/project.pbxproj"), as: UTF8.self)
+        let settings = project.matches(of: /APS_ENVIRONMENT = (\w+);[^}]*};\s*name = (\w+);/)
+            .map { ["\($0.output.2)", "\($0.output.1)"] }
+        #expect(settings == [["Debug", "development"], ["Release", "production"]])
+    }
+
+    @Test("The installation keeps its id")
+    func installation() throws {
+        let bench = KeychainBench()
+        let first = try #require(bench.call { InstallationID.read() })
+        #expect(UUID(uuidString: first) != nil)
+        #expect(bench.call { InstallationID.read() } == first)
+    }
+
+    @Test("Prewarmed before the device was unlocked it has no id yet, and the stored id stays")
+    func prewarmed() throws {
+        let bench = KeychainBench()
+        bench.device.lock = .beforeFirstUnlock
+        #expect(bench.call { InstallationID.read() } == nil)
+        bench.device.lock = .unlocked
+        let first = try #require(bench.call { InstallationID.read() })
+        bench.device.lock = .beforeFirstUnlock
+        #expect(bench.call { InstallationID.read() } == nil)
+        bench.device.lock = .locked
+        #expect(bench.call { InstallationID.read() } == first)
+        bench.device.fail("SecItemCopyMatching", with: errSecNotAvailable)
+        #expect(bench.call { InstallationID.read() } == nil)
+        bench.device.fail("SecItemCopyMatching", with: nil)
+        #expect(bench.call { InstallationID.read() } == first)
+    }
+}
