@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Publishes the client to a repository, and builds an app's package that takes it from there by URL: by SwiftPM's engine and
+# by Xcode's (swiftbuild), which compiles packages by URL with other flags than a package by path.
+. "$(dirname "$0")/../parts/common.sh"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+repository=$scratch/gatehouse-swift
+consumer=$scratch/minimal
+git init -q --bare -b main "$repository"
+export GIT_AUTHOR_NAME=Gatehouse GIT_AUTHOR_EMAIL=gatehouse@localhost
+export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
+"$scripts/publish-client.sh" "$repository" >/dev/null
+if "$scripts/publish-client.sh" "$repository" 2>/dev/null; then fail "a version can be published twice"; fi
+
+cp -R "$root/Client/Examples/Minimal" "$consumer"
+rm -rf "$consumer/.build"
+cat >"$consumer/Package.swift" <<END
+// swift-tools-version: 6.0
+import PackageDescription
+let package = Package(
+    name: "minimal",
+    platforms: [.macOS(.v13), .iOS(.v16)],
+    dependencies: [.package(url: "file://$repository", exact: "$(version)")],
+    targets: [
+        .executableTarget(
+            name: "minimal",
+            dependencies: ["GatehouseClient", "GatehouseUI"].map { .product(name: \$0, package: "gatehouse-swift") },
+            path: "Sources")
+    ])
+END
+for engine in native swiftbuild; do
+    for configuration in debug release; do
+        swift build --package-path "$consumer" --scratch-path "$scratch/$engine" --build-system "$engine" \
+            -c "$configuration" >"$scratch/output" 2>&1 || {
+            cat "$scratch/output" >&2
+            fail "an app cannot be built with the published client ($engine, $configuration)"
+        }
+    done
+done
+say "The published client builds by URL: native and swiftbuild, debug and release"
