@@ -332,11 +332,6 @@ let (products, targets): ([Product], [Target]) =
         (programs + [commandProduct] + measured, server + simulator + command + examples + everyTest)
     }
 
-// Only `make docs` fetches the tool for documentation.
-let documenting: [Package.Dependency] =
-    Context.environment["GATEHOUSE_DOCS"] == nil
-    ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0")]
-
 let package = Package(
     name: "gatehouse",
     platforms: [.macOS(.v15)],
@@ -359,7 +354,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-    ] + documenting,
+    ],
     targets: targets,
     // CGatewayDocuments has #embed.
     cLanguageStandard: .c2x

@@ -15,6 +15,11 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
     ] + (warningsAreErrors ? [.unsafeFlags(["-warnings-as-errors"])] : [])
 
+// Only `make docs` fetches the tool for documentation.
+let documenting: [Package.Dependency] =
+    Context.environment["GATEHOUSE_DOCS"] == nil
+    ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0")]
+
 let package = Package(
     name: "gatehouse-swift",
     defaultLocalization: "en",
@@ -24,6 +29,7 @@ let package = Package(
         .library(name: "GatehouseUI", targets: ["GatehouseUI"]),
         .library(name: "GatehouseContracts", targets: ["GatehouseContracts"]),
     ],
+    dependencies: documenting,
     targets: [
         // A link to Shared/Contracts/Public: a target's folder must be inside its package.
         .target(name: "GatehouseContracts", path: "GatehouseContracts", swiftSettings: settings),

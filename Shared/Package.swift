@@ -41,6 +41,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [.library(name: "GatehouseService", targets: ["GatehouseService"])],
     dependencies: [
+        .package(name: "gatehouse-swift", path: "../Client"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-atomics", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.5.0"),
@@ -60,7 +61,9 @@ let package = Package(
             name: "COpenSSL", path: "System/COpenSSL", pkgConfig: openSSL,
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         library("Bytes"),
-        library("Contracts"),
+        .target(
+            name: "Contracts", dependencies: [product("GatehouseContracts", of: "gatehouse-swift")], path: "Contracts",
+            exclude: ["Public"], swiftSettings: settings),
         library("Threads", uses: ["COpenSSL"]),
         library("Limits"),
         library("Instruments", uses: [coreMetrics]),

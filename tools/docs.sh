@@ -25,10 +25,10 @@ if [ "${1:-}" = manual ]; then
 fi
 
 note "The client library"
-# Package.swift fetches the plugin for this alone.
+# Client/Package.swift fetches the plugin for this alone.
 export GATEHOUSE_DOCS=1
 client=$root/.local/docs/client
-swift package --scratch-path .build-docs --allow-writing-to-directory "$client" \
+swift package --package-path Client --scratch-path .build-docs --allow-writing-to-directory "$client" \
     generate-documentation --target GatehouseClient --warnings-as-errors --transform-for-static-hosting \
     --hosting-base-path client --output-path "$client" || fail "the documentation has faults"
 note "Written to .local/docs"

@@ -4,7 +4,6 @@
 # under .local/examples for the next time.
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
-. "$scripts/parts/modules.sh"
 
 # Another name than the template's, and one that is spelled differently in types and settings.
 name=price-list
@@ -27,16 +26,20 @@ if "$root/deploy/examples/new-service" "$name" "$made" 2>/dev/null; then fail "n
 
 note "Building $name as a package of its own: several minutes the first time"
 swift build --package-path "$made" --scratch-path "$build" --build-tests || fail "what new-service makes cannot be built"
-# The names of our own modules among those that were compiled.
+# The names of our own modules among those whose objects the build has left.
 ours=$(swift package --package-path "$root" describe --type json 2>/dev/null |
     jq -r '.targets[] | select(.type != "test" and (.path | startswith("deploy/") | not)) | .c99name' | LC_ALL=C sort -u)
-compiled=$(compiled_modules "$build/debug" | LC_ALL=C comm -12 - <(say "$ours") | xargs)
+compiled=$(find "$build/debug/" -path '*.build/*' -name '*.o' | sed -E 's|.*/([^/]+)\.build/.*|\1|' | LC_ALL=C sort -u |
+    LC_ALL=C comm -12 - <(say "$ours") | xargs)
 [ "$compiled" = "$modules" ] || fail "a service is compiled with $compiled, not just $modules"
 say "GatehouseService brings $compiled"
 
 note "Its own tests"
 swift test --package-path "$made" --scratch-path "$build" --skip-build --disable-xctest ||
     fail "the tests of what new-service makes fail"
+
+note "The published client"
+"$scripts/checks/test-client-package.sh" release
 
 note "The examples behind the real gateway"
 GATEHOUSE_TEST_SERVICE=$made "$scripts/test.sh" --filter 'OwnServices|BearerVerifiers|SystemTests.Events'
