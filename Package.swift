@@ -235,7 +235,7 @@ let everyTest: [Target] =
     [
         .testTarget(
             name: "GatehouseCommandTests",
-            dependencies: ["Contracts", "GatehouseCommand", .gatehouseClient, .argumentParser],
+            dependencies: ["Contracts", "GatehouseCommand", "TestKit", .gatehouseClient, .argumentParser],
             path: "Tests/GatehouseCommandTests", swiftSettings: ours),
         .target(
             name: "TestKit",
