@@ -234,6 +234,8 @@ extension GatehouseError {
 // How a session begins and ends, here and in other processes that share the store.
 extension Session {
     /// Begins a session after a sign-in. The session is stored before any caller sees it.
+    ///
+    /// - Throws: `storage` or `locked` if the session could not be stored. It then ends at the server.
     func begin(_ answer: API.Answer<AuthResponse>, appleUserID: String? = nil) async throws(GatehouseError) {
         var session = StoredSession(answer, wall: configuration.clock.wall)
         session.appleUserID = appleUserID
@@ -247,10 +249,19 @@ extension Session {
             let deviceToken = answer.body.deviceToken.map(Redacted.init)
             try await exclusively { try await self.replace(by: new, TokenLife(answer), deviceToken) }
         } catch {
+            await revokeUnstored(new)
             throw GatehouseError.of(error)
         }
         notifyBegan(new.user)
         Task { await self.sendLogouts() }
+    }
+
+    /// Ends a new session at the server that could not be stored, because no process can use its tokens. If the server
+    /// cannot be reached, the logout is sent later while this process runs, or stored by the next change.
+    private func revokeUnstored(_ session: StoredSession) async {
+        guard machine.current?.refreshToken != session.refreshToken else { return }
+        machine.addPendingLogouts([session.refreshToken])
+        await configuration.clock.within(.seconds(5)) { await self.sendLogouts() }
     }
 
     private func replace(

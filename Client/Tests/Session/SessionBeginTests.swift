@@ -1,5 +1,6 @@
 import GatehouseContracts
 import Foundation
+import Synchronization
 import Testing
 
 @testable import GatehouseClient
@@ -49,6 +50,32 @@ import Testing
         await device.store.fail()
         #expect(await client.session.state.user?.email == "ada@example.com")
         _ = try await client.session.accessToken()
+    }
+
+    @Test("A session that cannot be stored ends at the server, and the caller gets the store's error")
+    func notStoredIsRevoked() async throws {
+        let device = TestDevice()
+        let client = try device.launch()
+        await device.store.fail(save: TokenStoreError(.failed, "errno 28"))
+        let error = await #expect(throws: GatehouseError.self) { try await client.begin("ada@example.com") }
+        #expect(error?.kind == .storage && error?.reason?.contains("errno 28") == true)
+        #expect(device.server.state.withLock { $0.chains["session1"]?.isRevoked } == true)
+    }
+
+    @Test("If the server cannot be reached then, the logout is stored and sent after the next sign-in")
+    func notStoredIsRevokedLater() async throws {
+        let device = TestDevice()
+        let client = try device.launch()
+        await device.store.fail(save: TokenStoreError(.failed))
+        device.server.fault("/v1/auth/logout", .unreachable)
+        _ = await #expect(throws: GatehouseError.self) { try await client.begin("ada@example.com") }
+        await device.store.fail()
+        try await client.begin("ada@example.com")
+        #expect(await device.store.stored?.pendingLogouts == [Redacted("refresh.session1.0")])
+        device.server.fault("/v1/auth/logout", .none)
+        await client.session.sendLogouts()
+        #expect(device.server.state.withLock { $0.chains["session1"]?.isRevoked } == true)
+        #expect(device.server.state.withLock { $0.chains["session2"]?.isRevoked } == false)
     }
 
     @Test("Who waits for the old session's token is told that it has gone") func replaced() async throws {
