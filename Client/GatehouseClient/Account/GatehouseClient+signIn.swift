@@ -230,9 +230,10 @@ extension GatehouseClient {
 }
 
 extension GatehouseClient {
-    /// Ends this device's session. Works without a network: the server is informed later.
+    /// Ends this device's session. Works without a network and while the session is locked: the server is informed
+    /// later.
     ///
-    /// - Throws: `storage` if the store could not be cleared.
+    /// - Throws: `storage` if the store could not be cleared or could not record the sign-out.
     public func signOut() async throws(GatehouseError) {
         try await session.end(.user)
     }

@@ -37,7 +37,7 @@ public actor AppleCredentialMonitor: SessionCompanion {
         Task { await check() }
     }
 
-    public func sessionWillEnd(_ reason: SignOutReason) {
+    public func sessionEnded(_ reason: SignOutReason) {
         following?.cancel()
         following = nil
     }

@@ -17,8 +17,8 @@ public struct PushRegistrar: Sendable, Equatable {
     public enum Event: Sendable, Equatable {
         case token(PushToken)
         case signedIn(UUID)
-        /// - `isAnswered`: whether the server still accepts the user's requests.
-        case signsOut(isAnswered: Bool)
+        /// The server detaches the device with the session.
+        case signedOut
         case registered(device: UUID, Attempt)
         case failed(Attempt)
         /// The app comes to the foreground: failed registrations are retried.
@@ -27,7 +27,6 @@ public struct PushRegistrar: Sendable, Equatable {
 
     public enum Action: Sendable, Equatable {
         case register(Attempt)
-        case unregister(device: UUID)
         /// `nil` deletes the record.
         case keep(Record?)
     }
@@ -61,7 +60,11 @@ public struct PushRegistrar: Sendable, Equatable {
         case .token(let token): self.token = token
         case .signedIn(let user): self.user = user
         case .foreground: break
-        case .signsOut(let isAnswered): return signsOut(isAnswered: isAnswered)
+        case .signedOut:
+            (user, inProgress) = (nil, nil)
+            guard record != nil else { return [] }
+            record = nil
+            return [.keep(nil)]
         case .failed(let attempt):
             if inProgress == attempt { inProgress = nil }
             // Retry at once only if the token or the user has changed meanwhile. Otherwise the next event retries.
@@ -88,14 +91,6 @@ public struct PushRegistrar: Sendable, Equatable {
         guard let record else { return false }
         return record.fingerprint == token.fingerprint && record.user == user && record.appVersion == appVersion
             && abs(now.timeIntervalSince(record.registeredAt)) < Self.renewal
-    }
-
-    /// If the server no longer accepts requests, it has detached the device with the session.
-    private mutating func signsOut(isAnswered: Bool) -> [Action] {
-        (user, inProgress) = (nil, nil)
-        guard let device = record?.device else { return [] }
-        record = nil
-        return isAnswered ? [.keep(nil), .unregister(device: device)] : [.keep(nil)]
     }
 }
 
@@ -147,16 +142,12 @@ public actor PushRegistration: SessionCompanion {
 
     public func sessionBegan(_ user: User) async { await handle(.signedIn(user.id)) }
 
-    public func sessionWillEnd(_ reason: SignOutReason) async {
-        await handle(.signsOut(isAnswered: reason == .user || reason == .appleCredentialRevoked))
-    }
+    public func sessionEnded(_ reason: SignOutReason) async { await handle(.signedOut) }
 
     private func handle(_ event: PushRegistrar.Event) async {
         for action in registrar.handle(event, now: client.configuration.clock.wall) {
             switch action {
             case .keep(let record): write(record)
-            // If this fails, the server detaches the device with the session.
-            case .unregister(let device): try? await client.unregister(device)
             // Run in a task, so that the sign-in does not wait.
             case .register(let attempt): Task { await register(attempt) }
             }

@@ -239,10 +239,30 @@ extension Session {
     /// Returns the stored state for this server.
     func readStore() async throws(TokenStoreError) -> StoredState? {
         guard let data = try await configuration.store.load() else { return nil }
-        let state = try StoredState(data: data)
+        var state = try StoredState(data: data)
         // Never send another server's tokens to this one: that would disclose them.
         guard state.origin?.utf8.elementsEqual(configuration.origin.utf8) ?? true else { return nil }
+        if let session = state.session, try await configuration.store.isSignOutPending() {
+            state.session = nil
+            state.pendingLogouts = state.pendingLogouts.adding([session.refreshToken])
+        }
         return state
+    }
+
+    /// Stores the end of a session that could not be read when the user signed out.
+    ///
+    /// Call this only within ``exclusively(isCancellable:_:)``.
+    func finishSignOut() async throws(TokenStoreError) {
+        if let state = try await readStore() { try await save(state) }
+    }
+
+    private func save(_ state: StoredState) async throws(TokenStoreError) {
+        var state = state
+        state.origin = configuration.origin
+        let store = configuration.store
+        try await store.save(state.data())
+        // The saved state contains the sign-out, or a later sign-in.
+        if try await store.isSignOutPending() { try await store.setSignOutPending(false) }
     }
 
     /// Describes this device for a sign-in: the configured device with the device token of an earlier sign-in.
@@ -272,9 +292,8 @@ extension Session {
             stored = nil
         }
         let outcome = change.outcome(over: stored, pendingLogouts: pendingLogouts ?? machine.pendingLogouts)
-        guard case .write(var state) = outcome else { return outcome }
-        state.origin = configuration.origin
-        try await configuration.store.save(state.data())
+        guard case .write(let state) = outcome else { return outcome }
+        try await save(state)
         machine.addPendingLogouts(state.pendingLogouts)
         return outcome
     }

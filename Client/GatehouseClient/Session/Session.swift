@@ -90,22 +90,25 @@ public actor Session {
     }
 
     private func restore() async -> TokenStoreError? {
+        let epoch = machine.epoch
+        let isSignOutPending = (try? await configuration.store.isSignOutPending()) ?? false
         let result: Result<StoredState?, TokenStoreError>
         do throws(TokenStoreError) {
             result = .success(try await readStore())
         } catch {
             result = .failure(error)
         }
-        // A sign-in during this read takes precedence over the result.
-        guard !machine.isRestored else { return nil }
+        // A sign-in or a sign-out during this read takes precedence over the result.
+        guard !machine.isRestored, machine.epoch == epoch else { return nil }
         switch result {
         case .success(let state):
             machine.restored(state, wall: configuration.clock.wall, monotonic: configuration.clock.monotonic)
         case .failure(let error):
-            machine.failedToRestore(error)
+            machine.failedToRestore(error, isSignOutPending: isSignOutPending)
         }
         publish()
-        if !machine.isRestored, case .failure(let error) = result { return error }
+        if !machine.isRestored, case .failure(let error) = result { return isSignOutPending ? nil : error }
+        if isSignOutPending { _ = try? await exclusively { try await self.finishSignOut() } }
         if let user = machine.state.user {
             notifyBegan(user)
             isUnchecked = configuration.checksAtLaunch
@@ -276,45 +279,61 @@ extension Session {
         publish()
     }
 
-    /// Ends the session: notifies the companions, clears the store and informs the server now or later. Cancelling the
-    /// caller does not interrupt it.
+    /// Ends the session here at once. Then clears the store, notifies the companions and informs the server now or
+    /// later. Cancelling the caller does not interrupt it.
+    ///
+    /// If the stored session is locked, the store records the sign-out. The server is informed when the session can be
+    /// read.
     ///
     /// - Throws: `storage` if the store could not be cleared. The session has ended nevertheless: the server is
-    ///   informed, and then the stored tokens are invalid.
+    ///   informed, and then the stored tokens are invalid. A locked session whose sign-out could not be recorded stays,
+    ///   and the store's error is thrown.
     func end(_ reason: SignOutReason) async throws(GatehouseError) {
         if let failure = await Task(operation: { await self.performEnd(reason) }).value { throw failure }
     }
 
     private func performEnd(_ reason: SignOutReason) async -> GatehouseError? {
-        do throws(GatehouseError) { try await start() } catch { return error }
-        guard machine.current != nil else { return nil }
-        let epoch = machine.epoch
-        await notifyWillEnd(reason).value
-        guard machine.epoch == epoch, let session = machine.current else { return nil }
-        let informsServer = reason != .accountDeleted
-        machine.end(reason, informingServer: informsServer)
-        refreshing?.task.cancel()
-        refreshing = nil
-        var failure: GatehouseError?
-        do {
-            try await exclusively { _ = try await self.change(.signOut(session, informsServer: informsServer)) }
-        } catch {
-            failure = GatehouseError.of(error)
+        do throws(GatehouseError) { try await start() } catch {
+            guard error.kind == .locked else { return error }
+            do { try await exclusively { try await self.recordSignOut() } } catch { return GatehouseError.of(error) }
         }
-        publish()
-        configuration.telemetry.record(TelemetryEvent(.sessionEnded, reason: "\(reason)"))
-        await configuration.clock.within(.seconds(5)) { await self.sendLogouts() }
+        let session = machine.current
+        let informsServer = reason != .accountDeleted
+        guard machine.end(reason, informingServer: informsServer) else { return nil }
+        refreshing?.task.cancel()
+        let notifications = finishEnd(reason)
+        var failure: GatehouseError?
+        if let session {
+            do {
+                try await exclusively { _ = try await self.change(.signOut(session, informsServer: informsServer)) }
+            } catch {
+                failure = GatehouseError.of(error)
+            }
+            await configuration.clock.within(.seconds(5)) { await self.sendLogouts() }
+        }
+        await notifications.value
         return failure
+    }
+
+    /// Records a sign-out in the store, unless the session could be read meanwhile.
+    private func recordSignOut() async throws {
+        if !machine.isRestored { try await configuration.store.setSignOutPending(true) }
     }
 
     /// Handles the end of the session elsewhere. The store is already up to date.
     func ended(_ reason: SignOutReason) {
         machine.end(reason, informingServer: false)
+        finishEnd(reason)
+    }
+
+    /// - Returns: a task that ends when all companions have finished or timed out.
+    @discardableResult
+    private func finishEnd(_ reason: SignOutReason) -> Task<Void, Never> {
         refreshing = nil
         refreshDelay = nil
         publish()
         configuration.telemetry.record(TelemetryEvent(.sessionEnded, reason: "\(reason)"))
-        notifyWillEnd(reason)
+        return notifyEnded(reason)
     }
 
     /// Handles a sign-in by another process. The store is already up to date.

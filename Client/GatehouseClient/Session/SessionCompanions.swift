@@ -37,7 +37,7 @@ extension Session {
 
     /// - Returns: a task that ends when all companions have finished or timed out.
     @discardableResult
-    func notifyWillEnd(_ reason: SignOutReason) -> Task<Void, Never> {
+    func notifyEnded(_ reason: SignOutReason) -> Task<Void, Never> {
         enqueue { session in await session.endCompanions(for: reason) }
     }
 
@@ -78,14 +78,14 @@ extension Session {
         }
         await configuration.clock.within(SessionCompanions.timeout) {
             await withTaskGroup(of: Void.self) { group in
-                for entry in notified { group.addTask { await entry.companion.sessionWillEnd(reason) } }
+                for entry in notified { group.addTask { await entry.companion.sessionEnded(reason) } }
             }
         }
     }
 }
 
 extension SessionCompanions {
-    /// The time limit for a cancelled `sessionBegan` to return, and for `sessionWillEnd`.
+    /// The time limit for a cancelled `sessionBegan` to return, and for `sessionEnded`.
     static let timeout = Duration.seconds(3)
 }
 
@@ -95,10 +95,9 @@ public protocol SessionCompanion: Sendable {
     /// session does not wait for it, and cancels its task when the session ends.
     func sessionBegan(_ user: User) async
 
-    /// The session is about to end. This method is called after ``sessionBegan(_:)`` has returned, at the latest three
-    /// seconds after its cancellation. If the user ends the session, requests in the user's name still succeed here.
-    /// After three more seconds the method is cancelled, and the session ends.
-    func sessionWillEnd(_ reason: SignOutReason) async
+    /// The session has ended, so requests in the user's name fail. This method is called after ``sessionBegan(_:)`` has
+    /// returned, at the latest three seconds after its cancellation. After three more seconds the method is cancelled.
+    func sessionEnded(_ reason: SignOutReason) async
 }
 
 /// The listeners of a session's state changes.

@@ -19,6 +19,9 @@ struct SessionMachine: Sendable {
     private(set) var epoch = 0
     /// Refresh tokens of sessions that ended here and whose logouts the server has not received yet.
     private(set) var pendingLogouts: [Redacted<String>] = []
+    /// Whether the user has signed out while the stored session could not be read. It still has to be read for its
+    /// logout.
+    private(set) var hasUnreadSession = false
 
     var state: SessionState {
         switch phase {
@@ -39,21 +42,30 @@ struct SessionMachine: Sendable {
     var isRestored: Bool {
         switch phase {
         case .restoring, .locked: false
-        case .signedOut, .signedIn: true
+        case .signedOut: !hasUnreadSession
+        case .signedIn: true
         }
     }
 
     mutating func restored(_ state: StoredState?, wall: Date, monotonic: Duration) {
         epoch += 1
-        pendingLogouts = state?.pendingLogouts ?? []
+        hasUnreadSession = false
+        pendingLogouts = (state?.pendingLogouts ?? []).adding(pendingLogouts)
         if let session = state?.session {
             phase = .signedIn(session, TokenLife(stored: session, wall: wall, monotonic: monotonic))
         } else {
-            phase = .signedOut(nil)
+            signOutUnlessDone()
         }
     }
 
-    mutating func failedToRestore(_ error: TokenStoreError) {
+    /// - Parameter isSignOutPending: whether the user has signed out while the stored session could not be read.
+    mutating func failedToRestore(_ error: TokenStoreError, isSignOutPending: Bool = false) {
+        if isSignOutPending {
+            epoch += 1
+            // A damaged session has no readable token for a logout.
+            hasUnreadSession = error.code != .corrupt
+            return signOutUnlessDone()
+        }
         switch error.code {
         case .deviceLocked: phase = .locked(.device)
         case .userPresenceNeeded, .userPresenceRefused: phase = .locked(.userPresence)
@@ -63,6 +75,12 @@ struct SessionMachine: Sendable {
         // The stored state is unknown. The next call reads it again.
         default: phase = .restoring
         }
+    }
+
+    /// Keeps the reason of a sign-out in this process.
+    private mutating func signOutUnlessDone() {
+        if case .signedOut = phase { return }
+        phase = .signedOut(nil)
     }
 
     // MARK: - Access tokens
@@ -95,6 +113,7 @@ struct SessionMachine: Sendable {
     mutating func begin(_ session: StoredSession, _ life: TokenLife) {
         if let old = current, old.refreshToken != session.refreshToken { remember(old) }
         epoch += 1
+        hasUnreadSession = false
         phase = .signedIn(session, life)
     }
 
@@ -110,12 +129,20 @@ struct SessionMachine: Sendable {
         phase = .signedIn(session, life)
     }
 
+    /// Ends the current session, or the stored one that could not be read.
+    ///
     /// - Parameter informingServer: whether the server must be informed.
-    mutating func end(_ reason: SignOutReason, informingServer: Bool) {
-        guard let session = current else { return }
-        if informingServer { remember(session) }
+    /// - Returns: whether there was such a session.
+    @discardableResult
+    mutating func end(_ reason: SignOutReason, informingServer: Bool) -> Bool {
+        switch phase {
+        case .signedIn(let session, _): if informingServer { remember(session) }
+        case .restoring, .locked: hasUnreadSession = true
+        case .signedOut: return false
+        }
         epoch += 1
         phase = .signedOut(reason)
+        return true
     }
 
     mutating func finished(_ logout: Redacted<String>) {

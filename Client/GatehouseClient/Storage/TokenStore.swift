@@ -16,6 +16,14 @@ public protocol TokenStore: Sendable {
     /// - Parameter reason: the text of the system's dialog, in the user's language.
     func unlock(reason: String) async throws(TokenStoreError)
 
+    /// Whether the user has signed out while the stored bytes could not be read. A store whose bytes are always readable
+    /// needs no implementation.
+    func isSignOutPending() async throws(TokenStoreError) -> Bool
+
+    /// Records that the user has signed out while the stored bytes cannot be read, or deletes that record. On return,
+    /// the record survives the end of the process.
+    func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError)
+
     /// Runs `body` while no other process that shares the store runs one.
     ///
     /// A store without a lock just runs `body`: the server gives both processes the same successor of a token. If the
@@ -25,6 +33,12 @@ public protocol TokenStore: Sendable {
 
 extension TokenStore {
     public func unlock(reason: String) async throws(TokenStoreError) {}
+
+    public func isSignOutPending() async throws(TokenStoreError) -> Bool { false }
+
+    public func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError) {
+        if isPending { throw TokenStoreError(.failed, "this store cannot record a sign-out") }
+    }
 
     public func withExclusiveAccess<Value: Sendable>(
         _ body: @Sendable () async throws -> Value

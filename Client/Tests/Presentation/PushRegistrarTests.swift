@@ -94,16 +94,12 @@ struct PushRegistrarTests {
         #expect(begun(registrar.handle(.foreground, now: now)) != nil)
     }
 
-    @Test("Signing out takes the device off the list; where the server ended the session it has done so itself")
-    func signsOut() {
+    @Test("Signing out deletes the record, and registers nothing until the next sign-in")
+    func signedOut() {
         var (registrar, _) = registered()
-        #expect(
-            registrar.handle(.signsOut(isAnswered: true), now: now) == [.keep(nil), .unregister(device: device)])
+        #expect(registrar.handle(.signedOut, now: now) == [.keep(nil)])
         #expect(registrar.handle(.foreground, now: now) == [])
-        #expect(registrar.handle(.signsOut(isAnswered: true), now: now) == [])
-
-        (registrar, _) = registered()
-        #expect(registrar.handle(.signsOut(isAnswered: false), now: now) == [.keep(nil)])
+        #expect(registrar.handle(.signedOut, now: now) == [])
     }
 
     @Test("A registration that ends after the sign-out is not taken for the next user's")
@@ -111,7 +107,7 @@ struct PushRegistrarTests {
         var registrar = PushRegistrar(record: nil, appVersion: "1.0")
         _ = registrar.handle(.token(token), now: now)
         let adas = try #require(begun(registrar.handle(.signedIn(ada), now: now)))
-        #expect(registrar.handle(.signsOut(isAnswered: true), now: now) == [])
+        #expect(registrar.handle(.signedOut, now: now) == [])
         #expect(registrar.handle(.registered(device: device, adas), now: now) == [])
         #expect(registrar.handle(.failed(adas), now: now) == [])
         let bob = UUID()

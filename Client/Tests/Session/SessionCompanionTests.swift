@@ -29,7 +29,7 @@ import Testing
             if Task.isCancelled { log.withLock { $0.append("cancelled") } }
         }
 
-        func sessionWillEnd(_ reason: SignOutReason) async { log.withLock { $0.append("ends \(reason)") } }
+        func sessionEnded(_ reason: SignOutReason) async { log.withLock { $0.append("ends \(reason)") } }
     }
 
     private let device = TestDevice()
@@ -133,21 +133,38 @@ import Testing
         try await until("it has gone") { released == nil }
     }
 
-    @Test("A companion may use the session, at the beginning and at the end") func usesSession() async throws {
-        struct Asking: SessionCompanion {
+    @Test("When a companion hears of the end, the session has ended here, and no request goes out")
+    func endsFirst() async throws {
+        final class Asking: SessionCompanion {
             let client: GatehouseClient
-            let asked: Gate
+            let seen = Mutex<[SessionState]>([])
+            let gate = Gate()
+
+            init(_ client: GatehouseClient) { self.client = client }
 
             func sessionBegan(_ user: User) async { _ = try? await client.me() }
 
-            func sessionWillEnd(_ reason: SignOutReason) async {
-                if (try? await client.me()) != nil { await asked.open() }
+            func sessionEnded(_ reason: SignOutReason) async {
+                let state = await client.session.state
+                seen.withLock { $0.append(state) }
+                _ = try? await client.me()
+                await gate.pass()
             }
         }
         let client = try await device.signedIn()
-        let asked = Gate()
-        await client.session.add(Asking(client: client, asked: asked))
-        try await client.session.end(.user)
-        await asked.pass()
+        let companion = Asking(client)
+        await client.session.add(companion)
+        try await until("it has asked") { device.server.count("/v1/auth/me") == 1 }
+        let ending = Task { try await client.session.end(.user) }
+        await companion.gate.untilSomebodyArrives()
+        #expect(companion.seen.withLock { $0 } == [.signedOut(reason: .user)])
+        #expect(device.server.count("/v1/auth/me") == 1)
+        // Neither the store nor the server waits for the companion.
+        try await until("the server knows") {
+            device.server.state.withLock { $0.chains["session1"]?.isRevoked == true }
+        }
+        #expect(await device.store.stored?.session == nil)
+        await companion.gate.open()
+        try await ending.value
     }
 }

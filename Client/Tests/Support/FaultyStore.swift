@@ -44,6 +44,19 @@ actor FaultyStore: TokenStore {
         if loadFailure?.code == .userPresenceNeeded { loadFailure = nil }
     }
 
+    /// Outlives the launches, as the bytes do.
+    private(set) var hasSignOutPending = false
+    var signOutFailure: TokenStoreError?
+
+    func failSignOut(with error: TokenStoreError?) { signOutFailure = error }
+
+    func isSignOutPending() -> Bool { hasSignOutPending }
+
+    func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError) {
+        if let signOutFailure { throw signOutFailure }
+        hasSignOutPending = isPending
+    }
+
     /// One after the other, as with a store that keeps processes apart.
     func withExclusiveAccess<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
         if isTaken { await withCheckedContinuation { waiting.append($0) } } else { isTaken = true }

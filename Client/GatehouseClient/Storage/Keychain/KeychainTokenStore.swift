@@ -57,6 +57,14 @@
             }
         }
 
+        public func isSignOutPending() async throws(TokenStoreError) -> Bool {
+            try await run(.operations) { vault, _ in vault.signOut.isPending }
+        }
+
+        public func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError) {
+            try await run(.operations) { vault, _ throws(TokenStoreError) in try vault.signOut.set(isPending) }
+        }
+
         private func run<Value: Sendable>(
             _ kind: QueueKind,
             _ body: @escaping @Sendable (KeychainVault, inout KeychainMemory) throws(TokenStoreError) -> Value
@@ -144,6 +152,29 @@
                     container
                     ?? FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
                     ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
+            }
+        }
+    }
+
+    /// Whether the user has signed out while the session could not be read, according to a file.
+    ///
+    /// A Keychain item cannot be written before the device's first unlock. This file can, because it is not encrypted.
+    struct KeychainSignOut: Sendable {
+        let file: URL
+
+        var isPending: Bool { FileManager.default.fileExists(atPath: file.path) }
+
+        func set(_ isPending: Bool) throws(TokenStoreError) {
+            do {
+                guard isPending else {
+                    if self.isPending { try FileManager.default.removeItem(at: file) }
+                    return
+                }
+                try FileManager.default.createDirectory(
+                    at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data().write(to: file, options: .noFileProtection)
+            } catch {
+                throw TokenStoreError(.failed, "the record of the sign-out: \((error as NSError).code)")
             }
         }
     }

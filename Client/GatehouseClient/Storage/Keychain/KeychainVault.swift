@@ -14,6 +14,7 @@
         private let item: KeychainItem
         private let keys: KeychainUnlockKeys
         private let installation: KeychainInstallation
+        let signOut: KeychainSignOut
 
         init(_ options: KeychainTokenStore.Options, installation: KeychainInstallation? = nil) {
             requiresBiometry = options.requiresBiometry
@@ -25,6 +26,8 @@
                 installation
                 ?? KeychainInstallation(
                     file: options.container.appendingPathComponent("\(options.service).\(options.account).installed"))
+            signOut = KeychainSignOut(
+                file: options.container.appendingPathComponent("\(options.service).\(options.account).signed-out"))
         }
 
         func load(_ memory: inout KeychainMemory) throws(TokenStoreError) -> Data? {
@@ -55,6 +58,7 @@
         func delete(_ memory: inout KeychainMemory) throws(TokenStoreError) {
             try item.delete()
             try keys.deleteAll()
+            try signOut.set(false)
             memory.forgetKeys()
         }
 
