@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import GatehouseClient
@@ -63,9 +64,34 @@ import Testing
         let store = FileTokenStore(file: file)
         await #expect(throws: Failure.self) { try await store.withExclusiveAccess { throw Failure() } }
         let lock = FileLock(file: PrivateFile(path: file.path + ".lock"), clock: ManualClock())
-        let descriptor = try lock.open()
-        #expect(try await lock.take(descriptor))
-        FileLock.close(descriptor)
+        let isTaken = try await lock.take(lock.open())
+        #expect(isTaken)
+    }
+
+    @Test("When the system suspends the process nevertheless, the lock is free, and not taken again") func suspended()
+        async throws
+    {
+        let activity = Activity()
+        let lock = FileLock(
+            file: PrivateFile(path: file.path + ".lock"), clock: ManualClock(), keepAwake: activity.begin)
+        let other = FileLock(file: PrivateFile(path: file.path + ".lock"), clock: ManualClock())
+        try await lock.withLock {
+            let isTakenBefore = try await other.take(other.open())
+            activity.expire()
+            let isTakenAfter = try await other.take(other.open())
+            #expect(!isTakenBefore && isTakenAfter && !activity.hasEnded)
+        }
+        #expect(activity.hasEnded)
+
+        // Suspended while it waits.
+        let hold = try other.open()
+        try await other.take(hold)
+        activity.expiresAtOnce()
+        try await lock.withLock {
+            hold.release()
+            let isTaken = try await other.take(other.open())
+            #expect(isTaken)
+        }
     }
 
     @Test("Where there can be none it goes on without, and a save says why") func none() async throws {
@@ -76,6 +102,29 @@ import Testing
         }
         #expect(error?.reason.contains("config") == true)
     }
+}
+
+/// The system's permission to go on running.
+private final class Activity: Sendable {
+    private struct State {
+        var expire: (@Sendable () -> Void)?
+        var hasEnded = false
+        var expiresAtOnce = false
+    }
+
+    private let state = Mutex(State())
+
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+    func begin(_ expire: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        if state.withLock({ $0.expiresAtOnce }) { expire() }
+        state.withLock { $0.expire = expire }
+        return { self.state.withLock { $0.hasEnded = true } }
+    }
+
+    func expire() { state.withLock { $0.expire }?() }
+
+    func expiresAtOnce() { state.withLock { $0.expiresAtOnce = true } }
 }
 
 /// A caller that sleeps wakes when it is cancelled.

@@ -120,9 +120,8 @@ import Testing
         let clock = ManualClock()
         let begun = clock.monotonic
         let lock = FileLock(file: PrivateFile(path: path + ".lock"), clock: clock)
-        let descriptor = try lock.open()
-        #expect(try await lock.take(descriptor))
-        FileLock.close(descriptor)
+        let isTaken = try await lock.take(lock.open())
+        #expect(isTaken)
         #expect(clock.monotonic == begun)
     }
 
