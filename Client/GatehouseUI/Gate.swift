@@ -96,13 +96,14 @@
 
         deinit { following?.cancel() }
 
-        /// Reads the stored session, unless that has succeeded already. The gate calls this whenever the app comes to
-        /// the foreground.
+        /// Reads the stored session, and what an extension has changed since. The gate calls this whenever the app
+        /// comes to the foreground.
         public func start() async {
             follow()
             do {
                 try await client.session.start()
                 launchError = nil
+                await client.session.reload()
             } catch {
                 // `locked` is a state with its own screen.
                 launchError = error.kind == .locked ? nil : error

@@ -47,6 +47,17 @@ extension Session {
         return try await beginRefresh().task.value.get()
     }
 
+    /// Adopts what another process has stored: newer tokens, or the end of the session. Call it when the app comes to
+    /// the foreground; `GatehouseUI` does so. Without it, the next refresh does the same.
+    public func reload() async {
+        guard (try? await start()) != nil, machine.current != nil else { return }
+        let epoch = machine.epoch
+        // An end of the session is not an error here: the state shows it. An unreadable store is read again later.
+        _ = try? await exclusively(isCancellable: true) {
+            try await self.adoptStored(in: epoch, besides: self.current(in: epoch))
+        }
+    }
+
     private func token(after refused: AccessToken?) async throws(GatehouseError) -> AccessToken {
         try await start()
         let now = configuration.clock.monotonic

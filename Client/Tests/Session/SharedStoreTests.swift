@@ -63,6 +63,33 @@ import Testing
         #expect(await stored?.session?.refreshToken.value == "refresh.session1.1")
     }
 
+    @Test("An app that comes to the foreground notices an extension's sign-out, without a request") func reload()
+        async throws
+    {
+        let app = try await device.signedIn()
+        await app.session.reload()
+        #expect(await app.session.state.user != nil)
+        let appExtension = try device.launch(checksAtLaunch: false)
+        try await appExtension.session.end(.user)
+        await app.session.reload()
+        #expect(await app.session.state == .signedOut(reason: .otherProcess))
+        #expect(device.server.count("/v1/auth/refresh") == 0)
+    }
+
+    @Test("It also takes an extension's new tokens, and keeps its own session if the store cannot be read")
+    func reloadTokens() async throws {
+        let app = try await device.signedIn()
+        let appExtension = try device.launch(checksAtLaunch: false)
+        device.clock.advance(by: .seconds(3601))
+        let token = try await appExtension.session.accessToken()
+        await device.store.fail(load: TokenStoreError(.failed))
+        await app.session.reload()
+        await device.store.fail()
+        await app.session.reload()
+        #expect(try await app.session.accessToken() == token)
+        #expect(device.server.count("/v1/auth/refresh") == 1)
+    }
+
     @Test("A refusal of an old token does not erase what a newer sign-in has stored") func refusedLate() async throws {
         let (clock, gate) = (ManualClock(), Gate())
         let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate))

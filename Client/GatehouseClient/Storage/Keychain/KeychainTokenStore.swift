@@ -9,7 +9,7 @@
     /// The store throws `deviceLocked` until the device has been unlocked once after it started, for example when the
     /// system prewarms an app. A Keychain that cannot be read is not an empty one. On a Mac the app needs an
     /// entitlement for the data protection Keychain (`keychain-access-groups`, or an application identifier). Programs
-    /// without one use ``FileTokenStore``.
+    /// without one use `FileTokenStore`.
     public actor KeychainTokenStore: TokenStore {
         /// The queue of an operation. Functions of Security wait for another process, and dialogs wait for the user.
         /// Neither may block one of Swift's threads.
@@ -19,6 +19,7 @@
         }
 
         private let vault: KeychainVault
+        private let lock: FileLock?
         private let queue: DispatchQueue
         private let dialogs: DispatchQueue
         /// The last operation of each queue. Operations of a queue run in order, so the last save wins, and each sees
@@ -28,12 +29,13 @@
 
         public init(_ options: Options = Options()) {
             self.init(
-                KeychainVault(options), queue: DispatchQueue(label: "gatehouse.keychain"),
+                KeychainVault(options), lock: options.lock, queue: DispatchQueue(label: "gatehouse.keychain"),
                 dialogs: DispatchQueue(label: "gatehouse.keychain.dialogs"))
         }
 
-        init(_ vault: KeychainVault, queue: DispatchQueue, dialogs: DispatchQueue) {
+        init(_ vault: KeychainVault, lock: FileLock?, queue: DispatchQueue, dialogs: DispatchQueue) {
             self.vault = vault
+            self.lock = lock
             self.queue = queue
             self.dialogs = dialogs
         }
@@ -63,6 +65,15 @@
 
         public func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError) {
             try await run(.operations) { vault, _ throws(TokenStoreError) in try vault.signOut.set(isPending) }
+        }
+
+        /// If an app group shares the session, waits for a lock in its container, for at most 20 seconds. After that,
+        /// or if locking is not possible, `body` runs without the lock.
+        public nonisolated func withExclusiveAccess<Value: Sendable>(
+            _ body: @Sendable () async throws -> Value
+        ) async throws -> Value {
+            guard let lock else { return try await body() }
+            return try await lock.withLock(body)
         }
 
         private func run<Value: Sendable>(
@@ -108,9 +119,31 @@
                 public static let keep = Self(discards: false)
                 /// The app starts without a session, like a new installation.
                 ///
-                /// A file in ``Options/container`` identifies the installation. The first start after a restored backup
-                /// also counts as a new installation.
+                /// A file in the container of the ``Options/scope`` identifies the installation. The first start after
+                /// a restored backup also counts as a new installation.
                 public static let discard = Self(discards: true)
+            }
+
+            /// Which processes share the session.
+            public enum Scope: Sendable, Hashable {
+                /// This app alone. The session is in the first group of its `keychain-access-groups`, usually the app's
+                /// own.
+                ///
+                /// - `container`: a folder that is deleted with the app; by default the Application Support folder.
+                case app(container: URL? = nil)
+                /// An app and its extensions. A session in another of the app's groups is moved into this one. The
+                /// container holds a lock, so that one process at a time refreshes the session.
+                ///
+                /// ```swift
+                /// guard let container = FileManager.default.containerURL(
+                ///     forSecurityApplicationGroupIdentifier: "group.com.example.shop") else { … }
+                /// let scope = KeychainTokenStore.Options.Scope.appGroup(
+                ///     accessGroup: "TEAMID.com.example.shop", container: container)
+                /// ```
+                ///
+                /// - `accessGroup`: a group in the `keychain-access-groups` of all these processes.
+                /// - `container`: the app group's container.
+                case appGroup(accessGroup: String, container: URL)
             }
 
             /// Identifies the session among all items that the app can access (`kSecAttrService`). Two apps that share
@@ -118,10 +151,7 @@
             public var service: String
             /// Identifies the session among several of a service (`kSecAttrAccount`).
             public var account: String
-            /// One of the groups in the app's `keychain-access-groups`, for a session that an app shares with its
-            /// extensions. `nil` selects the first group, usually the app's own. A session in another of the app's
-            /// groups is moved into this one.
-            public var accessGroup: String?
+            public var scope: Scope
             /// Whether reading the session requires Face ID or Touch ID once in each process, by a user who was
             /// enrolled when the session was first saved (`biometryCurrentSet`).
             ///
@@ -130,29 +160,55 @@
             /// `NSFaceIDUsageDescription`.
             public var requiresBiometry: Bool
             public var afterReinstall: AfterReinstall
-            /// The folder of the file that identifies the installation. It must be deleted with the app. If extensions
-            /// share the session, use the container of the app group; otherwise an extension's first start would count
-            /// as an installation.
-            public var container: URL
 
-            /// - Parameters:
-            ///   - service: by default the bundle identifier and `.gatehouse`.
-            ///   - container: by default the Application Support folder.
+            /// - Parameter service: by default the bundle identifier and `.gatehouse`. An extension has another bundle
+            ///   identifier, so an app group needs a name of its own.
             public init(
-                service: String? = nil, account: String = "session", accessGroup: String? = nil,
-                requiresBiometry: Bool = false, afterReinstall: AfterReinstall = .keep, container: URL? = nil
+                service: String? = nil, account: String = "session", scope: Scope = .app(),
+                requiresBiometry: Bool = false, afterReinstall: AfterReinstall = .keep
             ) {
                 self.service =
                     service ?? "\(Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName).gatehouse"
                 self.account = account
-                self.accessGroup = accessGroup
+                self.scope = scope
                 self.requiresBiometry = requiresBiometry
                 self.afterReinstall = afterReinstall
-                self.container =
-                    container
-                    ?? FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
-                    ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
             }
+        }
+    }
+
+    extension KeychainTokenStore.Options {
+        var accessGroup: String? {
+            if case .appGroup(let accessGroup, _) = scope { accessGroup } else { nil }
+        }
+
+        /// Returns a file of this session in the scope's container.
+        func file(_ name: String) -> URL {
+            let container =
+                switch scope {
+                case .app(let container): container ?? Self.applicationSupport
+                case .appGroup(_, let container): container
+                }
+            return container.appendingPathComponent("\(service).\(account).\(name)")
+        }
+
+        var lock: FileLock? {
+            guard case .appGroup = scope else { return nil }
+            return FileLock(
+                file: PrivateFile(path: file("lock").path), clock: SystemClock(), keepAwake: KeychainLock.keepAwake)
+        }
+
+        /// The file that identifies the installation. An app that shares its session later has marked its own folder
+        /// before.
+        var installation: KeychainInstallation {
+            var earlier = self
+            earlier.scope = .app()
+            return KeychainInstallation(file: file("installed"), earlierFile: earlier.file("installed"))
+        }
+
+        private static var applicationSupport: URL {
+            FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
+                ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
         }
     }
 
@@ -185,15 +241,19 @@
     /// installed.
     struct KeychainInstallation: Sendable {
         let file: URL
-        let read: @Sendable (URL) throws -> Data
+        /// The file of a configuration without an app group.
+        var earlierFile: URL?
+        var read: @Sendable (URL) throws -> Data = { try Data(contentsOf: $0) }
 
-        init(file: URL, read: @escaping @Sendable (URL) throws -> Data = { try Data(contentsOf: $0) }) {
-            self.file = file
-            self.read = read
+        /// - Throws: `deviceLocked` if a file exists and cannot be read yet.
+        func isMarked() throws(TokenStoreError) -> Bool {
+            if try isMarked(file) { return true }
+            guard let earlierFile, earlierFile != file, try isMarked(earlierFile) else { return false }
+            try mark()
+            return true
         }
 
-        /// - Throws: `deviceLocked` if the file exists and cannot be read yet.
-        func isMarked() throws(TokenStoreError) -> Bool {
+        private func isMarked(_ file: URL) throws(TokenStoreError) -> Bool {
             do {
                 return try !read(file).isEmpty
             } catch let error as CocoaError where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile {

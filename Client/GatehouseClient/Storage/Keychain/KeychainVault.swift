@@ -22,12 +22,8 @@
             item = KeychainItem(service: options.service, account: options.account, accessGroup: options.accessGroup)
             keys = KeychainUnlockKeys(
                 service: "\(options.service).\(options.account).unlock", accessGroup: options.accessGroup)
-            self.installation =
-                installation
-                ?? KeychainInstallation(
-                    file: options.container.appendingPathComponent("\(options.service).\(options.account).installed"))
-            signOut = KeychainSignOut(
-                file: options.container.appendingPathComponent("\(options.service).\(options.account).signed-out"))
+            self.installation = installation ?? options.installation
+            signOut = KeychainSignOut(file: options.file("signed-out"))
         }
 
         func load(_ memory: inout KeychainMemory) throws(TokenStoreError) -> Data? {

@@ -22,6 +22,8 @@ struct KeychainBench {
         app = SimulatedApp(on: device, accessGroups: [Self.own, Self.shared])
     }
 
+    var groupContainer: URL { container.appendingPathComponent("group", isDirectory: true) }
+
     func remove() { try? FileManager.default.removeItem(at: container) }
 
     /// A store in a new process of this app, or of another.
@@ -31,11 +33,15 @@ struct KeychainBench {
         reading read: @escaping @Sendable (URL) throws -> Data = { try Data(contentsOf: $0) }
     ) -> KeychainTokenStore {
         let options = KeychainTokenStore.Options(
-            service: Self.service, accessGroup: group, requiresBiometry: biometry, afterReinstall: afterReinstall,
-            container: container)
+            service: Self.service,
+            scope: group.map { .appGroup(accessGroup: $0, container: groupContainer) } ?? .app(container: container),
+            requiresBiometry: biometry, afterReinstall: afterReinstall)
         let app = app ?? self.app
+        let installation = KeychainInstallation(
+            file: options.file("installed"), earlierFile: app.accessGroups == self.app.accessGroups ? mark : nil,
+            read: read)
         return KeychainTokenStore(
-            KeychainVault(options, installation: KeychainInstallation(file: mark, read: read)), queue: app.queue(),
+            KeychainVault(options, installation: installation), lock: options.lock, queue: app.queue(),
             dialogs: app.queue())
     }
 

@@ -185,7 +185,7 @@ struct KeychainTokenStoreTests {
 
     @Test("Without a Keychain the store reports an error, not an empty store")
     func noKeychain() async throws {
-        let store = KeychainTokenStore(.init(service: KeychainBench.service, container: bench.container))
+        let store = KeychainTokenStore(.init(service: KeychainBench.service, scope: .app(container: bench.container)))
         defer { bench.remove() }
         #expect(await code { () throws(TokenStoreError) in try await store.load() } == .failed)
     }
