@@ -115,9 +115,10 @@
             public struct AfterReinstall: Sendable, Hashable {
                 let discards: Bool
 
-                /// The user stays signed in.
+                /// The user stays signed in. So does the next user of the device, if the app was deleted and the device not
+                /// erased.
                 public static let keep = Self(discards: false)
-                /// The app starts without a session, like a new installation.
+                /// The app starts without a session, like a new installation. This is the default.
                 ///
                 /// A file in the container of the ``Options/scope`` identifies the installation. The first start after
                 /// a restored backup also counts as a new installation.
@@ -165,7 +166,7 @@
             ///   identifier, so an app group needs a name of its own.
             public init(
                 service: String? = nil, account: String = "session", scope: Scope = .app(),
-                requiresBiometry: Bool = false, afterReinstall: AfterReinstall = .keep
+                requiresBiometry: Bool = false, afterReinstall: AfterReinstall = .discard
             ) {
                 self.service =
                     service ?? "\(Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName).gatehouse"

@@ -42,6 +42,18 @@ struct AppSessionTests {
         try await eventually("ended by the server") { session.state == .signedOut(reason: .endedByServer) }
     }
 
+    @Test("An extension has signed out: the app shows it when it comes to the foreground")
+    func extensionSignsOut() async throws {
+        let store = InMemoryTokenStore()
+        try await stored(store)
+        let session = try session(store, FakeTransport(.json(Sample.user)))
+        await session.start()
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+        try await GatehouseClient.sample(store, FakeTransport(.status(204))).signOut()
+        await session.start()
+        try await eventually("signed out") { session.state == .signedOut(reason: .otherProcess) }
+    }
+
     @Test("A store that fails: the error is kept until a later start succeeds")
     func storeFails() async throws {
         let bench = KeychainBench()

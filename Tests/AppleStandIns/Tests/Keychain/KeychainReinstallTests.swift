@@ -10,6 +10,16 @@ struct KeychainReinstallTests {
 
     private func reinstall() { bench.remove() }
 
+    @Test("By default the first launch clears the Keychain")
+    func byDefault() async throws {
+        defer { bench.remove() }
+        let byDefault = KeychainTokenStore.Options().afterReinstall
+        try await bench.store(biometry: true, afterReinstall: byDefault).save(.first)
+        reinstall()
+        #expect(try await bench.store(afterReinstall: byDefault).load() == nil)
+        #expect(bench.items().isEmpty)
+    }
+
     @Test("Keep: still signed in")
     func keep() async throws {
         defer { bench.remove() }

@@ -205,6 +205,6 @@ struct KeychainTokenStoreTests {
         let options = KeychainTokenStore.Options()
         #expect(options.service.hasSuffix(".gatehouse") && options.service.count > ".gatehouse".count)
         #expect(options.account == "session" && options.accessGroup == nil && !options.requiresBiometry)
-        #expect(options.afterReinstall == .keep)
+        #expect(options.afterReinstall == .discard)
     }
 }
