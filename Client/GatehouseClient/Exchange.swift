@@ -21,17 +21,12 @@ struct Exchange: Sendable {
 extension GatehouseConfiguration {
     /// Sends a request and retries it as the policy allows. Fails at once without a network.
     ///
-    /// - Parameter isRepeatable: whether the request is idempotent; by default HTTP's rule for the method.
-    func exchange(_ request: URLRequest, isRepeatable: Bool? = nil) async throws(GatehouseError) -> Exchange {
-        try await exchange(
-            to: request.url, isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
-        ) {
-            try await transport.send(request)
-        }
-    }
-
+    /// - Parameters:
+    ///   - isRepeatable: whether the request is idempotent.
+    ///   - deadline: the end of the call's budget. A retry after it is not waited for.
+    ///   - send: one attempt.
     func exchange(
-        to url: URL?, isRepeatable: Bool, _ send: () async throws -> (Data, HTTPURLResponse)
+        to url: URL?, isRepeatable: Bool, by deadline: Duration?, _ send: () async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         var attempt = 0
         while true {
@@ -39,7 +34,8 @@ extension GatehouseConfiguration {
             guard connectivity.isOnline(for: url ?? baseURL) else { throw GatehouseError(.offline) }
             let (result, outcome) = await sendOnce(send)
             let decision = retries.decision(
-                after: attempt, isRepeatable: isRepeatable, outcome: outcome, random: Double.random(in: 0..<1))
+                after: attempt, isRepeatable: isRepeatable, outcome: outcome, random: Double.random(in: 0..<1),
+                left: deadline.map { $0 - clock.monotonic })
             guard case .pause(let pause) = decision else { return try result.get() }
             do { try await clock.sleep(for: pause) } catch { throw GatehouseError.of(error) }
         }
@@ -66,6 +62,12 @@ extension GatehouseConfiguration {
 /// Calls Gatehouse's own routes: sends, retries and decodes.
 struct API: Sendable {
     let configuration: GatehouseConfiguration
+    private let budgets: Deadlines
+
+    init(configuration: GatehouseConfiguration) {
+        self.configuration = configuration
+        budgets = Deadlines(limit: configuration.retries.budget, clock: configuration.clock)
+    }
 
     /// A decoded response. Its description omits the body, which may hold tokens.
     struct Answer<Body: Sendable>: Sendable, CustomStringConvertible, CustomReflectable {
@@ -83,11 +85,23 @@ struct API: Sendable {
     /// The body type of answers without content.
     struct Nothing: Codable, Sendable {}
 
-    /// - Parameters:
-    ///   - isRepeatable: whether the request is idempotent; by default HTTP's rule for the method (RFC 9110 §9.2.2).
+    /// Makes a call without a bearer.
+    ///
+    /// - Parameter isRepeatable: whether the request is idempotent; by default HTTP's rule for the method (RFC 9110
+    ///   §9.2.2).
     func call<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, bearer: AccessToken? = nil,
-        isRepeatable: Bool? = nil, returning: Body.Type = Body.self
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        returning: Body.Type = Body.self
+    ) async throws(GatehouseError) -> Answer<Body> {
+        try await withinBudget { deadline throws(GatehouseError) in
+            try await self.send(method, path, json: json, isRepeatable: isRepeatable, by: deadline)
+        }
+    }
+
+    /// - Parameter deadline: the end of the call's budget: ``withinBudget(_:)``.
+    func send<Body: Decodable & Sendable>(
+        _ method: String, _ path: String, json: (any Encodable & Sendable)?, bearer: AccessToken? = nil,
+        isRepeatable: Bool?, by deadline: Duration
     ) async throws(GatehouseError) -> Answer<Body> {
         var request = URLRequest(url: configuration.baseURL.appendingPathComponent(path))
         request.httpMethod = method
@@ -100,7 +114,12 @@ struct API: Sendable {
                 throw GatehouseError(.misuse, reason: "\(type(of: json)) cannot be written as JSON")
             }
         }
-        let exchange = try await configuration.exchange(request, isRepeatable: isRepeatable)
+        let (transport, final) = (configuration.transport, request)
+        let exchange = try await configuration.exchange(
+            to: final.url, isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: method), by: deadline
+        ) {
+            try await transport.send(final)
+        }
         guard (200..<300).contains(exchange.response.statusCode) else {
             throw GatehouseError(response: exchange.response, body: exchange.body)
         }
@@ -117,5 +136,82 @@ struct API: Sendable {
         } catch {
             throw GatehouseError.unreadable(exchange, as: Body.self)
         }
+    }
+}
+
+extension API {
+    /// Makes a whole call within the policy's budget: its attempts, the pauses between them and a refresh.
+    ///
+    /// When the time is up, the call fails with `timedOut` at once, and `body` is cancelled but not awaited. A refresh
+    /// continues, because other calls need it. If the caller is cancelled, `body` is cancelled and awaited.
+    ///
+    /// - Parameter body: gets the end of the budget, by the monotonic clock.
+    func withinBudget<Value: Sendable>(
+        _ body: @escaping @Sendable (_ deadline: Duration) async throws(GatehouseError) -> Value
+    ) async throws(GatehouseError) -> Value {
+        let deadline = configuration.clock.monotonic + configuration.retries.budget
+        let call = BudgetedCall<Value>()
+        let number = budgets.begin { call.expire() }
+        defer { budgets.end(number) }
+        return try await withTaskCancellationHandler {
+            await call.result { () throws(GatehouseError) in try await body(deadline) }
+        } onCancel: {
+            call.cancel()
+        }.get()
+    }
+}
+
+/// A call that ends with the result of its work or when its time is up, whichever comes first.
+private final class BudgetedCall<Value: Sendable>: Sendable {
+    private struct State {
+        var work: Task<Void, Never>?
+        var isCancelled = false
+        var result: Result<Value, GatehouseError>?
+        var caller: CheckedContinuation<Result<Value, GatehouseError>, Never>?
+    }
+
+    private let state = Locked(State())
+
+    func result(
+        of work: @escaping @Sendable () async throws(GatehouseError) -> Value
+    ) async -> Result<Value, GatehouseError> {
+        await withCheckedContinuation { continuation in
+            let task = Task { self.end(with: await Self.result(of: work)) }
+            let (isCancelled, result) = state.withLock { state in
+                state.work = task
+                if state.result == nil { state.caller = continuation }
+                return (state.isCancelled, state.result)
+            }
+            if isCancelled { task.cancel() }
+            if let result { continuation.resume(returning: result) }
+        }
+    }
+
+    func cancel() {
+        let task = state.withLock { state in
+            state.isCancelled = true
+            return state.work
+        }
+        task?.cancel()
+    }
+
+    func expire() {
+        end(with: .failure(GatehouseError(.timedOut, reason: "the call's budget is used up")))
+        cancel()
+    }
+
+    private func end(with result: Result<Value, GatehouseError>) {
+        let caller = state.withLock { state in
+            guard state.result == nil else { return nil as CheckedContinuation<Result<Value, GatehouseError>, Never>? }
+            state.result = result
+            return state.caller
+        }
+        caller?.resume(returning: result)
+    }
+
+    private static func result(
+        of work: () async throws(GatehouseError) -> Value
+    ) async -> Result<Value, GatehouseError> {
+        do throws(GatehouseError) { return .success(try await work()) } catch { return .failure(error) }
     }
 }

@@ -38,16 +38,19 @@ extension GatehouseClient {
         var request = request
         request.setValue("text/event-stream", forHTTPHeaderField: "Accept")
         request.setValue("no-store", forHTTPHeaderField: "Cache-Control")
-        let transport = configuration.transport
-        var pieces: AsyncThrowingStream<Data, any Error>?
-        let exchange = try await authorised(request) { request in
-            // Dropping the pieces of an earlier response cancels that response.
-            pieces = nil
-            let (newPieces, response) = try await transport.stream(request)
-            // The body shows whether a new bearer may help.
-            guard response.statusCode != 401 else { return (try await Self.problem(in: newPieces), response) }
-            pieces = newPieces
-            return (Data(), response)
+        let (transport, final) = (configuration.transport, request)
+        let (exchange, pieces) = try await api.withinBudget { deadline throws(GatehouseError) in
+            var pieces: AsyncThrowingStream<Data, any Error>?
+            let exchange = try await self.authorised(final, by: deadline) { request in
+                // Dropping the pieces of an earlier response cancels that response.
+                pieces = nil
+                let (newPieces, response) = try await transport.stream(request)
+                // The body shows whether a new bearer may help.
+                guard response.statusCode != 401 else { return (try await Self.problem(in: newPieces), response) }
+                pieces = newPieces
+                return (Data(), response)
+            }
+            return (exchange, pieces)
         }
         let response = exchange.response
         guard response.statusCode != 401 else { throw refusal(response, exchange.body) }

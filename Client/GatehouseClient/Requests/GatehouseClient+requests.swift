@@ -10,7 +10,7 @@ extension GatehouseClient {
     /// Sends a request with the user's bearer and returns the response, whatever its status.
     ///
     /// An expired bearer is refreshed first. If the server refuses the bearer, it is refreshed and the request repeated
-    /// once. Temporary failures are retried as ``RetryPolicy`` says.
+    /// once. Temporary failures are retried as ``RetryPolicy`` says, within ``RetryPolicy/budget``.
     ///
     /// - Parameters:
     ///   - request: to the base URL's origin or one of the configuration's `bearerHosts`.
@@ -21,7 +21,11 @@ extension GatehouseClient {
         for request: URLRequest, isRepeatable: Bool? = nil
     ) async throws(GatehouseError) -> (Data, HTTPURLResponse) {
         let transport = configuration.transport
-        let exchange = try await authorised(request, isRepeatable: isRepeatable) { try await transport.send($0) }
+        let exchange = try await api.withinBudget { deadline throws(GatehouseError) in
+            try await self.authorised(request, isRepeatable: isRepeatable, by: deadline) {
+                try await transport.send($0)
+            }
+        }
         return (exchange.body, exchange.response)
     }
 
@@ -32,8 +36,11 @@ extension GatehouseClient {
     public func send<Response: Sendable>(_ endpoint: Endpoint<Response>) async throws(GatehouseError) -> Response {
         let request = try endpoint.request(below: configuration.baseURL)
         let transport = configuration.transport
-        let exchange = try await authorised(request, isRepeatable: endpoint.isRepeatable) {
-            try await transport.send($0)
+        let isRepeatable = endpoint.isRepeatable
+        let exchange = try await api.withinBudget { deadline throws(GatehouseError) in
+            try await self.authorised(request, isRepeatable: isRepeatable, by: deadline) {
+                try await transport.send($0)
+            }
         }
         guard (200..<300).contains(exchange.response.statusCode) else {
             throw refusal(exchange.response, exchange.body)
@@ -52,24 +59,27 @@ extension GatehouseClient {
     /// not acted on the request.
     ///
     /// - Parameters:
-    ///   - isRepeatable: as in ``GatehouseConfiguration/exchange(_:isRepeatable:)``.
+    ///   - isRepeatable: whether the request is idempotent; by default HTTP's rule for the method.
+    ///   - deadline: the end of the call's budget; `nil` for transfers of files, which have none.
     ///   - send: one attempt.
     /// - Returns: the last response, whatever its status.
     func authorised(
-        _ request: URLRequest, isRepeatable: Bool? = nil,
+        _ request: URLRequest, isRepeatable: Bool? = nil, by deadline: Duration?,
         send: (URLRequest) async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         let token = try await bearer(for: request)
         // A body stream can be read only once.
         let isStreamed = request.httpBodyStream != nil
         let isRepeatable = isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
-        let first = try await configuration.exchange(to: request.url, isRepeatable: isRepeatable && !isStreamed) {
+        let first = try await configuration.exchange(
+            to: request.url, isRepeatable: isRepeatable && !isStreamed, by: deadline
+        ) {
             try await send(request.carrying(token))
         }
         guard refusesBearer(first.response, first.body), !isStreamed else { return first }
         let renewed = try await session.accessToken(after: token)
         configuration.telemetry.record(TelemetryEvent(.replay))
-        return try await configuration.exchange(to: request.url, isRepeatable: isRepeatable) {
+        return try await configuration.exchange(to: request.url, isRepeatable: isRepeatable, by: deadline) {
             try await send(request.carrying(renewed))
         }
     }
@@ -122,7 +132,7 @@ extension GatehouseClient {
         for request: URLRequest, fromFile file: URL, isRepeatable: Bool? = nil
     ) async throws(GatehouseError) -> (Data, HTTPURLResponse) {
         let transport = configuration.transport
-        let exchange = try await authorised(request, isRepeatable: isRepeatable) {
+        let exchange = try await authorised(request, isRepeatable: isRepeatable, by: nil) {
             try await transport.upload($0, fromFile: file)
         }
         return (exchange.body, exchange.response)
@@ -135,7 +145,7 @@ extension GatehouseClient {
         let transport = configuration.transport
         var file: URL?
         do throws(GatehouseError) {
-            let exchange = try await authorised(request) { request in
+            let exchange = try await authorised(request, by: nil) { request in
                 Self.remove(file)
                 file = nil
                 let (newFile, response) = try await transport.download(request)

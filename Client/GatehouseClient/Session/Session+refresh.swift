@@ -44,7 +44,7 @@ extension Session {
         if case .refuse(let kind) = machine.advice(after: nil, at: configuration.clock.monotonic) {
             throw GatehouseError(kind)
         }
-        return try await beginRefresh().task.value.get()
+        return try await result(of: beginRefresh())
     }
 
     /// Adopts what another process has stored: newer tokens, or the end of the session. Call it when the app comes to
@@ -74,10 +74,15 @@ extension Session {
             {
                 throw refreshDelay.error
             }
-            return try await beginRefresh().task.value.get()
+            return try await result(of: beginRefresh())
         case .refuse(let kind):
             throw GatehouseError(kind)
         }
+    }
+
+    /// Waits for a refresh, for at most the budget of a call.
+    private func result(of refreshing: Refreshing) async throws(GatehouseError) -> AccessToken {
+        try await api.withinBudget { _ throws(GatehouseError) in try await refreshing.task.value.get() }
     }
 
     /// Returns the refresh in progress, or starts one.

@@ -183,15 +183,17 @@ extension Session {
         _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
         returning: Body.Type = Body.self
     ) async throws(GatehouseError) -> API.Answer<Body> {
-        let token = try await accessToken()
-        do {
-            return try await api.call(
-                method, path, json: json, bearer: token, isRepeatable: isRepeatable, returning: Body.self)
-        } catch  where error.isRefusedBearer {
-            let renewed = try await accessToken(after: token)
-            configuration.telemetry.record(TelemetryEvent(.replay))
-            return try await api.call(
-                method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, returning: Body.self)
+        try await api.withinBudget { [api, configuration] deadline throws(GatehouseError) in
+            let token = try await self.accessToken()
+            do throws(GatehouseError) {
+                return try await api.send(
+                    method, path, json: json, bearer: token, isRepeatable: isRepeatable, by: deadline)
+            } catch  where error.isRefusedBearer {
+                let renewed = try await self.accessToken(after: token)
+                configuration.telemetry.record(TelemetryEvent(.replay))
+                return try await api.send(
+                    method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, by: deadline)
+            }
         }
     }
 

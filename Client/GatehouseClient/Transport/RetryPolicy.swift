@@ -11,6 +11,9 @@ public struct RetryPolicy: Sendable, Equatable {
     /// The longest pause. The n-th pause is drawn uniformly between 0 and the smaller of this value and 200 ms · 2ⁿ
     /// ("full jitter").
     public var longestPause: Duration = .seconds(2)
+    /// The time limit of a whole call: all attempts, the pauses between them and a refresh of the bearer. It does not
+    /// apply to uploads and downloads of files, which the transport limits.
+    public var budget: Duration = .seconds(30)
 
     public init() {}
 }
@@ -33,14 +36,24 @@ extension RetryPolicy {
     ///   - attempt: the number of the finished attempt; the first is 1.
     ///   - isRepeatable: whether the request is idempotent.
     ///   - random: drawn uniformly from 0..<1.
-    func decision(after attempt: Int, isRepeatable: Bool, outcome: Outcome, random: Double) -> Decision {
-        guard attempt < attempts, isRepeatable, Self.isTemporary(outcome) else { return .giveUp }
+    ///   - left: the rest of the call's budget; `nil` if it has none.
+    func decision(
+        after attempt: Int, isRepeatable: Bool, outcome: Outcome, random: Double, left: Duration? = nil
+    ) -> Decision {
+        guard attempt < attempts, isRepeatable, Self.isTemporary(outcome),
+            let pause = pause(after: attempt, outcome, random), left.map({ pause < $0 }) ?? true
+        else { return .giveUp }
+        return .pause(pause)
+    }
+
+    /// - Returns: `nil` if the server requests a longer pause than this policy allows.
+    private func pause(after attempt: Int, _ outcome: Outcome, _ random: Double) -> Duration? {
         let ceiling = min(longestPause, .milliseconds(200) * (1 << min(attempt, 16)))
-        guard case .answered(_, let requested?) = outcome else { return .pause(ceiling * random) }
+        guard case .answered(_, let requested?) = outcome else { return ceiling * random }
         // The app decides about a longer wait: the error contains it. A shorter one gets random extra time, so that
         // clients with the same `Retry-After` do not retry at the same moment.
-        guard requested <= longestPause else { return .giveUp }
-        return .pause(requested + min(ceiling, longestPause - requested) * random)
+        guard requested <= longestPause else { return nil }
+        return requested + min(ceiling, longestPause - requested) * random
     }
 
     /// Whether HTTP defines the method as idempotent (RFC 9110 §9.2.2).
