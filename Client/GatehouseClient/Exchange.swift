@@ -24,15 +24,18 @@ extension GatehouseConfiguration {
     /// - Parameters:
     ///   - isRepeatable: whether the request is idempotent.
     ///   - deadline: the end of the call's budget. A retry after it is not waited for.
+    ///   - unanswered: called after each attempt on which the server may have acted without the client knowing.
     ///   - send: one attempt.
     func exchange(
-        to url: URL?, isRepeatable: Bool, by deadline: Duration?, _ send: () async throws -> (Data, HTTPURLResponse)
+        to url: URL?, isRepeatable: Bool, by deadline: Duration?, unanswered: () -> Void = {},
+        _ send: () async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         var attempt = 0
         while true {
             attempt += 1
             guard connectivity.isOnline(for: url ?? baseURL) else { throw GatehouseError(.offline) }
             let (result, outcome) = await sendOnce(send)
+            if outcome.isUnanswered { unanswered() }
             let decision = retries.decision(
                 after: attempt, isRepeatable: isRepeatable, outcome: outcome, random: Double.random(in: 0..<1),
                 left: deadline.map { $0 - clock.monotonic })
@@ -98,10 +101,12 @@ struct API: Sendable {
         }
     }
 
-    /// - Parameter deadline: the end of the call's budget: ``withinBudget(_:)``.
+    /// - Parameters:
+    ///   - deadline: the end of the call's budget: ``withinBudget(_:)``.
+    ///   - unanswered: as in ``GatehouseConfiguration/exchange(to:isRepeatable:by:unanswered:_:)``.
     func send<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)?, bearer: AccessToken? = nil,
-        isRepeatable: Bool?, by deadline: Duration
+        isRepeatable: Bool?, by deadline: Duration, unanswered: () -> Void = {}
     ) async throws(GatehouseError) -> Answer<Body> {
         var request = URLRequest(url: configuration.baseURL.appendingPathComponent(path))
         request.httpMethod = method
@@ -116,7 +121,8 @@ struct API: Sendable {
         }
         let (transport, final) = (configuration.transport, request)
         let exchange = try await configuration.exchange(
-            to: final.url, isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: method), by: deadline
+            to: final.url, isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: method), by: deadline,
+            unanswered: unanswered
         ) {
             try await transport.send(final)
         }

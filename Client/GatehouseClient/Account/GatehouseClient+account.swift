@@ -17,10 +17,11 @@ extension GatehouseClient {
                 "PATCH", "/v1/auth/me", json: UpdateUserRequest(displayName: displayName), returning: User.self))
     }
 
-    /// Deletes the account and all its data, and ends the session.
+    /// Deletes the account and all its data, and ends the session (``SignOutReason/accountDeleted``).
+    ///
+    /// If the answer is lost, the call may throw although the account is deleted. A repeated call then succeeds.
     public func deleteAccount() async throws(GatehouseError) {
-        _ = try await session.call("DELETE", "/v1/auth/account", returning: API.Nothing.self)
-        try await session.end(.accountDeleted)
+        try await session.deleteAccount()
     }
 
     /// Returns all data that the server stores about the user.

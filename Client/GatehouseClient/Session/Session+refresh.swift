@@ -151,15 +151,11 @@ extension Session {
                 if let stored = try await readStore()?.session, isFresher(stored, than: presented) { continue }
                 // If this write fails, the server refuses the token again at the next launch.
                 _ = try? await change(.refusal(presented.refreshToken))
-                ended(hasExpired(presented) ? .expired : .endedByServer)
+                ended(byRefusalOf: presented)
                 throw GatehouseError(.sessionEnded, code: error.code, requestID: error.requestID)
             }
         }
         throw GatehouseError(.unavailable, reason: "other processes keep refreshing the session")
-    }
-
-    private func hasExpired(_ session: StoredSession) -> Bool {
-        configuration.clock.wall.addingTimeInterval(session.clockOffset) >= session.refreshExpiresAt
     }
 
     /// Returns the session if it is still the one of `epoch`. A late result for an earlier session is dropped.

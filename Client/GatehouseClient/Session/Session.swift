@@ -27,6 +27,8 @@ public actor Session {
     var checking: Task<Void, Never>?
     var sending: Task<Void, Never>?
     var following: Task<Void, Never>?
+    /// The epoch in which the server may have deleted the account without the client knowing.
+    let unansweredDeletion = Locked<Int?>(nil)
 
     init(configuration: GatehouseConfiguration, api: API) {
         self.configuration = configuration
@@ -179,22 +181,48 @@ extension Session {
     }
 
     /// Like ``call(_:_:json:isRepeatable:returning:)``, but also returns the answer's times, which a new session needs.
+    ///
+    /// - Parameter unanswered: as in ``GatehouseConfiguration/exchange(to:isRepeatable:by:unanswered:_:)``.
     func answer<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
-        returning: Body.Type = Body.self
+        returning: Body.Type = Body.self, unanswered: @escaping @Sendable () -> Void = {}
     ) async throws(GatehouseError) -> API.Answer<Body> {
         try await api.withinBudget { [api, configuration] deadline throws(GatehouseError) in
             let token = try await self.accessToken()
             do throws(GatehouseError) {
                 return try await api.send(
-                    method, path, json: json, bearer: token, isRepeatable: isRepeatable, by: deadline)
+                    method, path, json: json, bearer: token, isRepeatable: isRepeatable, by: deadline,
+                    unanswered: unanswered)
             } catch  where error.isRefusedBearer {
                 let renewed = try await self.accessToken(after: token)
                 configuration.telemetry.record(TelemetryEvent(.replay))
                 return try await api.send(
-                    method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, by: deadline)
+                    method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, by: deadline,
+                    unanswered: unanswered)
             }
         }
+    }
+
+    /// Deletes the account at the server and ends the session.
+    ///
+    /// If the answer is lost, the session may be gone with the account. The server then refuses the retry and the
+    /// refresh, which ``ended(byRefusalOf:)`` takes for the deletion.
+    func deleteAccount() async throws(GatehouseError) {
+        try await start()
+        let epoch = machine.epoch
+        do throws(GatehouseError) {
+            _ = try await answer("DELETE", "/v1/auth/account", returning: API.Nothing.self) { [unansweredDeletion] in
+                unansweredDeletion.withLock { $0 = epoch }
+            }
+        } catch {
+            if machine.state == .signedOut(reason: .accountDeleted) { return }
+            // Any other refusal means that the account still exists.
+            if let status = error.status, (400..<500).contains(status), status != 401, status != 429 {
+                unansweredDeletion.withLock { $0 = nil }
+            }
+            throw error
+        }
+        try await end(.accountDeleted)
     }
 
     // MARK: - The network
@@ -326,6 +354,13 @@ extension Session {
     func ended(_ reason: SignOutReason) {
         machine.end(reason, informingServer: false)
         finishEnd(reason)
+    }
+
+    /// Handles the server's refusal of the current refresh token.
+    func ended(byRefusalOf session: StoredSession) {
+        if unansweredDeletion.withLock({ $0 }) == machine.epoch { return ended(.accountDeleted) }
+        let serverNow = configuration.clock.wall.addingTimeInterval(session.clockOffset)
+        ended(serverNow >= session.refreshExpiresAt ? .expired : .endedByServer)
     }
 
     /// - Returns: a task that ends when all companions have finished or timed out.

@@ -24,6 +24,19 @@ extension RetryPolicy {
         case failed(URLError.Code)
         /// - `retryAfter`: the wait that the server requests.
         case answered(status: Int, retryAfter: Duration?)
+
+        /// Whether the server may have acted on the request although the client has no answer that says so.
+        var isUnanswered: Bool {
+            switch self {
+            case .failed(let code):
+                ![
+                    .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive,
+                    .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .secureConnectionFailed, .badURL,
+                    .unsupportedURL,
+                ].contains(code)
+            case .answered(let status, _): status >= 500
+            }
+        }
     }
 
     enum Decision: Sendable, Equatable {

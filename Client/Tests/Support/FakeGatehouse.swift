@@ -16,6 +16,8 @@ final class FakeGatehouse: Transport {
         case none
         /// The server does what it was asked for, and its answer is lost.
         case answerLost
+        /// So often; afterwards answers arrive.
+        case answersLost(Int)
         /// Nothing arrives.
         case unreachable
         case status(Int, retryAfter: Int? = nil)
@@ -80,13 +82,15 @@ final class FakeGatehouse: Transport {
         try Task.checkCancellation()
         let fault = state.withLock { state in
             state.requests.append(path)
-            return state.faults[path] ?? .none
+            guard case .answersLost(let count)? = state.faults[path] else { return state.faults[path] ?? .none }
+            state.faults[path] = count > 1 ? .answersLost(count - 1) : nil
+            return .answerLost
         }
         switch fault {
         case .unreachable: throw URLError(.cannotConnectToHost)
         case .status(let status, let retryAfter):
             return answer(status, Data(), retryAfter.map { ["Retry-After": "\($0)"] } ?? [:])
-        case .answerLost:
+        case .answerLost, .answersLost:
             _ = try respond(to: request, path)
             throw URLError(.networkConnectionLost)
         case .none: return try respond(to: request, path)
@@ -105,6 +109,14 @@ final class FakeGatehouse: Transport {
             let token = try JSON.decode(LogoutRequest.self, from: body).refreshToken ?? ""
             state.withLock { $0.chains[Self.name(of: token)]?.isRevoked = true }
             return answer(204, Data())
+        case "/v1/auth/account":
+            guard let user = user(of: request) else { return problem(.tokenExpired) }
+            state.withLock { state in
+                for name in state.chains.keys where state.chains[name]?.user.id == user.id {
+                    state.chains[name]?.isRevoked = true
+                }
+            }
+            return answer(202, Data())
         default:
             guard let user = user(of: request) else { return problem(.tokenExpired) }
             return answer(200, try JSON.encode(user))
