@@ -108,6 +108,7 @@ extension Session {
         // stored.
         if Task.isCancelled, machine.epoch == epoch { await storeWork?.value }
         if refreshing?.epoch == epoch { refreshing = nil }
+        if case .locked = machine.phase { return .failure(GatehouseError(.locked)) }
         guard machine.epoch == epoch else {
             // The session ended during this refresh. Do not set a delay for the next session.
             if case .failure(let error) = result, error.kind == .sessionEnded { return result }

@@ -21,8 +21,12 @@ public actor Session {
     private var restoring: Task<TokenStoreError?, Never>?
     /// The last store operation. The next one runs after it.
     var storeWork: Task<Void, Never>?
+    /// Locks the store. Reading and unlocking wait for it, because until then the store is still open.
+    var locking: Task<Void, Never>?
     /// Whether the restored session still has to be verified with the server.
     var isUnchecked = false
+    /// When the last verification began (monotonic clock).
+    var checkedAt: Duration?
     /// The verification in progress, the logouts in progress, and the task that waits for the network.
     var checking: Task<Void, Never>?
     var sending: Task<Void, Never>?
@@ -87,13 +91,14 @@ public actor Session {
     ///
     /// - Parameter reason: the text of the system's dialog, in the user's language.
     public func unlock(reason: String) async throws(GatehouseError) {
-        do { try await configuration.store.unlock(reason: reason) } catch { throw GatehouseError(error) }
+        do { try await authenticate(reason: reason) } catch { throw GatehouseError(error) }
         try await start()
     }
 
     private func restore() async -> TokenStoreError? {
         let epoch = machine.epoch
         let isSignOutPending = (try? await configuration.store.isSignOutPending()) ?? false
+        await locking?.value
         let result: Result<StoredState?, TokenStoreError>
         do throws(TokenStoreError) {
             result = .success(try await readStore())
@@ -134,6 +139,7 @@ extension Session {
         defer { checking = nil }
         guard isOnline else { return }
         let epoch = machine.epoch
+        checkedAt = configuration.clock.monotonic
         do throws(GatehouseError) {
             let user = try await call("GET", "/v1/auth/me", returning: User.self)
             if machine.epoch == epoch { isUnchecked = false }
@@ -258,7 +264,8 @@ extension GatehouseError {
 
     init(_ error: TokenStoreError) {
         switch error.code {
-        case .deviceLocked, .userPresenceNeeded, .userPresenceRefused: self.init(.locked, reason: "\(error)")
+        case .deviceLocked, .userPresenceNeeded, .userPresenceRefused, .userPresenceFailed:
+            self.init(.locked, reason: "\(error)")
         default: self.init(.storage, reason: "\(error)")
         }
     }

@@ -68,7 +68,7 @@ struct SessionMachine: Sendable {
         }
         switch error.code {
         case .deviceLocked: phase = .locked(.device)
-        case .userPresenceNeeded, .userPresenceRefused: phase = .locked(.userPresence)
+        case .userPresenceNeeded, .userPresenceRefused, .userPresenceFailed: phase = .locked(.userPresence)
         case .corrupt:
             epoch += 1
             phase = .signedOut(.storeCorrupt)
@@ -143,6 +143,13 @@ struct SessionMachine: Sendable {
         epoch += 1
         phase = .signedOut(reason)
         return true
+    }
+
+    /// The user has to authenticate before the session is read again.
+    mutating func lock() {
+        guard current != nil else { return }
+        epoch += 1
+        phase = .locked(.userPresence)
     }
 
     mutating func finished(_ logout: Redacted<String>) {

@@ -80,7 +80,7 @@ enum StoreChange: Sendable, Equatable {
     func replacesUnreadable(_ code: TokenStoreError.Code) -> Bool {
         switch code {
         case .corrupt: return true
-        case .userPresenceNeeded, .userPresenceRefused:
+        case .userPresenceNeeded, .userPresenceRefused, .userPresenceFailed:
             if case .signIn = self { return true }
             return false
         default: return false

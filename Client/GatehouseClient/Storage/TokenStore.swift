@@ -24,6 +24,13 @@ public protocol TokenStore: Sendable {
     /// the record survives the end of the process.
     func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError)
 
+    /// Whether the user has to authenticate before the stored bytes can be read: once in each process, and after
+    /// ``lock()``.
+    var requiresUserPresence: Bool { get }
+
+    /// Forgets what the user's authentication has unlocked.
+    func lock() async
+
     /// Runs `body` while no other process that shares the store runs one.
     ///
     /// A store without a lock just runs `body`: the server gives both processes the same successor of a token. If the
@@ -39,6 +46,10 @@ extension TokenStore {
     public func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError) {
         if isPending { throw TokenStoreError(.failed, "this store cannot record a sign-out") }
     }
+
+    public var requiresUserPresence: Bool { false }
+
+    public func lock() async {}
 
     public func withExclusiveAccess<Value: Sendable>(
         _ body: @Sendable () async throws -> Value
@@ -56,8 +67,11 @@ public struct TokenStoreError: Error, Sendable, Hashable, CustomStringConvertibl
         public static let deviceLocked = Self(description: "deviceLocked")
         /// The user has to authenticate first: ``TokenStore/unlock(reason:)``.
         public static let userPresenceNeeded = Self(description: "userPresenceNeeded")
-        /// The user cancelled the authentication, or it failed.
+        /// The user cancelled the authentication.
         public static let userPresenceRefused = Self(description: "userPresenceRefused")
+        /// The authentication failed: the system did not recognise the user, or no authentication can unlock the data
+        /// any more.
+        public static let userPresenceFailed = Self(description: "userPresenceFailed")
         /// The stored data is damaged.
         public static let corrupt = Self(description: "corrupt")
         /// A later version of this library wrote the data, which stays unchanged. The session does not end, and no user

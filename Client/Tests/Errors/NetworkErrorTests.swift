@@ -40,7 +40,7 @@ struct NetworkErrorTests {
 
     @Test(arguments: [
         (TokenStoreError.Code.deviceLocked, GatehouseError.Kind.locked), (.userPresenceNeeded, .locked),
-        (.userPresenceRefused, .locked), (.corrupt, .storage), (.failed, .storage),
+        (.userPresenceRefused, .locked), (.userPresenceFailed, .locked), (.corrupt, .storage), (.failed, .storage),
         (.fromLaterVersion, .storage),
     ])
     func stores(code: TokenStoreError.Code, kind: GatehouseError.Kind) {

@@ -173,8 +173,8 @@ import Testing
         "Changes that replace a record that cannot be read",
         arguments: [
             (TokenStoreError.Code.corrupt, true, true), (.userPresenceNeeded, true, false),
-            (.userPresenceRefused, true, false), (.deviceLocked, false, false), (.failed, false, false),
-            (.fromLaterVersion, false, false),
+            (.userPresenceRefused, true, false), (.userPresenceFailed, true, false), (.deviceLocked, false, false),
+            (.failed, false, false), (.fromLaterVersion, false, false),
         ])
     func unreadable(code: TokenStoreError.Code, signIn: Bool, renewal: Bool) {
         #expect(StoreChange.signIn(Self.mine).replacesUnreadable(code) == signIn)

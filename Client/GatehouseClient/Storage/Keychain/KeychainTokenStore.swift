@@ -19,7 +19,7 @@
         }
 
         private let vault: KeychainVault
-        private let lock: FileLock?
+        private let processLock: FileLock?
         private let queue: DispatchQueue
         private let dialogs: DispatchQueue
         /// The last operation of each queue. Operations of a queue run in order, so the last save wins, and each sees
@@ -35,7 +35,7 @@
 
         init(_ vault: KeychainVault, lock: FileLock?, queue: DispatchQueue, dialogs: DispatchQueue) {
             self.vault = vault
-            self.lock = lock
+            processLock = lock
             self.queue = queue
             self.dialogs = dialogs
         }
@@ -72,8 +72,16 @@
         public nonisolated func withExclusiveAccess<Value: Sendable>(
             _ body: @Sendable () async throws -> Value
         ) async throws -> Value {
-            guard let lock else { return try await body() }
-            return try await lock.withLock(body)
+            guard let processLock else { return try await body() }
+            return try await processLock.withLock(body)
+        }
+
+        public nonisolated var requiresUserPresence: Bool { vault.requiresBiometry }
+
+        public func lock() async {
+            // Operations that began earlier would bring their keys back.
+            _ = try? await run(.dialogs) { _, _ in }
+            _ = try? await run(.operations) { _, memory in memory.forgetKeys() }
         }
 
         private func run<Value: Sendable>(

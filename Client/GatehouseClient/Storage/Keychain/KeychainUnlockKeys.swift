@@ -61,8 +61,9 @@
                 }
                 return SymmetricKey(data: data)
             case errSecItemNotFound: return nil
-            case errSecUserCanceled, errSecAuthFailed:
-                throw TokenStoreError(.userPresenceRefused, "OSStatus \(status)")
+            case errSecUserCanceled: throw TokenStoreError(.userPresenceRefused, "OSStatus \(status)")
+            // Some systems report this also for a key that a change of the enrolment has invalidated.
+            case errSecAuthFailed: throw TokenStoreError(.userPresenceFailed, "OSStatus \(status)")
             // The system shows no dialog in the background. The device is not locked, because the session's item could
             // be read.
             case errSecInteractionNotAllowed: throw TokenStoreError(.userPresenceNeeded, "no dialog can be shown")

@@ -9,7 +9,7 @@
     /// another item that only the user's finger or face unlocks. So a background refresh needs no dialog, and the
     /// session is replaced atomically.
     struct KeychainVault: Sendable {
-        private let requiresBiometry: Bool
+        let requiresBiometry: Bool
         private let discardsAfterReinstall: Bool
         private let item: KeychainItem
         private let keys: KeychainUnlockKeys

@@ -47,19 +47,34 @@ struct KeychainBiometryTests {
     }
 
     @Test(
-        "Cancelled or not recognized: refused, and the session waits",
+        "Cancelled, or not recognized: an error for each, and the session waits",
         arguments: [
-            SimulatedDevice.Answer.cancelled, .notRecognized,
-        ])
-    func refused(answer: SimulatedDevice.Answer) async throws {
+            (.cancelled, .userPresenceRefused), (.notRecognized, .userPresenceFailed),
+        ] as [(SimulatedDevice.Answer, TokenStoreError.Code)])
+    func refused(answer: SimulatedDevice.Answer, expected: TokenStoreError.Code) async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
         bench.device.user(answers: answer)
         let next = bench.store(biometry: true)
-        #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .userPresenceRefused)
+        #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == expected)
         #expect(await code { () throws(TokenStoreError) in try await next.load() } == .userPresenceNeeded)
         try await next.unlock(reason: "r")
         #expect(try await next.load() == .first)
+    }
+
+    @Test("Locked again: reading requires the user once more")
+    func locks() async throws {
+        defer { bench.remove() }
+        let store = bench.store(biometry: true)
+        #expect(store.requiresUserPresence && !bench.store().requiresUserPresence)
+        try await store.save(.first)
+        #expect(try await store.load() == .first)
+        await store.lock()
+        #expect(await code { () throws(TokenStoreError) in try await store.load() } == .userPresenceNeeded)
+        #expect(bench.device.prompts.isEmpty)
+        try await store.unlock(reason: "r")
+        #expect(try await store.load() == .first)
+        #expect(bench.device.prompts == ["r"])
     }
 
     @Test("In the background no dialog is shown: the user authenticates later")
