@@ -19,10 +19,9 @@
         @ObservedObject var session: AppSession
         let options: LoginView.Options
         let content: Content
-        @Environment(\.scenePhase) private var scenePhase
 
         var body: some View {
-            Group {
+            ZStack {
                 switch session.state {
                 case .launching: LaunchView(session: session)
                 case .signedOut(let reason):
@@ -32,11 +31,24 @@
                 case .needsUnlock: UnlockView(session: session, options: options)
                 case .signedIn(let user): content.environmentObject(session).id(user.id)
                 }
+                if session.isCovered { Cover() }
             }
-            // Retry each time the app comes to the foreground, when the device is unlocked.
-            .task(id: scenePhase) {
-                if scenePhase == .active { await session.start() }
+            .task { await session.start() }
+        }
+    }
+
+    /// Hides a protected session in the app switcher. It does not cover sheets, which are above the gate.
+    private struct Cover: View {
+        var body: some View {
+            ZStack {
+                Rectangle()
+                    .fill(.background)
+                    .ignoresSafeArea()
+                Image(systemName: "lock.fill")
+                    .font(.largeTitle)
+                    .accessibilityHidden(true)
             }
+            .accessibilityIdentifier("gatehouse.cover")
         }
     }
 
@@ -85,19 +97,33 @@
         public let client: GatehouseClient
         /// Why the system does not show the biometrics dialog now.
         let obstacle: @MainActor () -> UnlockObstacle?
+        @Published private(set) var life: AppLife
+        private let center: NotificationCenter
+        private var events: AppEvents?
         private var following: Task<Void, Never>?
 
-        public convenience init(client: GatehouseClient) { self.init(client: client, obstacle: UnlockObstacle.now) }
+        /// - Parameters:
+        ///   - client: the client whose session the screens show.
+        ///   - lockDelay: the time in the background after which a session that requires Face ID or Touch ID is locked.
+        ///     With zero it is locked at once. A Mac app is in the background while it is hidden.
+        public convenience init(client: GatehouseClient, lockDelay: Duration = .seconds(300)) {
+            self.init(client: client, lockDelay: lockDelay, obstacle: UnlockObstacle.now)
+        }
 
-        init(client: GatehouseClient, obstacle: @escaping @MainActor () -> UnlockObstacle?) {
+        init(
+            client: GatehouseClient, lockDelay: Duration = .seconds(300),
+            obstacle: @escaping @MainActor () -> UnlockObstacle?, center: NotificationCenter = .default
+        ) {
             self.client = client
             self.obstacle = obstacle
+            self.center = center
+            life = AppLife(lockDelay: lockDelay)
         }
 
         deinit { following?.cancel() }
 
-        /// Reads the stored session, and what an extension has changed since. The gate calls this whenever the app
-        /// comes to the foreground.
+        /// Reads the stored session, and what an extension has changed since. The gate calls this when it appears, when
+        /// the app becomes active, and when the device is unlocked.
         public func start() async {
             follow()
             do {
@@ -119,12 +145,37 @@
             try await client.session.unlock(reason: reason)
         }
 
+        /// Whether the gate covers the content.
+        var isCovered: Bool { isProtected && life.hidesProtectedContent }
+
+        /// Whether a session is open that requires the user's authentication.
+        private var isProtected: Bool {
+            guard case .signedIn = state else { return false }
+            return client.configuration.store.requiresUserPresence
+        }
+
         private func follow() {
             guard following == nil else { return }
+            events = AppEvents(in: center) { [weak self] event in self?.handle(event) }
             following = Task { [weak self, changes = client.session.changes()] in
                 for await change in changes {
                     guard let self else { return }
                     state = AppState(change)
+                    if change.user == nil { life.sessionClosed() }
+                }
+            }
+        }
+
+        private func handle(_ event: AppLife.Event) {
+            let now = client.configuration.clock.monotonic
+            guard let action = life.handle(event, at: now, isProtected: isProtected) else { return }
+            Task {
+                switch action {
+                case .restore: await start()
+                case .refresh:
+                    await start()
+                    await client.session.cameToForeground()
+                case .lock: await client.session.lock()
                 }
             }
         }

@@ -1,4 +1,5 @@
 #if canImport(SwiftUI)
+    import Combine
     import Foundation
     import GatehouseClient
     import SwiftUI
@@ -7,21 +8,27 @@
         import LocalAuthentication
     #endif
 
-    /// The unlock screen of a session that requires biometrics. It opens the dialog once each time it appears.
+    /// The unlock screen of a session that requires biometrics. It opens the dialog once each time it appears, and each
+    /// time the app returns from the background. The dialog itself makes the app inactive, but does not move it to the
+    /// background.
     struct UnlockView: View {
-        @ObservedObject var session: AppSession
-        let options: LoginView.Options
+        @ObservedObject private var session: AppSession
+        private let options: LoginView.Options
         @Environment(\.locale) private var locale
-        @State private var message: String?
-        @State private var isUnlocking = false
-        @State private var signsIn = false
+        @StateObject private var model: UnlockModel
+
+        init(session: AppSession, options: LoginView.Options) {
+            self.session = session
+            self.options = options
+            _model = StateObject(wrappedValue: UnlockModel(session: session))
+        }
 
         var body: some View {
             let texts = Texts(locale)
             Group {
-                if signsIn {
+                if model.signsIn {
                     VStack(spacing: 0) {
-                        Button(texts[.back]) { signsIn = false }
+                        Button(texts[.back]) { model.signsIn = false }
                             .padding()
                             .frame(maxWidth: .infinity, alignment: .leading)
                             .accessibilityIdentifier("gatehouse.unlock.back")
@@ -42,45 +49,66 @@
                 Text(verbatim: texts[.locked])
                     .font(.largeTitle.bold())
                     .accessibilityAddTraits(.isHeader)
-                if let message {
+                if let message = model.message {
                     Text(verbatim: message)
                         .multilineTextAlignment(.center)
                         .accessibilityIdentifier("gatehouse.unlock.error")
                 }
-                Button(texts[.unlock]) { Task { await unlock(texts) } }
+                Button(texts[.unlock]) { Task { await model.unlock(texts) } }
                     .buttonStyle(.borderedProminent)
                     .controlSize(.large)
-                    .disabled(isUnlocking)
+                    .disabled(model.isUnlocking)
                     .accessibilityIdentifier("gatehouse.unlock.submit")
-                Button(texts[.signInInstead]) { signsIn = true }
-                    .disabled(isUnlocking)
+                Button(texts[.signInInstead]) { model.signsIn = true }
+                    .disabled(model.isUnlocking)
                     .accessibilityIdentifier("gatehouse.unlock.signIn")
             }
             .padding()
-            .task { await unlock(texts) }
+            .task(id: session.life.isInBackground) {
+                if !session.life.isInBackground { await model.unlock(texts) }
+            }
         }
+    }
 
-        private func unlock(_ texts: Texts) async {
+    /// Authenticates the user for ``UnlockView``.
+    @MainActor
+    final class UnlockModel: ObservableObject {
+        @Published private(set) var message: String?
+        @Published private(set) var isUnlocking = false
+        /// Whether the sign-in screen is shown instead.
+        @Published var signsIn = false
+        private let session: AppSession
+
+        init(session: AppSession) { self.session = session }
+
+        func unlock(_ texts: Texts) async {
             guard !isUnlocking else { return }
             isUnlocking = true
             defer { isUnlocking = false }
-            do throws(GatehouseError) {
-                try await session.unlock(reason: texts[.unlockReason])
-                message = nil
+            message = nil
+            do throws(TokenStoreError) {
+                try await session.client.session.authenticate(reason: texts[.unlockReason])
             } catch {
-                message = text(of: error, texts)
-                if let message { Announcement.post(message) }
+                switch UnlockFailure(error.code, obstacle: session.obstacle()) {
+                case .silent: break
+                case .text(let text): show(texts[text])
+                case .error: show(GatehouseError(.storage).message(in: texts.language))
+                case .signIn: signsIn = true
+                }
+                return
+            }
+            do throws(GatehouseError) {
+                try await session.client.session.start()
+            } catch  where error.kind != .locked {
+                show(error.message(in: texts.language))
+            } catch {
+                // The device was locked again, and this screen remains.
             }
         }
 
-        /// The error text. If the user closed the dialog, none is needed. If the system showed no dialog, the text says
-        /// why.
-        private func text(of error: GatehouseError, _ texts: Texts) -> String? {
-            switch error.kind {
-            case .cancelled: nil
-            case .locked: session.obstacle().map { texts[$0.text] }
-            default: error.message(in: texts.language)
-            }
+        private func show(_ text: String) {
+            message = text
+            Announcement.post(text)
         }
     }
 

@@ -39,6 +39,28 @@ public enum UnlockObstacle: Sendable, Hashable {
     }
 }
 
+/// How the unlock screen responds to a failed authentication.
+package enum UnlockFailure: Sendable, Equatable {
+    /// It shows nothing: the user has closed the dialog, or the system could not show it.
+    case silent
+    case text(InterfaceText)
+    /// It shows the error's message.
+    case error
+    /// It shows the sign-in screen, because another attempt would fail too.
+    case signIn
+
+    package init(_ code: TokenStoreError.Code, obstacle: UnlockObstacle?) {
+        switch (code, obstacle) {
+        case (.userPresenceRefused, let obstacle?), (.userPresenceNeeded, let obstacle?),
+            (.userPresenceFailed, let obstacle?):
+            self = .text(obstacle.text)
+        case (.userPresenceRefused, nil), (.userPresenceNeeded, nil), (.deviceLocked, _): self = .silent
+        case (.userPresenceFailed, nil): self = .signIn
+        default: self = .error
+        }
+    }
+}
+
 /// The result of Apple's dialog (`ASAuthorizationAppleIDCredential`) and the nonce of the request.
 public struct AppleCredential: Sendable, Equatable {
     public var identityToken: Redacted<String>

@@ -13,4 +13,16 @@ struct AppStateTests {
         #expect(AppState(.signedOut(reason: .endedByServer)) == .signedOut(reason: .endedByServer))
         #expect(AppState(.signedIn(Sample.user)) == .signedIn(Sample.user))
     }
+
+    @Test("The unlock screen's response to a failed authentication")
+    func unlockFailures() {
+        for code in [TokenStoreError.Code.userPresenceRefused, .userPresenceNeeded, .userPresenceFailed] {
+            #expect(UnlockFailure(code, obstacle: .lockedOut) == .text(.lockedOut))
+            #expect(UnlockFailure(code, obstacle: .unavailable) == .text(.biometryUnavailable))
+        }
+        #expect(UnlockFailure(.userPresenceRefused, obstacle: nil) == .silent)
+        #expect(UnlockFailure(.userPresenceNeeded, obstacle: nil) == .silent)
+        #expect(UnlockFailure(.userPresenceFailed, obstacle: nil) == .signIn)
+        #expect(UnlockFailure(.failed, obstacle: .lockedOut) == .error)
+    }
 }

@@ -17,6 +17,22 @@ public struct VStack<Content: View>: View {
     ) {}
 }
 
+// SwiftUI, "ZStack"
+public struct ZStack<Content: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(alignment:content:)"
+    public init(alignment: Alignment = .center, @ViewBuilder content: () -> Content) {}
+}
+
+// SwiftUI, "AnyView"
+public struct AnyView: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(_:)"
+    public init<V: View>(_ view: V) {}
+}
+
 // SwiftUI, "ScrollView"
 public struct ScrollView<Content: View>: View {
     public typealias Body = Never

@@ -1,6 +1,11 @@
 public import Combine
 public import Foundation
-public import UIKit
+
+#if canImport(UIKit)
+    public import UIKit
+#else
+    public import AppKit
+#endif
 
 extension View {
     // SwiftUI, "padding(_:_:)"
@@ -11,6 +16,17 @@ extension View {
         minWidth: CGFloat? = nil, idealWidth: CGFloat? = nil, maxWidth: CGFloat? = nil, minHeight: CGFloat? = nil,
         idealHeight: CGFloat? = nil, maxHeight: CGFloat? = nil, alignment: Alignment = .center
     ) -> some View { self }
+
+    // SwiftUI, "background(alignment:content:)"
+    public func background<V: View>(
+        alignment: Alignment = .center, @ViewBuilder content: () -> V
+    ) -> some View { self }
+
+    // SwiftUI, "ignoresSafeArea(_:edges:)"
+    public func ignoresSafeArea(_ regions: SafeAreaRegions = .all, edges: Edge.Set = .all) -> some View { self }
+
+    // SwiftUI, "tint(_:)"
+    public func tint(_ tint: Color?) -> some View { self }
 
     // SwiftUI, "font(_:)"
     public func font(_ font: Font?) -> some View { self }
@@ -30,14 +46,21 @@ extension View {
     // SwiftUI, "textFieldStyle(_:)"
     public func textFieldStyle<S: TextFieldStyle>(_ style: S) -> some View { self }
 
-    // SwiftUI, "textContentType(_:)"
-    public func textContentType(_ textContentType: UITextContentType?) -> some View { self }
+    #if canImport(UIKit)
+        // SwiftUI, "textContentType(_:)"
+        public func textContentType(_ textContentType: UITextContentType?) -> some View { self }
 
-    // SwiftUI, "keyboardType(_:)"
-    public func keyboardType(_ type: UIKeyboardType) -> some View { self }
+        // SwiftUI, "keyboardType(_:)"
+        public func keyboardType(_ type: UIKeyboardType) -> some View { self }
 
-    // SwiftUI, "textInputAutocapitalization(_:)"
-    public func textInputAutocapitalization(_ autocapitalization: TextInputAutocapitalization?) -> some View { self }
+        // SwiftUI, "textInputAutocapitalization(_:)"
+        public func textInputAutocapitalization(_ autocapitalization: TextInputAutocapitalization?) -> some View {
+            self
+        }
+    #else
+        // SwiftUI, "textContentType(_:)"
+        public func textContentType(_ textContentType: NSTextContentType?) -> some View { self }
+    #endif
 
     // SwiftUI, "autocorrectionDisabled(_:)"
     public func autocorrectionDisabled(_ disable: Bool = true) -> some View { self }
@@ -161,10 +184,41 @@ public struct Font: Sendable {
 public protocol ShapeStyle: Sendable {}
 
 // SwiftUI, "Color"
-public struct Color: ShapeStyle {}
+public struct Color: ShapeStyle, View {
+    public typealias Body = Never
+
+    public static let clear = Color()
+    public static let orange = Color()
+}
 
 extension ShapeStyle where Self == Color {
     public static var red: Color { Color() }
+}
+
+// SwiftUI, "BackgroundStyle"
+public struct BackgroundStyle: ShapeStyle {}
+
+extension ShapeStyle where Self == BackgroundStyle {
+    public static var background: BackgroundStyle { BackgroundStyle() }
+}
+
+// SwiftUI, "Rectangle"
+public struct Rectangle: View {
+    public typealias Body = Never
+
+    public init() {}
+
+    // SwiftUI, "fill(_:style:)"
+    public func fill<S: ShapeStyle>(_ content: S) -> some View { self }
+}
+
+// SwiftUI, "SafeAreaRegions"
+public struct SafeAreaRegions: OptionSet, Sendable {
+    public let rawValue: UInt
+
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    public static let all = Self(rawValue: 3)
 }
 
 // SwiftUI, "HierarchicalShapeStyle"

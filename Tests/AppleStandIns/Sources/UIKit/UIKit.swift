@@ -10,6 +10,18 @@ public final class UIApplication {
     public nonisolated static let willEnterForegroundNotification = NSNotification.Name(
         "UIApplicationWillEnterForegroundNotification")
 
+    // UIKit, "didBecomeActiveNotification", "willResignActiveNotification", "didEnterBackgroundNotification"
+    public nonisolated static let didBecomeActiveNotification = NSNotification.Name(
+        "UIApplicationDidBecomeActiveNotification")
+    public nonisolated static let willResignActiveNotification = NSNotification.Name(
+        "UIApplicationWillResignActiveNotification")
+    public nonisolated static let didEnterBackgroundNotification = NSNotification.Name(
+        "UIApplicationDidEnterBackgroundNotification")
+
+    // UIKit, "protectedDataDidBecomeAvailableNotification"
+    public nonisolated static let protectedDataDidBecomeAvailableNotification = NSNotification.Name(
+        "UIApplicationProtectedDataDidBecomeAvailable")
+
     /// For tests: how often the app has requested a device token.
     public private(set) var simulatedRegistrations = 0
 

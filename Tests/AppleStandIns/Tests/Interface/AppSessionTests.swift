@@ -14,9 +14,29 @@ import Testing
 @MainActor
 @Suite("An app's session")
 struct AppSessionTests {
+    private let center = NotificationCenter()
+    private let clock = ManualClock()
+
     private func session(
-        _ store: any TokenStore = InMemoryTokenStore(), _ transport: FakeTransport = FakeTransport()
-    ) throws -> AppSession { AppSession(client: try .sample(store, transport)) }
+        _ store: any TokenStore = InMemoryTokenStore(), _ transport: FakeTransport = FakeTransport(),
+        lockDelay: Duration = .seconds(300), obstacle: UnlockObstacle? = nil
+    ) throws -> AppSession {
+        AppSession(
+            client: try .sample(store, transport, clock), lockDelay: lockDelay, obstacle: { obstacle }, center: center)
+    }
+
+    /// A session behind Face ID that the user has unlocked.
+    private func unlocked(
+        _ bench: KeychainBench, _ transport: FakeTransport = FakeTransport(.json(Sample.user)),
+        lockDelay: Duration = .seconds(300)
+    ) async throws -> AppSession {
+        try await stored(bench.store(biometry: true))
+        let session = try session(bench.store(biometry: true), transport, lockDelay: lockDelay)
+        await session.start()
+        try await session.unlock(reason: "the orders")
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+        return session
+    }
 
     private func stored(_ store: any TokenStore) async throws {
         try await GatehouseClient.sample(store, FakeTransport(.json(Sample.auth("first"))))
@@ -69,8 +89,10 @@ struct AppSessionTests {
         try await eventually("signed in") { session.state == .signedIn(Sample.user) }
     }
 
-    @Test("Started before the device was unlocked: launching without an error, and signed in by the next start")
-    func prewarmed() async throws {
+    @Test(
+        "Started before the device was unlocked: launching without an error, and signed in when the system reports it",
+        arguments: [true, false])
+    func prewarmed(isActive: Bool) async throws {
         let bench = KeychainBench()
         defer { bench.remove() }
         try await stored(bench.store())
@@ -80,8 +102,115 @@ struct AppSessionTests {
         #expect(await session.client.session.state == .locked(.device))
         #expect(session.launchError == nil && session.state == .launching)
         bench.device.lock = .unlocked
+        if isActive { center.becomeActive() } else { center.unlockDevice() }
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+    }
+
+    @Test("On return from the background the session is verified, at most once a minute")
+    func returns() async throws {
+        let transport = FakeTransport(.json(Sample.auth("first")), .json(Sample.user), .json(Sample.user))
+        let session = try session(InMemoryTokenStore(), transport)
+        try await session.client.signIn(identifier: "ada@example.com", password: "correct horse")
         await session.start()
         try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+        center.enterBackground()
+        center.becomeActive()
+        try await eventually("verified") { await transport.requests.count == 2 }
+        clock.advance(by: .seconds(60))
+        center.enterBackground()
+        center.becomeActive()
+        try await eventually("verified again") { await transport.requests.count == 3 }
+        #expect(await transport.requests.dropFirst().map(\.line) == ["GET /v1/auth/me", "GET /v1/auth/me"])
+    }
+
+    @Test("Behind Face ID: the content is covered while the app is inactive, and after five minutes away it is locked")
+    func locksAgain() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        let session = try await unlocked(bench)
+        #expect(!session.isCovered)
+        center.resignActive()
+        #expect(session.isCovered)
+        center.becomeActive()
+        #expect(!session.isCovered)
+
+        center.enterBackground()
+        clock.advance(by: .seconds(299))
+        center.becomeActive()
+        #expect(!session.isCovered && session.state == .signedIn(Sample.user))
+
+        center.enterBackground()
+        clock.advance(by: .seconds(300))
+        center.becomeActive()
+        // Until the session is locked, the cover stays.
+        #expect(session.isCovered)
+        try await eventually("locked") { session.state == .needsUnlock }
+        #expect(!session.isCovered && !session.life.hidesProtectedContent)
+        #expect(bench.device.prompts.count == 1)
+        let error = await #expect(throws: GatehouseError.self) { try await session.client.session.accessToken() }
+        #expect(error?.kind == .locked)
+        try await session.unlock(reason: "the orders")
+        try await eventually("signed in again") { session.state == .signedIn(Sample.user) }
+        #expect(bench.device.prompts.count == 2)
+    }
+
+    @Test("Behind Face ID without a delay: the session is locked as soon as the app is in the background")
+    func locksAtOnce() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        let session = try await unlocked(bench, lockDelay: .zero)
+        center.enterBackground()
+        try await eventually("locked") { session.state == .needsUnlock }
+        #expect(session.life.isInBackground)
+        center.becomeActive()
+        #expect(!session.life.isInBackground)
+    }
+
+    @Test("A session that needs no Face ID is neither covered nor locked")
+    func staysOpen() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store())
+        let session = try session(bench.store(), FakeTransport(.json(Sample.user), .json(Sample.user)))
+        await session.start()
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+        center.enterBackground()
+        #expect(!session.isCovered)
+        clock.advance(by: .seconds(3000))
+        center.becomeActive()
+        await session.client.session.lock()
+        #expect(await session.client.session.state == .signedIn(Sample.user))
+    }
+
+    @Test("The unlock screen: a user who cancels stays, and one whom the system does not recognise can sign in")
+    func unlockScreen() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.user(answers: .cancelled, .notRecognized)
+        let session = try session(bench.store(biometry: true), FakeTransport(.json(Sample.user)))
+        await session.start()
+        let (model, texts) = (UnlockModel(session: session), Texts(Locale(identifier: "en")))
+        await model.unlock(texts)
+        #expect(!model.signsIn && model.message == nil)
+        await model.unlock(texts)
+        #expect(model.signsIn && model.message == nil)
+        model.signsIn = false
+        await model.unlock(texts)
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+    }
+
+    @Test("The unlock screen of a device that accepts no face names the reason, and does not sign in by itself")
+    func lockedOut() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.user(answers: .notRecognized)
+        let session = try session(bench.store(biometry: true), obstacle: .lockedOut)
+        await session.start()
+        let (model, texts) = (UnlockModel(session: session), Texts(Locale(identifier: "en")))
+        await model.unlock(texts)
+        #expect(!model.signsIn && model.message == texts[.lockedOut])
     }
 
     @Test("Behind Face ID: each attempt shows the dialog once, and one that fails leaves the session locked")
@@ -211,10 +340,12 @@ struct LoginModelTests {
 }
 
 extension GatehouseClient {
-    fileprivate static func sample(_ store: any TokenStore, _ transport: FakeTransport) throws -> GatehouseClient {
+    fileprivate static func sample(
+        _ store: any TokenStore, _ transport: FakeTransport, _ clock: ManualClock = ManualClock()
+    ) throws -> GatehouseClient {
         try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: try #require(URL(string: "https://api.example.com")), store: store, transport: transport,
-                clock: ManualClock()))
+                clock: clock))
     }
 }

@@ -10,3 +10,24 @@ var deviceTokenRequests: Int { UIApplication.shared.simulatedRegistrations }
 func comeToForeground() {
     NotificationCenter.default.post(name: UIApplication.willEnterForegroundNotification, object: nil)
 }
+
+extension NotificationCenter {
+    /// Posts the system's notification that the app has become active.
+    @MainActor
+    func becomeActive() { post(name: UIApplication.didBecomeActiveNotification, object: nil) }
+
+    /// Posts the system's notification that the device was unlocked.
+    @MainActor
+    func unlockDevice() { post(name: UIApplication.protectedDataDidBecomeAvailableNotification, object: nil) }
+
+    /// Posts the system's notification that a dialog or the app switcher covers the app.
+    @MainActor
+    func resignActive() { post(name: UIApplication.willResignActiveNotification, object: nil) }
+
+    /// Posts the system's notifications that the user has left the app.
+    @MainActor
+    func enterBackground() {
+        resignActive()
+        post(name: UIApplication.didEnterBackgroundNotification, object: nil)
+    }
+}
