@@ -20,7 +20,6 @@
             public var offersPassword: Bool
             /// Shorter passwords are not sent. The server decides about new passwords.
             public var minimumPasswordLength: Int
-
             public init(offersApple: Bool = true, offersPassword: Bool = true, minimumPasswordLength: Int = 8) {
                 self.offersApple = offersApple
                 self.offersPassword = offersPassword
@@ -77,17 +76,9 @@
                 .frame(maxWidth: 480)
                 .frame(maxWidth: .infinity)
             }
-            .alert(
-                texts[model.form.isAboutReset ? .resetFailed : .signInFailed], isPresented: $model.showsError
-            ) {
-                if model.form.canTryAgain {
-                    Button(texts[.tryAgain]) { model.send(.tryAgain) }
-                        .accessibilityIdentifier("gatehouse.login.tryAgain")
-                }
-                Button(texts[.ok], role: .cancel) { model.send(.dismiss) }
-                    .accessibilityIdentifier("gatehouse.login.dismiss")
-            } message: {
-                Text(verbatim: model.form.error?.message(in: texts.language) ?? "")
+            .background {
+                LoginAlert(model: model, texts: texts)
+                    .id(model.form.failures)
             }
             .alert(texts[.resetRequested], isPresented: $model.showsResetRequested) {
                 Button(texts[.ok], role: .cancel) { model.send(.dismiss) }
@@ -96,6 +87,28 @@
                 Text(verbatim: texts[.resetMessage])
             }
             .environment(\.layoutDirection, texts.direction)
+        }
+    }
+
+    /// Shows a failure. A second failure has another ``LoginForm/failures``, and needs another view.
+    struct LoginAlert: View {
+        @ObservedObject var model: LoginModel
+        let texts: Texts
+
+        var body: some View {
+            Color.clear
+                .alert(
+                    texts[model.form.isAboutReset ? .resetFailed : .signInFailed], isPresented: $model.showsError
+                ) {
+                    if model.form.canTryAgain {
+                        Button(texts[.tryAgain]) { model.send(.tryAgain) }
+                            .accessibilityIdentifier("gatehouse.login.tryAgain")
+                    }
+                    Button(texts[.ok], role: .cancel) { model.send(.dismiss) }
+                        .accessibilityIdentifier("gatehouse.login.dismiss")
+                } message: {
+                    Text(verbatim: model.form.error?.message(in: texts.language) ?? "")
+                }
         }
     }
 

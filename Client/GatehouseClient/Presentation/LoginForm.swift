@@ -50,6 +50,9 @@ public struct LoginForm: Sendable, Equatable {
     public private(set) var identifier = ""
     public private(set) var password = Redacted("")
     public private(set) var phase = Phase.editing
+    /// Counts the failures. SwiftUI presents an alert only if its view is new, or after it has seen that no alert is
+    /// presented. "Try Again" may fail before that, so each failure needs an alert of its own.
+    package private(set) var failures = 0
     /// The faults that may be shown. A missing value is reported only after the user had a chance to enter it.
     private var shown: Set<Fault> = []
     private var endedBy: SignOutReason?
@@ -100,8 +103,7 @@ public struct LoginForm: Sendable, Equatable {
     public mutating func handle(_ event: Event) -> Action? {
         switch (event, phase) {
         case (.succeeded, .working(let action)): succeeded(action)
-        case (.failed(let error), .working(let action)):
-            phase = error.kind == .cancelled ? .editing : .failed(error, action)
+        case (.failed(let error), .working(let action)): failed(error, action)
         case (_, .working): break
         case (.tryAgain, .failed(_, let action?)) where canTryAgain: return begin(action)
         case (.identifierChanged(let text), _): identifier = text
@@ -109,7 +111,7 @@ public struct LoginForm: Sendable, Equatable {
         case (.submit, _): return submit()
         case (.forgotPassword, _): return requestReset()
         case (.appleSucceeded(let credential), _): return begin(.signInWithApple(credential))
-        case (.appleFailed(let error), _): phase = error.kind == .cancelled ? .editing : .failed(error, nil)
+        case (.appleFailed(let error), _): failed(error, nil)
         case (.dismiss, _): phase = .editing
         case (.succeeded, _), (.failed, _), (.tryAgain, _): break
         }
@@ -147,6 +149,15 @@ public struct LoginForm: Sendable, Equatable {
             password = Redacted("")
             phase = .signedIn
         }
+    }
+
+    private mutating func failed(_ error: GatehouseError, _ action: Action?) {
+        guard error.kind != .cancelled else {
+            phase = .editing
+            return
+        }
+        failures += 1
+        phase = .failed(error, action)
     }
 
     private var trimmedIdentifier: String {

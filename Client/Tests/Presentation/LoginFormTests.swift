@@ -148,6 +148,21 @@ struct LoginFormTests {
         #expect(form.phase == .editing && form.identifier == " ada@example.com\n")
     }
 
+    @Test("Each failure has an alert of its own")
+    func failures() {
+        var form = failed()
+        let first = form.failures
+        _ = form.handle(.tryAgain)
+        #expect(form.failures == first)
+        _ = form.handle(.failed(Self.failure))
+        #expect(form.failures == first + 1)
+        _ = form.handle(.dismiss)
+        _ = form.handle(.appleFailed(GatehouseError(.invalidAppleToken)))
+        #expect(form.failures == first + 2)
+        _ = form.handle(.appleFailed(GatehouseError(.cancelled)))
+        #expect(form.failures == first + 2)
+    }
+
     @Test("What was cancelled is no error")
     func cancelled() {
         #expect(failed(GatehouseError(.cancelled)).phase == .editing)

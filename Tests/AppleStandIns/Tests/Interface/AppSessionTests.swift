@@ -298,6 +298,18 @@ struct LoginModelTests {
         #expect(requests.last?.json?.contains("correct horse") == true)
     }
 
+    @Test("Try Again that fails at once shows an alert of its own")
+    func alertAgain() async throws {
+        let (model, _, _) = try await model(.problem(.internal), .problem(.internal))
+        model.send(.submit)
+        try await eventually("failed") { model.showsError }
+        let first = model.form.failures
+        model.send(.tryAgain)
+        #expect(!model.showsError)
+        try await eventually("failed again") { model.showsError }
+        #expect(model.form.failures != first)
+    }
+
     @Test("What Apple's dialog gave, with its nonce")
     func apple() async throws {
         let (model, transport, client) = try await model(.json(Sample.auth("first")))
