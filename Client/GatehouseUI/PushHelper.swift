@@ -5,6 +5,8 @@
 
     #if canImport(UIKit)
         import UIKit
+    #else
+        import AppKit
     #endif
 
     /// Push notifications: the user's permission, the device token and the registration at the server.
@@ -17,6 +19,9 @@
     /// func application(_: UIApplication, didRegisterForRemoteNotificationsWithDeviceToken token: Data) {
     ///     push.received(deviceToken: token)
     /// }
+    /// func application(_: UIApplication, didFailToRegisterForRemoteNotificationsWithError error: any Error) {
+    ///     push.failed(error)
+    /// }
     /// ```
     ///
     /// The device is registered while a user is signed in: at launch, and when the token, the user or the app's version
@@ -25,47 +30,41 @@
     @MainActor
     public final class PushHelper {
         public let registration: PushRegistration
-        private let askForToken: () -> Void
+        private let askForToken: @MainActor () -> Void
         private var isStarted = false
-        private var following: Task<Void, Never>?
+        /// Whether the system has returned an error for the last request.
+        private var lacksToken = false
+        private let center: NotificationCenter
+        private var events: AppEvents?
 
-        /// - Parameter askForToken: requests a device token from the system; on a Mac
-        ///   `NSApplication.shared.registerForRemoteNotifications()`.
-        public init(_ registration: PushRegistration, askForToken: @escaping () -> Void) {
-            self.registration = registration
-            self.askForToken = askForToken
+        public convenience init(_ registration: PushRegistration) {
+            self.init(registration) {
+                #if canImport(UIKit)
+                    UIApplication.shared.registerForRemoteNotifications()
+                #else
+                    NSApplication.shared.registerForRemoteNotifications()
+                #endif
+            }
         }
 
-        #if canImport(UIKit)
-            public convenience init(_ registration: PushRegistration) {
-                self.init(registration) { UIApplication.shared.registerForRemoteNotifications() }
-            }
-        #endif
-
-        deinit { following?.cancel() }
+        init(
+            _ registration: PushRegistration, center: NotificationCenter = .default,
+            askForToken: @escaping @MainActor () -> Void
+        ) {
+            self.registration = registration
+            self.center = center
+            self.askForToken = askForToken
+        }
 
         /// Call this at each launch: Apple requires apps to request their token each time. No dialog is shown.
         public func start(with session: Session) async {
             guard !isStarted else { return }
             isStarted = true
-            followForeground()
+            events = AppEvents(in: center) { [weak self] event in
+                if event == .becameActive { self?.cameToForeground() }
+            }
             askForToken()
             await session.add(registration)
-        }
-
-        private func followForeground() {
-            #if canImport(UIKit)
-                let (returns, continuation) = AsyncStream.makeStream(
-                    of: Void.self, bufferingPolicy: .bufferingNewest(1))
-                let center = NotificationCenter.default
-                let observer = center.addObserver(
-                    forName: UIApplication.willEnterForegroundNotification, object: nil, queue: nil
-                ) { _ in continuation.yield() }
-                following = Task { [registration] in
-                    for await _ in returns { await registration.cameToForeground() }
-                    center.removeObserver(observer)
-                }
-            #endif
         }
 
         /// Asks the user for permission to show notifications. The system asks only once per installation.
@@ -79,12 +78,19 @@
 
         /// Call this when the system delivers a token.
         public func received(deviceToken: Data) {
+            lacksToken = false
             Task { [registration] in await registration.received(deviceToken: deviceToken) }
         }
 
-        /// Retries a failed registration when the app comes to the foreground. With UIKit this happens automatically.
-        /// On a Mac, call it in the app delegate's `applicationDidBecomeActive(_:)`.
-        public func cameToForeground() {
+        /// Call this when the system reports that it has no token, for example without a network. The next return to
+        /// the foreground requests a token again.
+        public func failed(_ error: any Error) {
+            lacksToken = true
+            registration.failed(error)
+        }
+
+        private func cameToForeground() {
+            if lacksToken { askForToken() }
             Task { [registration] in await registration.cameToForeground() }
         }
     }

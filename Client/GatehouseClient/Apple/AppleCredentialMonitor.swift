@@ -14,7 +14,8 @@ public import GatehouseContracts
 /// - transferred: no effect. The server moves its users to the other team without involving the app.
 /// - unknown to the system: no effect.
 public actor AppleCredentialMonitor: SessionCompanion {
-    private let session: Session
+    /// Weak, because the session retains its companions.
+    private weak var session: Session?
     private let credentials: any AppleCredentials
     private var following: Task<Void, Never>?
 
@@ -44,9 +45,9 @@ public actor AppleCredentialMonitor: SessionCompanion {
 
     /// Checks the consent with the system, and ends the session if it was revoked.
     public func check() async {
-        guard let userID = await session.appleUserID, let state = try? await credentials.state(of: userID) else {
-            return
-        }
+        guard let session, let userID = await session.appleUserID,
+            let state = try? await credentials.state(of: userID)
+        else { return }
         session.configuration.telemetry.record(TelemetryEvent(.appleCredential, reason: state.rawValue))
         // The session may belong to another user by now.
         guard await session.appleUserID == userID else { return }

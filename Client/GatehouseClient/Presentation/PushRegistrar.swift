@@ -103,12 +103,15 @@ public struct PushRegistrar: Sendable, Equatable {
 /// await push.received(deviceToken: token)
 /// ```
 public actor PushRegistration: SessionCompanion {
-    private let client: GatehouseClient
+    /// Weak, because the client's session retains its companions.
+    private weak var client: GatehouseClient?
+    private let configuration: GatehouseConfiguration
     private let environment: PushEnvironment
     private let bundleID: String
     private let appVersion: String
     private let file: URL
-    private var registrar: PushRegistrar
+    /// Reads the record with the first event, not while the app launches.
+    private lazy var registrar = PushRegistrar(record: Self.read(file), appVersion: appVersion)
 
     /// - Parameters:
     ///   - client: the client whose user owns the device.
@@ -123,19 +126,24 @@ public actor PushRegistration: SessionCompanion {
         file: URL? = nil
     ) {
         self.client = client
+        configuration = client.configuration
         self.environment = environment
         self.bundleID = bundleID ?? Bundle.main.bundleIdentifier ?? ""
         let version = Bundle.main.object(forInfoDictionaryKey: "CFBundleShortVersionString") as? String
         self.appVersion = appVersion ?? version ?? ""
         let folder = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
-        let place =
+        self.file =
             file ?? (folder ?? FileManager.default.temporaryDirectory).appendingPathComponent("gatehouse.push.json")
-        self.file = place
-        registrar = PushRegistrar(record: Self.read(place), appVersion: self.appVersion)
     }
 
     /// Passes on a token from Apple. Apple returns one after each request at launch, and sometimes a new one.
     public func received(deviceToken: Data) async { await handle(.token(PushToken(deviceToken))) }
+
+    /// Records that Apple has returned no token.
+    public nonisolated func failed(_ error: any Error) {
+        let error = error as NSError
+        configuration.telemetry.record(TelemetryEvent(.pushTokenFailure, reason: "\(error.domain) \(error.code)"))
+    }
 
     /// Retries failed registrations. Call it when the app comes to the foreground.
     public func cameToForeground() async { await handle(.foreground) }
@@ -145,7 +153,7 @@ public actor PushRegistration: SessionCompanion {
     public func sessionEnded(_ reason: SignOutReason) async { await handle(.signedOut) }
 
     private func handle(_ event: PushRegistrar.Event) async {
-        for action in registrar.handle(event, now: client.configuration.clock.wall) {
+        for action in registrar.handle(event, now: configuration.clock.wall) {
             switch action {
             case .keep(let record): write(record)
             // Run in a task, so that the sign-in does not wait.
@@ -155,11 +163,12 @@ public actor PushRegistration: SessionCompanion {
     }
 
     private func register(_ attempt: PushRegistrar.Attempt) async {
+        guard let client else { return }
         let registration = Registration(
             token: attempt.token.hexadecimal.value, environment: environment, bundleId: bundleID,
-            installationId: client.configuration.device?.installationId, locale: Locale.current.identifier,
+            installationId: configuration.device?.installationId, locale: Locale.current.identifier,
             timeZone: TimeZone.current.identifier, appVersion: attempt.appVersion,
-            osVersion: client.configuration.device?.osVersion, model: client.configuration.device?.model)
+            osVersion: configuration.device?.osVersion, model: configuration.device?.model)
         do {
             let device = try await client.registerDevice(registration)
             await handle(.registered(device: device.id, attempt))
@@ -201,4 +210,9 @@ public struct PushToken: Sendable, Equatable {
     var fingerprint: UInt64 {
         hexadecimal.value.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
+}
+
+extension TelemetryEvent.Name {
+    /// Apple has returned no device token; `reason` names the error.
+    public static let pushTokenFailure = Self("push.token.failure")
 }

@@ -120,4 +120,14 @@ struct AppleCredentialMonitorTests {
         #expect(credentials.questions.isEmpty)
         #expect(await client.session.state.user != nil)
     }
+
+    @Test("The monitor does not keep its session")
+    func released() async throws {
+        var client: GatehouseClient? = try await signedIn()
+        weak let session = client?.session
+        await client?.session.add(monitor(try #require(client)))
+        try await until("checked") { credentials.questions.count == 1 }
+        client = nil
+        try await until("released") { session == nil }
+    }
 }

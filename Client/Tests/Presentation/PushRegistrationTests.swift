@@ -65,6 +65,33 @@ struct PushRegistrationTests {
         #expect(await signedIn.requests.map(\.line) == Array(repeating: "POST /v1/devices/register", count: 2))
     }
 
+    @Test("The record is read with the first event, not while the app launches")
+    func readsLater() async throws {
+        defer { remove() }
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.json(device))
+        let early = push(signedIn.client)
+        let first = push(signedIn.client)
+        await first.sessionBegan(Sample.user)
+        await first.received(deviceToken: Data([1]))
+        try await until("the record is kept") { FileManager.default.fileExists(atPath: file.path) }
+        await early.sessionBegan(Sample.user)
+        await early.received(deviceToken: Data([1]))
+        #expect(await signedIn.requests.count == 1)
+    }
+
+    @Test("The registration does not keep its client")
+    func released() async throws {
+        var client: GatehouseClient? = try await SignedIn().client
+        weak let watched = client
+        weak let session = client?.session
+        let push = push(try #require(client))
+        await client?.session.add(push)
+        client = nil
+        try await until("released") { watched == nil && session == nil }
+        await push.received(deviceToken: Data([1]))
+    }
+
     @Test("A record that cannot be read is none")
     func damaged() async throws {
         defer { remove() }

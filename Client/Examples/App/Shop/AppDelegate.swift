@@ -32,4 +32,10 @@ final class AppDelegate: NSObject, UIApplicationDelegate {
     ) {
         push.received(deviceToken: deviceToken)
     }
+
+    func application(
+        _ application: UIApplication, didFailToRegisterForRemoteNotificationsWithError error: any Error
+    ) {
+        push.failed(error)
+    }
 }

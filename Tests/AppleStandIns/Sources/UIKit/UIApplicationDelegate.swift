@@ -12,6 +12,10 @@ public protocol UIApplicationDelegate: NSObjectProtocol {
     // UIKit, "application(_:didRegisterForRemoteNotificationsWithDeviceToken:)"
     func application(
         _ application: UIApplication, didRegisterForRemoteNotificationsWithDeviceToken deviceToken: Data)
+
+    // UIKit, "application(_:didFailToRegisterForRemoteNotificationsWithError:)"
+    func application(
+        _ application: UIApplication, didFailToRegisterForRemoteNotificationsWithError error: any Error)
 }
 
 // Optional requirements, in Objective-C.
@@ -23,6 +27,10 @@ extension UIApplicationDelegate {
 
     public func application(
         _ application: UIApplication, didRegisterForRemoteNotificationsWithDeviceToken deviceToken: Data
+    ) {}
+
+    public func application(
+        _ application: UIApplication, didFailToRegisterForRemoteNotificationsWithError error: any Error
     ) {}
 }
 

@@ -6,10 +6,6 @@ public final class UIApplication {
     // UIKit, "shared"
     public static let shared = UIApplication()
 
-    // UIKit, "willEnterForegroundNotification"
-    public nonisolated static let willEnterForegroundNotification = NSNotification.Name(
-        "UIApplicationWillEnterForegroundNotification")
-
     // UIKit, "didBecomeActiveNotification", "willResignActiveNotification", "didEnterBackgroundNotification"
     public nonisolated static let didBecomeActiveNotification = NSNotification.Name(
         "UIApplicationDidBecomeActiveNotification")

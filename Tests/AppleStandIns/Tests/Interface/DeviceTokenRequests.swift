@@ -6,11 +6,6 @@ import UIKit
 @MainActor
 var deviceTokenRequests: Int { UIApplication.shared.simulatedRegistrations }
 
-/// Posts the system's notification that the app comes to the foreground.
-func comeToForeground() {
-    NotificationCenter.default.post(name: UIApplication.willEnterForegroundNotification, object: nil)
-}
-
 extension NotificationCenter {
     /// Posts the system's notification that the app has become active.
     @MainActor

@@ -117,20 +117,48 @@ struct SystemTests {
         helper.received(deviceToken: Data([1, 2]))
         // The first attempt fails. Only the system's notification makes the helper retry.
         try await eventually("registered") {
-            comeToForeground()
+            NotificationCenter.default.becomeActive()
             return FileManager.default.fileExists(atPath: file.path)
         }
         #expect(await signedIn.requests.allSatisfy { $0.line == "POST /v1/devices/register" })
+        #expect(deviceTokenRequests == before + 1)
+    }
+
+    @Test("Push: the error of a system without a token is recorded, and the next return requests a token again")
+    func pushFails() async throws {
+        let signedIn = try await SignedIn()
+        let center = NotificationCenter()
+        var requests = 0
+        let helper = PushHelper(PushRegistration(client: signedIn.client, environment: .sandbox), center: center) {
+            requests += 1
+        }
+        await helper.start(with: signedIn.client.session)
+        helper.failed(NSError(domain: NSCocoaErrorDomain, code: 3010))
+        let event = signedIn.telemetry.events.last
+        #expect(event?.name == .pushTokenFailure && event?.reason == "NSCocoaErrorDomain 3010")
+        #expect(requests == 1)
+        center.becomeActive()
+        #expect(requests == 2)
+        helper.received(deviceToken: Data([1]))
+        center.becomeActive()
+        #expect(requests == 2)
     }
 
     @Test("A deallocated helper ignores notifications")
     func pushEnds() async throws {
         let signedIn = try await SignedIn()
-        var helper: PushHelper? = PushHelper(PushRegistration(client: signedIn.client, environment: .sandbox)) {}
+        let center = NotificationCenter()
+        var requests = 0
+        var helper: PushHelper? = PushHelper(
+            PushRegistration(client: signedIn.client, environment: .sandbox), center: center
+        ) { requests += 1 }
         await helper?.start(with: signedIn.client.session)
+        helper?.failed(URLError(.unknown))
         weak let watched = helper
         helper = nil
         #expect(watched == nil)
+        center.becomeActive()
+        #expect(requests == 1)
     }
 
     @Test(
