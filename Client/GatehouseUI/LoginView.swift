@@ -6,6 +6,8 @@
 
     #if canImport(UIKit)
         import UIKit
+    #else
+        import AppKit
     #endif
 
     /// The sign-in screen: with Apple, or with an e-mail address or phone number and a password.

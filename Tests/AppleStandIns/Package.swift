@@ -5,6 +5,11 @@ import PackageDescription
 // only in this package, so the code for Apple's systems is compiled, and parts of it are tested. In the client's own
 // package, every target would see these modules, depending on the build order.
 
+// With APPLE_STAND_INS=macOS, AppKit takes the place of UIKit, so that the code for Macs is compiled. The example app
+// and the tests are for iOS.
+let isMac = Context.environment["APPLE_STAND_INS"] == "macOS"
+let applicationKit: Target.Dependency = isMac ? "AppKit" : "UIKit"
+
 let ours: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
@@ -26,9 +31,26 @@ let standIns: [Target] = [
     standIn("Network"),
     standIn("OSLog"),
     standIn("Security"),
-    standIn("SwiftUI", uses: ["Combine", "UIKit"]),
-    standIn("UIKit"),
+    standIn("SwiftUI", uses: ["Combine", applicationKit]),
     standIn("UserNotifications"),
+    standIn(isMac ? "AppKit" : "UIKit"),
+]
+
+let iOSTargets: [Target] = [
+    // The example app does not import FoundationNetworking, because Apple's Foundation includes it.
+    .executableTarget(
+        name: "Shop",
+        dependencies: ["GatehouseClient", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications"],
+        swiftSettings: ours + [
+            .unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "FoundationNetworking"])
+        ]),
+    .testTarget(
+        name: "AppleStandInsTests",
+        dependencies: [
+            "AuthenticationServices", "GatehouseContracts", "CryptoKit", "GatehouseClient", "GatehouseUI",
+            "LocalAuthentication", "Network", "OSLog", "Security", "Shop", "SwiftUI", "UIKit", "UserNotifications",
+        ],
+        path: "Tests", swiftSettings: ours),
 ]
 
 let package = Package(
@@ -48,22 +70,8 @@ let package = Package(
             name: "GatehouseUI",
             dependencies: [
                 "AuthenticationServices", "Combine", "GatehouseContracts", "GatehouseClient", "LocalAuthentication",
-                "SwiftUI", "UIKit", "UserNotifications",
+                "SwiftUI", "UserNotifications", applicationKit,
             ],
             swiftSettings: ours),
-        // The example app does not import FoundationNetworking, because Apple's Foundation includes it.
-        .executableTarget(
-            name: "Shop",
-            dependencies: ["GatehouseClient", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications"],
-            swiftSettings: ours + [
-                .unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "FoundationNetworking"])
-            ]),
-        .testTarget(
-            name: "AppleStandInsTests",
-            dependencies: [
-                "AuthenticationServices", "GatehouseContracts", "CryptoKit", "GatehouseClient", "GatehouseUI",
-                "LocalAuthentication", "Network", "OSLog", "Security", "Shop", "SwiftUI", "UIKit", "UserNotifications",
-            ],
-            path: "Tests", swiftSettings: ours),
-    ]
+    ] + (isMac ? [] : iOSTargets)
 )

@@ -1,5 +1,7 @@
-public import Foundation
-public import UIKit
+#if canImport(UIKit)
+    public import Foundation
+    public import UIKit
+#endif
 
 // Only declarations. The client's screens are compiled against them, and nothing is drawn.
 
@@ -110,13 +112,15 @@ public struct WindowGroup<Content: View>: Scene {
     public var body: Never { notDrawn() }
 }
 
-// SwiftUI, "UIApplicationDelegateAdaptor"
-@MainActor
-@preconcurrency
-@propertyWrapper
-public struct UIApplicationDelegateAdaptor<DelegateType: NSObject & UIApplicationDelegate> {
-    // SwiftUI, "init(_:)"
-    public init(_ delegateType: DelegateType.Type = DelegateType.self) {}
+#if canImport(UIKit)
+    // SwiftUI, "UIApplicationDelegateAdaptor"
+    @MainActor
+    @preconcurrency
+    @propertyWrapper
+    public struct UIApplicationDelegateAdaptor<DelegateType: NSObject & UIApplicationDelegate> {
+        // SwiftUI, "init(_:)"
+        public init(_ delegateType: DelegateType.Type = DelegateType.self) {}
 
-    public var wrappedValue: DelegateType { notDrawn() }
-}
+        public var wrappedValue: DelegateType { notDrawn() }
+    }
+#endif

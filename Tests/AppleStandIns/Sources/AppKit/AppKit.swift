@@ -1,0 +1,26 @@
+public import Foundation
+
+// AppKit, "NSApplication"
+@MainActor
+public final class NSApplication {
+    // AppKit, "shared"
+    public static let shared = NSApplication()
+
+    // AppKit, "didBecomeActiveNotification", "didHideNotification"
+    public nonisolated static let didBecomeActiveNotification = NSNotification.Name(
+        "NSApplicationDidBecomeActiveNotification")
+    public nonisolated static let didHideNotification = NSNotification.Name("NSApplicationDidHideNotification")
+
+    // AppKit, "registerForRemoteNotifications()"
+    public func registerForRemoteNotifications() {}
+}
+
+// AppKit, "NSTextContentType"
+public struct NSTextContentType: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    public static let username = Self(rawValue: "NSTextContentTypeUsername")
+    public static let password = Self(rawValue: "NSTextContentTypePassword")
+}
