@@ -22,10 +22,41 @@
             public var offersPassword: Bool
             /// Shorter passwords are not sent. The server decides about new passwords.
             public var minimumPasswordLength: Int
-            public init(offersApple: Bool = true, offersPassword: Bool = true, minimumPasswordLength: Int = 8) {
+            /// The colour of buttons and of the cursor; `nil` for the app's accent colour.
+            public var tint: Color?
+            /// What the screen shows above the header.
+            private(set) var logo: (@MainActor @Sendable () -> AnyView)?
+            /// What the screen shows in place of its title.
+            private(set) var header: (@MainActor @Sendable () -> AnyView)?
+
+            public init(
+                offersApple: Bool = true, offersPassword: Bool = true, minimumPasswordLength: Int = 8,
+                tint: Color? = nil
+            ) {
                 self.offersApple = offersApple
                 self.offersPassword = offersPassword
                 self.minimumPasswordLength = minimumPasswordLength
+                self.tint = tint
+            }
+
+            /// Shows a logo at the top of the screen.
+            ///
+            /// ```swift
+            /// LoginView.Options(tint: .orange).logo { Image("Logo") }
+            /// ```
+            public func logo<Logo: View>(@ViewBuilder _ logo: @escaping @MainActor @Sendable () -> Logo) -> Self {
+                var options = self
+                options.logo = { AnyView(logo()) }
+                return options
+            }
+
+            /// Replaces the title "Sign in". VoiceOver users need one element with the trait `isHeader` in it.
+            public func header<Header: View>(
+                @ViewBuilder _ header: @escaping @MainActor @Sendable () -> Header
+            ) -> Self {
+                var options = self
+                options.header = { AnyView(header()) }
+                return options
             }
         }
 
@@ -49,9 +80,7 @@
             let texts = Texts(locale)
             ScrollView {
                 VStack(spacing: 20) {
-                    Text(verbatim: texts[.loginTitle])
-                        .font(.largeTitle.bold())
-                        .accessibilityAddTraits(.isHeader)
+                    LoginHeader(options: options, texts: texts)
                     if let notice = model.form.notice {
                         Text(verbatim: texts[notice])
                             .multilineTextAlignment(.center)
@@ -88,7 +117,25 @@
             } message: {
                 Text(verbatim: texts[.resetMessage])
             }
+            .tint(options.tint)
             .environment(\.layoutDirection, texts.direction)
+        }
+    }
+
+    /// The app's logo, and the app's header or the title.
+    struct LoginHeader: View {
+        let options: LoginView.Options
+        let texts: Texts
+
+        var body: some View {
+            if let logo = options.logo { logo() }
+            if let header = options.header {
+                header()
+            } else {
+                Text(verbatim: texts[.loginTitle])
+                    .font(.largeTitle.bold())
+                    .accessibilityAddTraits(.isHeader)
+            }
         }
     }
 

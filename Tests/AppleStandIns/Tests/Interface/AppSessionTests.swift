@@ -1,6 +1,7 @@
 import AuthenticationServices
 import Foundation
 import Security
+import SwiftUI
 import Testing
 
 @testable import GatehouseClient
@@ -308,6 +309,24 @@ struct LoginModelTests {
         #expect(!model.showsError)
         try await eventually("failed again") { model.showsError }
         #expect(model.form.failures != first)
+    }
+
+    @Test("The app's logo and header")
+    func slots() {
+        let texts = Texts(Locale(identifier: "en"))
+        let shown = EventLog()
+        let options = LoginView.Options(tint: .orange)
+            .logo {
+                shown.record(TelemetryEvent(TelemetryEvent.Name("logo")))
+                return Image(systemName: "bag")
+            }
+            .header {
+                shown.record(TelemetryEvent(TelemetryEvent.Name("header")))
+                return Text(verbatim: "Welcome")
+            }
+        _ = LoginHeader(options: options, texts: texts).body
+        #expect(shown.events.map(\.name.description) == ["logo", "header"])
+        #expect(options.tint != nil && LoginView.Options().tint == nil)
     }
 
     @Test("What Apple's dialog gave, with its nonce")
