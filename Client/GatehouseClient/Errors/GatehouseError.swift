@@ -39,8 +39,10 @@ public struct GatehouseError: Error, Sendable, Equatable {
         public static let invalidCredentials = Self(
             "invalidCredentials", "The sign-in details aren’t right. Please check them and try again.")
         /// Apple's identity token has expired or was refused: open the dialog again.
-        public static let invalidAppleToken = Self("invalidAppleToken", "Sign in with Apple didn’t finish. Please try again.")
-        public static let accountDisabled = Self("accountDisabled", "This account has been disabled. Please contact support.")
+        public static let invalidAppleToken = Self(
+            "invalidAppleToken", "Sign in with Apple didn’t finish. Please try again.")
+        public static let accountDisabled = Self(
+            "accountDisabled", "This account has been disabled. Please contact support.")
         public static let identifierTaken = Self(
             "identifierTaken", "There is already an account with this email address or phone number.")
         public static let weakPassword = Self(
@@ -48,7 +50,8 @@ public struct GatehouseError: Error, Sendable, Equatable {
         /// ``fields`` contains the faults.
         public static let invalidInput = Self(
             "invalidInput", "Some of the details aren’t valid. Please check them and try again.")
-        public static let reauthenticationRequired = Self("reauthenticationRequired", "To keep your account safe, please sign in again to continue.")
+        public static let reauthenticationRequired = Self(
+            "reauthenticationRequired", "To keep your account safe, please sign in again to continue.")
         public static let forbidden = Self("forbidden", "You don’t have permission to do this.")
         public static let notFound = Self("notFound", "We couldn’t find what you were looking for.")
         /// The server has refused the request for a reason of its own: see ``GatehouseError/status`` and
@@ -262,5 +265,21 @@ extension GatehouseError {
                 .text(in: language)
         }
         return LocalizedText(key: "error.\(kind)", english: kind.message).text(in: language)
+    }
+}
+
+extension GatehouseError: LocalizedError {
+    /// ``message(in:)`` in the app's language.
+    public var errorDescription: String? { message() }
+
+    /// When the user may try again, if the server has named a time; in the app's language.
+    public var recoverySuggestion: String? { recoverySuggestion(in: AppLanguage.current) }
+
+    func recoverySuggestion(in language: String) -> String? {
+        guard let retryAfter else { return nil }
+        let wait = Duration.seconds(max(1, (retryAfter / .seconds(1)).rounded(.up)))
+        let text = LocalizedText(key: "error.retryAfter", english: "You can try again in %@.").text(in: language)
+        let format = Duration.UnitsFormatStyle(allowedUnits: [.hours, .minutes, .seconds], width: .wide)
+        return text.replacingOccurrences(of: "%@", with: wait.formatted(format.locale(Locale(identifier: language))))
     }
 }

@@ -24,14 +24,16 @@ struct InterfaceTextTests {
     private func table(_ language: String) throws -> [String: String] {
         let library = try #require(LocalizedText.library)
         let file = try #require(
-            library.url(forResource: "Localizable", withExtension: "strings", subdirectory: nil, localization: language))
+            library.url(forResource: "Localizable", withExtension: "strings", subdirectory: nil, localization: language)
+        )
         let list = try PropertyListSerialization.propertyList(from: Data(contentsOf: file), format: nil)
         return try #require(list as? [String: String])
     }
 
     @Test(arguments: translations) func everyTextIsTranslated(language: String) throws {
         let keys =
-            InterfaceText.allCases.map(\.rawValue) + Self.kinds.map { "error.\($0)" } + ["error.PAYLOAD_TOO_LARGE"]
+            InterfaceText.allCases.map(\.rawValue) + Self.kinds.map { "error.\($0)" }
+            + ["error.PAYLOAD_TOO_LARGE", "error.retryAfter"]
         #expect(try Set(table(language).keys) == Set(keys))
     }
 
