@@ -97,7 +97,7 @@ extension Endpoint where Response: Decodable {
         self.init(method: method, path: path, query: query, content: .json(json), read: Self.readJSON)
     }
 
-    private static func readJSON(_ data: Data) throws -> Response { try JSON.decode(Response.self, from: data) }
+    static func readJSON(_ data: Data) throws -> Response { try JSON.decode(Response.self, from: data) }
 }
 
 // Endpoints whose response has no content.
@@ -123,7 +123,7 @@ extension Endpoint where Response == Data {
 }
 
 extension Endpoint.Content {
-    fileprivate static func json(_ value: some Encodable & Sendable) -> Self {
+    static func json(_ value: some Encodable & Sendable) -> Self {
         Self(mediaType: "application/json") { try JSON.encode(value) }
     }
 }
