@@ -16,7 +16,8 @@ struct EventsTests {
 
     @Test func eventsUntilTheServerEnds() async throws {
         let signedIn = try await SignedIn()
-        await signedIn.transport.then(.text("data: 1\n\ndata: 2\n\n", mediaType: "text/event-stream; charset=utf-8"))
+        await signedIn.transport.then(
+            .text("retry: 0\ndata: 1\n\ndata: 2\n\n", mediaType: "text/event-stream; charset=utf-8"), .status(204))
         #expect(try await collect(signedIn).map(\.data) == ["1", "2"])
         let request = await signedIn.requests.first
         #expect(request?.bearer == "Bearer access-first")
@@ -26,9 +27,44 @@ struct EventsTests {
     @Test func aRefusedBearerIsRenewed() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(
-            .problem(.tokenExpired), .json(Sample.auth("second")), .text("data: 1\n\n", mediaType: "text/event-stream"))
+            .problem(.tokenExpired), .json(Sample.auth("second")),
+            .text("retry: 0\ndata: 1\n\n", mediaType: "text/event-stream"), .status(204))
         #expect(try await collect(signedIn).map(\.data) == ["1"])
         #expect(await signedIn.requests.last?.bearer == "Bearer access-second")
+    }
+
+    @Test("After the end of a response, the next request has the last id, and waits as long as the server asks")
+    func resumes() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(
+            .text("retry: 500\nid: 1\ndata: 1\n\nid: 2\n\n", mediaType: "text/event-stream"),
+            .text("data: 2\n\n", mediaType: "text/event-stream"),
+            .failure(.cannotConnectToHost), .failure(.cannotConnectToHost), .failure(.cannotConnectToHost),
+            .text("id\ndata: 3\n\n", mediaType: "text/event-stream"), .status(204))
+        let begun = signedIn.clock.monotonic
+        let events = try await collect(signedIn)
+        #expect(events.map(\.data) == ["1", "2", "3"] && events.map(\.id) == ["1", "2", nil])
+        let ids = await signedIn.requests.map { $0.value(forHTTPHeaderField: "Last-Event-ID") }
+        #expect(ids == [nil, "2", "2", "2", "2", "2", nil])
+        #expect(signedIn.clock.monotonic - begun >= .milliseconds(2500))
+    }
+
+    @Test("A refusal after a lost connection ends the stream with its error")
+    func refusedLater() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(
+            .text("retry: 0\ndata: 1\n\n", mediaType: "text/event-stream"), .problem(.forbidden))
+        await #expect { try await collect(signedIn) } throws: { ($0 as? GatehouseError)?.kind == .forbidden }
+    }
+
+    @Test("A request that is not idempotent is sent once")
+    func sentOnce() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.text("data: 1\n\n", mediaType: "text/event-stream"))
+        let request = try signedIn.request("/v1/questions", method: "POST")
+        var data: [String] = []
+        for try await event in signedIn.client.events(for: request) { data.append(event.data) }
+        #expect(data == ["1"])
     }
 
     @Test func nothingToComeIsAnEnd() async throws {
