@@ -12,8 +12,9 @@ public final class GatehouseClient: Sendable {
     let api: API
     let bearerScope: BearerScope
 
-    /// - Throws: ``GatehouseError/Kind/misuse`` if the base URL is not https and not this machine, or has no host.
-    ///   Tokens must not travel in clear text.
+    /// - Throws: ``GatehouseError/Kind/misuse`` if the base URL has no host, or is neither https nor this machine. A
+    ///   debug build may also use plain HTTP to a development server on the local network. Tokens must not travel in
+    ///   clear text.
     public init(configuration: GatehouseConfiguration) throws(GatehouseError) {
         guard Self.isSafe(configuration.baseURL) else {
             throw GatehouseError(.misuse, reason: "the base URL must begin with https:// or name this machine")
@@ -24,13 +25,22 @@ public final class GatehouseClient: Sendable {
         session = Session(configuration: configuration, api: api)
     }
 
-    static func isSafe(_ url: URL) -> Bool {
+    /// - Parameter isDebugBuild: whether plain HTTP to the local network is allowed.
+    static func isSafe(_ url: URL, isDebugBuild: Bool = isDebugBuild) -> Bool {
         guard let host = url.host, !host.isEmpty, url.user == nil else { return false }
         switch url.scheme?.lowercased() {
         case "https": return true
-        case "http": return url.isOfThisMachine
+        case "http": return url.isOfThisMachine || isDebugBuild && url.isOfLocalNetwork
         default: return false
         }
+    }
+
+    private static var isDebugBuild: Bool {
+        #if DEBUG
+            true
+        #else
+            false
+        #endif
     }
 }
 
@@ -39,11 +49,26 @@ extension URL {
     var isOfThisMachine: Bool {
         ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host?.lowercased() ?? "")
     }
+
+    /// Whether the URL names a machine on the local network: a name of Bonjour (`macbook.local`), or a private or
+    /// link-local IPv4 address (RFC 1918, RFC 3927). `NSAllowsLocalNetworking` allows the same.
+    var isOfLocalNetwork: Bool {
+        guard let host = host?.lowercased() else { return false }
+        if host.hasSuffix(".local") { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { UInt8($0) }
+        guard parts.count == 4, numbers.count == 4 else { return false }
+        switch (numbers[0], numbers[1]) {
+        case (10, _), (172, 16...31), (192, 168), (169, 254): return true
+        default: return false
+        }
+    }
 }
 
 /// The settings of a client.
 public struct GatehouseConfiguration: Sendable {
-    /// The gateway's URL: `https://api.example.com`. Plain HTTP is allowed only to this machine.
+    /// The gateway's URL: `https://api.example.com`. Plain HTTP is allowed only to this machine, and in
+    /// debug builds to the local network.
     ///
     /// The stored session belongs to the server that scheme, host and port name. A client for another server ignores it,
     /// and the next sign-in replaces it. Moving the gateway to another host or port therefore signs every user out.
