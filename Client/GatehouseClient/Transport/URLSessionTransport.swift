@@ -13,16 +13,28 @@ public struct URLSessionTransport: Transport {
     private let exchanges: Deadlines
     private let transfers: Deadlines
 
+    /// ```swift
+    /// let configuration = URLSessionConfiguration.ephemeral
+    /// configuration.protocolClasses = [RecordedResponses.self]
+    /// let transport = URLSessionTransport(configuration: configuration, delegate: PinnedCertificates())
+    /// ```
+    ///
     /// - Parameters:
+    ///   - configuration: the app's own proxies, `URLProtocol` classes and the like. The transport copies it, and
+    ///     disables cookies, caches and stored credentials in the copy.
+    ///   - delegate: receives the authentication challenges of the session
+    ///     (`urlSession(_:didReceive:completionHandler:)`), for example to pin the server's certificate. The transport
+    ///     calls no other method of it.
     ///   - limit: the time limit of a whole exchange, redirects included; for a stream, until its head has arrived. The
     ///     request's own `timeoutInterval` limits the time without data.
     ///   - transferLimit: the same limit for uploads and downloads of files.
     ///   - clock: measures the limits.
     public init(
+        configuration: URLSessionConfiguration = .ephemeral, delegate: (any URLSessionDelegate)? = nil,
         limit: Duration = .seconds(30), transferLimit: Duration = .seconds(3600),
         clock: any SessionClock = SystemClock()
     ) {
-        connection = Connection()
+        connection = Connection(configuration, Challenges(delegate: delegate))
         exchanges = Deadlines(limit: limit, clock: clock)
         transfers = Deadlines(limit: transferLimit, clock: clock)
     }
@@ -67,7 +79,8 @@ public struct URLSessionTransport: Transport {
         try await within(exchanges) { exchange in
             // Dropping the pieces of a response cancels it.
             try await following(request, discard: { _ in }) {
-                try await ByteStream.open($0, as: connection.session.configuration, in: exchange)
+                try await ByteStream.open(
+                    $0, as: connection.session.configuration, connection.challenges, in: exchange)
             }
         }
     }
@@ -113,9 +126,11 @@ extension URLSessionTransport {
     /// Owns the `URLSession` and invalidates it with the last copy of the transport.
     private final class Connection: Sendable {
         let session: URLSession
+        let challenges: Challenges
 
-        init() {
-            let configuration = URLSessionConfiguration.ephemeral
+        init(_ original: URLSessionConfiguration, _ challenges: Challenges) {
+            self.challenges = challenges
+            let configuration = original.copy() as? URLSessionConfiguration ?? .ephemeral
             configuration.httpCookieStorage = nil
             configuration.httpShouldSetCookies = false
             configuration.httpCookieAcceptPolicy = .never
@@ -123,17 +138,51 @@ extension URLSessionTransport {
             configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
             configuration.urlCredentialStorage = nil
             #if canImport(Darwin)
-                configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
+                if configuration.tlsMinimumSupportedProtocolVersion.rawValue < tls_protocol_version_t.TLSv12.rawValue {
+                    configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
+                }
             #endif
-            session = URLSession(configuration: configuration, delegate: UnfollowedRedirections(), delegateQueue: nil)
+            session = URLSession(
+                configuration: configuration, delegate: UnfollowedRedirections(challenges), delegateQueue: nil)
         }
 
         deinit { session.finishTasksAndInvalidate() }
     }
 }
 
+/// Forwards the authentication challenges of a session to the app's delegate.
+struct Challenges: Sendable {
+    typealias Completion = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+
+    let delegate: (any URLSessionDelegate)?
+
+    func forward(_ challenge: URLAuthenticationChallenge, of session: URLSession, _ completion: @escaping Completion) {
+        #if canImport(FoundationNetworking)
+            guard let delegate else { return completion(.performDefaultHandling, nil) }
+            delegate.urlSession(session, didReceive: challenge, completionHandler: completion)
+        #else
+            // The method is optional in Objective-C.
+            guard let handle = delegate?.urlSession(_:didReceive:completionHandler:) else {
+                return completion(.performDefaultHandling, nil)
+            }
+            handle(session, challenge, completion)
+        #endif
+    }
+}
+
 /// Leaves redirects to ``Redirection``, which decides where credentials may go.
-private final class UnfollowedRedirections: NSObject, URLSessionTaskDelegate {
+final class UnfollowedRedirections: NSObject, URLSessionTaskDelegate {
+    private let challenges: Challenges
+
+    init(_ challenges: Challenges) { self.challenges = challenges }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        challenges.forward(challenge, of: session, completionHandler)
+    }
+
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -229,13 +278,15 @@ final class ByteStream: NSObject, URLSessionDataDelegate {
     /// The limit of unread pieces. One more ends the stream with an error.
     static let mostWaiting = 4096
 
+    private let challenges: Challenges
     private let heads: AsyncThrowingStream<URLResponse, any Error>.Continuation
     private let pieces: AsyncThrowingStream<Data, any Error>.Continuation
 
     private init(
-        heads: AsyncThrowingStream<URLResponse, any Error>.Continuation,
+        _ challenges: Challenges, heads: AsyncThrowingStream<URLResponse, any Error>.Continuation,
         pieces: AsyncThrowingStream<Data, any Error>.Continuation
     ) {
+        self.challenges = challenges
         self.heads = heads
         self.pieces = pieces
     }
@@ -245,13 +296,15 @@ final class ByteStream: NSObject, URLSessionDataDelegate {
     /// Each stream has its own session: on Linux, Foundation delivers the pieces of a body only to a session's
     /// delegate.
     static func open(
-        _ request: URLRequest, as configuration: URLSessionConfiguration, in exchange: URLExchange
+        _ request: URLRequest, as configuration: URLSessionConfiguration, _ challenges: Challenges,
+        in exchange: URLExchange
     ) async throws -> (AsyncThrowingStream<Data, any Error>, URLResponse) {
         let (heads, head) = AsyncThrowingStream.makeStream(of: URLResponse.self, throwing: (any Error).self)
         let (pieces, piece) = AsyncThrowingStream.makeStream(
             of: Data.self, throwing: (any Error).self, bufferingPolicy: .bufferingOldest(mostWaiting))
         let session = URLSession(
-            configuration: configuration, delegate: ByteStream(heads: head, pieces: piece), delegateQueue: nil)
+            configuration: configuration, delegate: ByteStream(challenges, heads: head, pieces: piece),
+            delegateQueue: nil)
         let task = session.dataTask(with: request)
         piece.onTermination = { _ in task.cancel() }
         exchange.start(task)
@@ -260,6 +313,13 @@ final class ByteStream: NSObject, URLSessionDataDelegate {
         // No head arrived: this task was cancelled, or the server sent no response.
         task.cancel()
         throw URLError(Task.isCancelled ? .cancelled : .badServerResponse)
+    }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        challenges.forward(challenge, of: session, completionHandler)
     }
 
     func urlSession(
