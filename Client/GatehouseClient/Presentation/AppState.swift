@@ -23,6 +23,34 @@ public enum AppState: Sendable, Equatable {
     }
 }
 
+// A state may be logged, so it shows the user's id and not the user's address.
+
+extension SessionState: CustomStringConvertible, CustomReflectable {
+    public var description: String {
+        switch self {
+        case .restoring: "restoring"
+        case .locked(let lock): "locked(\(lock))"
+        case .signedOut(let reason): "signedOut(\(reason?.description ?? "-"))"
+        case .signedIn(let user): "signedIn(\(user.id))"
+        }
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension AppState: CustomStringConvertible, CustomReflectable {
+    public var description: String {
+        switch self {
+        case .launching: "launching"
+        case .needsUnlock: "needsUnlock"
+        case .signedOut(let reason): "signedOut(\(reason?.description ?? "-"))"
+        case .signedIn(let user): "signedIn(\(user.id))"
+        }
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// Why the system does not show the biometrics dialog.
 public enum UnlockObstacle: Sendable, Hashable {
     /// Too many attempts have failed. The system requires the device's passcode first.

@@ -73,6 +73,13 @@ import Testing
             ])
     }
 
+    @Test("A state shows the user's id and no address") func states() {
+        let states: [Any] = [SessionState.signedIn(Sample.user), AppState.signedIn(Sample.user)]
+        expectNoneShows(["ada@example.com", "Ada"], states)
+        #expect(states.allSatisfy { "\($0)" == "signedIn(\(Sample.user.id))" })
+        #expect("\(SessionState.signedOut(reason: .expired))" == "signedOut(expired)")
+    }
+
     @Test("What is not printed is written and read as ever") func json() throws {
         let login = LoginRequest(identifier: "ada@example.com", password: "open-sesame")
         let text = String(decoding: try JSON.encode(login), as: UTF8.self)
