@@ -317,10 +317,7 @@
                 case .signIn(let identifier, let password):
                     try await client.signIn(identifier: identifier, password: password.value)
                 case .signInWithApple(let credential):
-                    try await client.signInWithApple(
-                        identityToken: credential.identityToken.value,
-                        authorizationCode: credential.authorizationCode?.value, nonce: credential.nonce,
-                        fullName: credential.fullName)
+                    try await client.signIn(with: credential)
                 case .requestReset(let identifier):
                     try await client.forgotPassword(identifier: identifier)
                 }

@@ -30,11 +30,10 @@ extension GatehouseClient {
     }
 
     /// Links an Apple account as another credential.
-    ///
-    /// - Parameters: as for ``signInWithApple(identityToken:authorizationCode:nonce:fullName:)``.
     @discardableResult
-    public func linkApple(identityToken: String, nonce: AppleNonce? = nil) async throws(GatehouseError) -> User {
-        let request = LinkAppleRequest(identityToken: identityToken, nonce: nonce?.value)
+    public func link(_ credential: AppleCredential) async throws(GatehouseError) -> User {
+        let request = LinkAppleRequest(
+            identityToken: credential.identityToken.value, nonce: credential.nonce?.value)
         return try await updated(
             session.call("POST", "/v1/auth/identities/apple", json: request, returning: User.self))
     }

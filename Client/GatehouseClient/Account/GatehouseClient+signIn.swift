@@ -1,5 +1,5 @@
 public import GatehouseContracts
-public import Foundation
+import Foundation
 
 // Sign-in methods. Each returns after the session has been stored, and records the outcome in telemetry.
 extension GatehouseClient {
@@ -12,25 +12,18 @@ extension GatehouseClient {
 
     /// Signs in with the result of Apple's dialog (`ASAuthorizationAppleIDCredential`). A new user is registered.
     ///
-    /// - Parameters:
-    ///   - identityToken: the identity token's text. It expires after some minutes.
-    ///   - authorizationCode: the code's text. With it, deleting the account also revokes the app's access at Apple.
-    ///   - nonce: the nonce in the request to Apple's dialog.
-    ///   - fullName: Apple sends it with the first sign-in only.
-    /// - Throws: `invalidAppleToken` if the token has expired or was refused: open the dialog again.
+    /// - Throws: `invalidAppleToken` if the identity token has expired or was refused: open the dialog again.
     @discardableResult
-    public func signInWithApple(
-        identityToken: String, authorizationCode: String? = nil, nonce: AppleNonce? = nil,
-        fullName: PersonNameComponents? = nil
-    ) async throws(GatehouseError) -> User {
-        let name = fullName.map {
+    public func signIn(with credential: AppleCredential) async throws(GatehouseError) -> User {
+        let name = credential.fullName.map {
             AppleSignInRequest.FullName(givenName: $0.givenName, familyName: $0.familyName)
         }
         let request = AppleSignInRequest(
-            identityToken: identityToken, authorizationCode: authorizationCode, nonce: nonce?.value, fullName: name,
-            device: await session.device())
+            identityToken: credential.identityToken.value, authorizationCode: credential.authorizationCode?.value,
+            nonce: credential.nonce?.value, fullName: name, device: await session.device())
         return try await begin(
-            "apple", "/v1/auth/apple", request, appleUserID: AppleIdentityToken.subject(of: identityToken))
+            "apple", "/v1/auth/apple", request,
+            appleUserID: AppleIdentityToken.subject(of: credential.identityToken.value))
     }
 
     /// Creates an account with a password and signs in.

@@ -16,14 +16,12 @@ public struct ReauthenticationProof: Sendable {
     }
 
     /// The result of Apple's dialog for the user's linked Apple account.
-    ///
-    /// - Parameters:
-    ///   - identityToken: its text. It expires after some minutes.
-    ///   - nonce: the nonce in the request to Apple's dialog.
-    public static func apple(identityToken: String, nonce: AppleNonce? = nil) -> Self {
+    public static func apple(_ credential: AppleCredential) -> Self {
         Self(
             content: Redacted(
-                .credential(ReauthenticateRequest(identityToken: identityToken, nonce: nonce?.value))))
+                .credential(
+                    ReauthenticateRequest(
+                        identityToken: credential.identityToken.value, nonce: credential.nonce?.value))))
     }
 
     /// A six-digit code, requested with the purpose `stepUp`.
@@ -52,12 +50,10 @@ public struct MergeProof: Sendable {
     }
 
     /// The result of Apple's dialog for the other account's linked Apple account.
-    ///
-    /// - Parameters:
-    ///   - identityToken: its text. It expires after some minutes.
-    ///   - nonce: the nonce in the request to Apple's dialog.
-    public static func apple(identityToken: String, nonce: AppleNonce? = nil) -> Self {
-        Self(request: Redacted(MergeRequest(identityToken: identityToken, nonce: nonce?.value)))
+    public static func apple(_ credential: AppleCredential) -> Self {
+        Self(
+            request: Redacted(
+                MergeRequest(identityToken: credential.identityToken.value, nonce: credential.nonce?.value)))
     }
 
     /// A six-digit code, requested with the purpose `merge`.

@@ -25,7 +25,7 @@
             let code = credential.authorizationCode.flatMap { String(data: $0, encoding: .utf8) }
             let name = credential.fullName
             self.init(
-                identityToken: Redacted(token), authorizationCode: code.map { Redacted($0) }, nonce: nonce,
+                identityToken: token, authorizationCode: code, nonce: nonce,
                 // If Apple sends no name, the components are empty.
                 fullName: name?.givenName == nil && name?.familyName == nil ? nil : name)
         }

@@ -97,12 +97,17 @@ public struct AppleCredential: Sendable, Equatable {
     /// Apple sends it with the first sign-in only.
     public var fullName: PersonNameComponents?
 
+    /// - Parameters:
+    ///   - identityToken: the identity token's text. It expires after some minutes.
+    ///   - authorizationCode: the code's text. With it, deleting the account also revokes the app's access at Apple.
+    ///   - nonce: the nonce in the request to Apple's dialog.
+    ///   - fullName: Apple sends it with the first sign-in only.
     public init(
-        identityToken: Redacted<String>, authorizationCode: Redacted<String>? = nil, nonce: AppleNonce? = nil,
+        identityToken: String, authorizationCode: String? = nil, nonce: AppleNonce? = nil,
         fullName: PersonNameComponents? = nil
     ) {
-        self.identityToken = identityToken
-        self.authorizationCode = authorizationCode
+        self.identityToken = Redacted(identityToken)
+        self.authorizationCode = authorizationCode.map { Redacted($0) }
         self.nonce = nonce
         self.fullName = fullName
     }

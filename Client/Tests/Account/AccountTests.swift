@@ -121,7 +121,7 @@ struct AccountTests {
         linked.authProviders = [.password, .apple]
         await signedIn.transport.then(.json(linked), .json(Sample.user))
         let nonce = AppleNonce("n")
-        #expect(try await signedIn.client.linkApple(identityToken: "t", nonce: nonce) == linked)
+        #expect(try await signedIn.client.link(AppleCredential(identityToken: "t", nonce: nonce)) == linked)
         #expect(await signedIn.client.session.state == .signedIn(linked))
         #expect(try await signedIn.client.unlink(.apple) == Sample.user)
         let requests = await signedIn.requests

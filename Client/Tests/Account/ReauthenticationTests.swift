@@ -14,7 +14,7 @@ struct ReauthenticationTests {
             .status(204), .json(Sample.auth("second")), .status(204), .json(Sample.auth("third")), .json(Sample.user))
         try await signedIn.client.reauthenticate(with: .password("correct horse"))
         try await signedIn.client.reauthenticate(
-            with: .apple(identityToken: "token", nonce: AppleNonce("nonce")))
+            with: .apple(AppleCredential(identityToken: "token", nonce: AppleNonce("nonce"))))
         _ = try await signedIn.client.me()
         let requests = await signedIn.requests
         #expect(

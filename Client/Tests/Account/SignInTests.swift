@@ -76,8 +76,8 @@ struct SignInTests {
         name.givenName = "Ada"
         name.familyName = "Lovelace"
         let token = "e30.\(Data(#"{"sub":"001.apple"}"#.utf8).base64EncodedString()).sig"
-        try await client.signInWithApple(
-            identityToken: token, authorizationCode: "code", nonce: nonce, fullName: name)
+        try await client.signIn(
+            with: AppleCredential(identityToken: token, authorizationCode: "code", nonce: nonce, fullName: name))
         let requests = await transport.requests
         #expect(requests.map(\.line) == ["POST /v1/auth/apple/nonce", "POST /v1/auth/apple"])
         let sent = try JSON.decode(AppleSignInRequest.self, from: try #require(requests.last?.httpBody))

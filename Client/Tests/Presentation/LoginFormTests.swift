@@ -8,7 +8,7 @@ struct LoginFormTests {
     private static let refusal = GatehouseError(.invalidCredentials)
     private static let signIn = LoginForm.Action.signIn(
         identifier: "ada@example.com", password: Redacted("correct horse"))
-    private static let credential = AppleCredential(identityToken: Redacted("token"))
+    private static let credential = AppleCredential(identityToken: "token")
 
     private func filled() -> LoginForm {
         var form = LoginForm()
@@ -210,7 +210,7 @@ struct LoginFormTests {
         _ = apple.handle(
             .appleSucceeded(
                 AppleCredential(
-                    identityToken: Redacted("apple-secret"), authorizationCode: Redacted("apple-secret"))))
+                    identityToken: "apple-secret", authorizationCode: "apple-secret")))
         forms.append(apple)
         for form in forms {
             var dumped = ""

@@ -43,7 +43,7 @@ import Testing
         let redacted = Redacted(secret)
         let push = PushToken(Data(secret.utf8))
         let credential = AppleCredential(
-            identityToken: redacted, authorizationCode: redacted, nonce: AppleNonce("nonce"))
+            identityToken: secret, authorizationCode: secret, nonce: AppleNonce("nonce"))
         var form = LoginForm()
         _ = form.handle(.identifierChanged("ada@example.com"))
         _ = form.handle(.passwordChanged(redacted))
@@ -62,7 +62,7 @@ import Testing
                 AppleSignInRequest(identityToken: secret, authorizationCode: secret),
                 LinkAppleRequest(identityToken: secret), ReauthenticateRequest(password: secret),
                 ReauthenticateRequest(identityToken: secret), ReauthenticationProof.password(secret),
-                ReauthenticationProof.apple(identityToken: secret),
+                ReauthenticationProof.apple(credential),
                 ChangePasswordRequest(currentPassword: secret, newPassword: secret),
                 ResetPasswordRequest(token: secret, newPassword: secret),
                 Registration(token: push.hexadecimal.value, environment: .sandbox, bundleId: "com.example.app"), push,

@@ -46,8 +46,10 @@ struct LoginCommand: AsyncParsableCommand {
                 try await server.signIn(invocation, asking: {}) { client, _ in
                     let nonce = try await client.appleNonce()
                     let signIn = try await simulator.signIn(email: identifier, nonce: nonce)
-                    return try await client.signInWithApple(
-                        identityToken: signIn.identityToken, authorizationCode: signIn.authorizationCode, nonce: nonce)
+                    return try await client.signIn(
+                        with: AppleCredential(
+                            identityToken: signIn.identityToken, authorizationCode: signIn.authorizationCode,
+                            nonce: nonce))
                 }
             } else {
                 let console = invocation.console

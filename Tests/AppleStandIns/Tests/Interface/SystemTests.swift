@@ -55,7 +55,7 @@ struct SystemTests {
             configuration: GatehouseConfiguration(
                 baseURL: try #require(URL(string: "https://api.example.com")), store: InMemoryTokenStore(),
                 transport: FakeTransport(.json(response), .status(204)), clock: ManualClock()))
-        try await client.signInWithApple(identityToken: token)
+        try await client.signIn(with: AppleCredential(identityToken: token))
         SimulatedAppleAccount.set(.revoked, of: user)
         await client.session.add(AppleCredentialMonitor(session: client.session))
         try await eventually("signed out") { await client.session.state == .signedOut(reason: .appleCredentialRevoked) }
