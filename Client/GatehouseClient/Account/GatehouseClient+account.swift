@@ -6,27 +6,30 @@ extension GatehouseClient {
     /// Fetches the user from the server.
     @discardableResult
     public func me() async throws(GatehouseError) -> User {
-        try await updated(session.call("GET", "/v1/auth/me", returning: User.self))
+        try await updated(call("GET", "/v1/auth/me", returning: User.self))
     }
 
     /// - Parameter displayName: an empty name removes it.
     @discardableResult
     public func updateProfile(displayName: String) async throws(GatehouseError) -> User {
         try await updated(
-            session.call(
+            call(
                 "PATCH", "/v1/auth/me", json: UpdateUserRequest(displayName: displayName), returning: User.self))
     }
 
-    /// Deletes the account and all its data, and ends the session (``SignOutReason/accountDeleted``).
+    /// Deletes the account and all its data, and ends the session (``SignOutReason/accountDeleted``). The server requires
+    /// recent authentication: the client asks for it as ``setReauthenticationHandler(_:)`` says.
     ///
     /// If the answer is lost, the call may throw although the account is deleted. A repeated call then succeeds.
+    ///
+    /// - Throws: `cancelled` if the user declines, `reauthenticationRequired` if no handler is set …
     public func deleteAccount() async throws(GatehouseError) {
-        try await session.deleteAccount()
+        try await reauthenticating { () throws(GatehouseError) in try await session.deleteAccount() }
     }
 
     /// Returns all data that the server stores about the user.
     public func exportData() async throws(GatehouseError) -> AccountExport {
-        try await session.call("GET", "/v1/auth/export", returning: AccountExport.self)
+        try await call("GET", "/v1/auth/export", returning: AccountExport.self)
     }
 
     /// Links an Apple account as another credential.
@@ -35,13 +38,23 @@ extension GatehouseClient {
         let request = LinkAppleRequest(
             identityToken: credential.identityToken.value, nonce: credential.nonce?.value)
         return try await updated(
-            session.call("POST", "/v1/auth/identities/apple", json: request, returning: User.self))
+            call("POST", "/v1/auth/identities/apple", json: request, returning: User.self))
     }
 
     /// Removes a credential. The server refuses to remove the last one.
     @discardableResult
     public func unlink(_ provider: AuthProvider) async throws(GatehouseError) -> User {
-        try await updated(session.call("DELETE", "/v1/auth/identities/\(provider)", returning: User.self))
+        try await updated(call("DELETE", "/v1/auth/identities/\(provider)", returning: User.self))
+    }
+
+    /// Calls one of Gatehouse's own routes in the user's name, with recent authentication if the server requires it.
+    func call<Body: Decodable & Sendable>(
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        returning: Body.Type = Body.self
+    ) async throws(GatehouseError) -> Body {
+        try await reauthenticating { () throws(GatehouseError) in
+            try await session.call(method, path, json: json, isRepeatable: isRepeatable, returning: Body.self)
+        }
     }
 
     func updated(_ user: User) async throws(GatehouseError) -> User {
@@ -51,7 +64,7 @@ extension GatehouseClient {
 }
 
 // The signed-in user's e-mail address and phone number. Changing one requires recent authentication: see
-// ``GatehouseClient/withReauthentication(by:_:)``.
+// ``GatehouseClient/setReauthenticationHandler(_:)``.
 //
 // ```swift
 // let asked = try await client.askForCode(identifier: "ada@example.org", purpose: .verify)
@@ -76,7 +89,7 @@ extension GatehouseClient {
     ) async throws(GatehouseError) -> User {
         let request = ChangeIdentifierRequest(identifier: identifier, code: code, codeRequest: asked?.codeRequest)
         return try await updated(
-            session.call("PUT", "/v1/auth/identifiers/\(kind)", json: request, returning: User.self))
+            call("PUT", "/v1/auth/identifiers/\(kind)", json: request, returning: User.self))
     }
 
     /// Removes the user's e-mail address or phone number. The server refuses to remove the last credential.
@@ -84,7 +97,7 @@ extension GatehouseClient {
     /// - Throws: `reauthenticationRequired`, `forbidden` …
     @discardableResult
     public func removeIdentifier(_ kind: IdentifierKind) async throws(GatehouseError) -> User {
-        try await updated(session.call("DELETE", "/v1/auth/identifiers/\(kind)", returning: User.self))
+        try await updated(call("DELETE", "/v1/auth/identifiers/\(kind)", returning: User.self))
     }
 
     /// Undoes a change with the link that was sent to the previous address or number. All the user's sessions end, and
@@ -112,15 +125,17 @@ extension GatehouseClient {
     /// ```
     ///
     /// - Returns: the updated user. Its id may differ; the session then belongs to that user.
-    /// - Throws: `reauthenticationRequired` (``withReauthentication(by:_:)``), `invalidCredentials` or
+    /// - Throws: `reauthenticationRequired`, `invalidCredentials` or
     ///   `invalidAppleToken` if the credential belongs to no other account, `forbidden` if the two may not be merged …
     @discardableResult
     public func merge(with proof: MergeProof) async throws(GatehouseError) -> User {
         var request = proof.request.value
         request.device = configuration.device
         let appleUserID = request.identityToken.flatMap { AppleIdentityToken.subject(of: $0) }
-        let answer = try await session.answer(
-            "POST", "/v1/auth/merge", json: request, returning: MergeResponse.self)
+        let body = request
+        let answer = try await reauthenticating { () throws(GatehouseError) in
+            try await session.answer("POST", "/v1/auth/merge", json: body, returning: MergeResponse.self)
+        }
         guard let auth = answer.body.session else { return try await updated(answer.body.user) }
         try await session.begin(
             API.Answer(body: auth, sentAt: answer.sentAt, serverDate: answer.serverDate), appleUserID: appleUserID)
@@ -132,29 +147,29 @@ extension GatehouseClient {
 extension GatehouseClient {
     /// The user's sessions on all devices.
     public func sessions() async throws(GatehouseError) -> [SessionInfo] {
-        try await session.call("GET", "/v1/auth/sessions", returning: SessionList.self).sessions
+        try await call("GET", "/v1/auth/sessions", returning: SessionList.self).sessions
     }
 
     /// Ends a session. This device's session ends as with ``signOut()``.
     public func endSession(_ info: SessionInfo) async throws(GatehouseError) {
         if info.current { return try await signOut() }
-        _ = try await session.call("DELETE", "/v1/auth/sessions/\(info.id.path)", returning: API.Nothing.self)
+        _ = try await call("DELETE", "/v1/auth/sessions/\(info.id.path)", returning: API.Nothing.self)
     }
 
     /// Registers this device for push notifications, or updates its registration.
     public func registerDevice(_ registration: Registration) async throws(GatehouseError) -> Device {
-        try await session.call(
+        try await call(
             "POST", "/v1/devices/register", json: registration, isRepeatable: true, returning: Device.self)
     }
 
     /// The user's devices that are registered for push notifications.
     public func devices() async throws(GatehouseError) -> [Device] {
-        try await session.call("GET", "/v1/devices", returning: DeviceList.self).devices
+        try await call("GET", "/v1/devices", returning: DeviceList.self).devices
     }
 
     /// Unregisters a device.
     public func unregister(_ device: UUID) async throws(GatehouseError) {
-        _ = try await session.call("DELETE", "/v1/devices/\(device.path)", returning: API.Nothing.self)
+        _ = try await call("DELETE", "/v1/devices/\(device.path)", returning: API.Nothing.self)
     }
 }
 

@@ -85,7 +85,7 @@ extension GatehouseClient {
     ///   - new: at least 8 characters, and not a common password.
     /// - Throws: `invalidCredentials` if the current password is wrong, `weakPassword` …
     public func changePassword(current: String? = nil, new: String) async throws(GatehouseError) {
-        _ = try await session.call(
+        _ = try await call(
             "POST", "/v1/auth/password", json: ChangePasswordRequest(currentPassword: current, newPassword: new),
             returning: API.Nothing.self)
     }
@@ -193,31 +193,37 @@ extension GatehouseClient {
         _ = try await session.renewedAccessToken()
     }
 
-    /// Makes a call. If the server requires recent authentication, asks the user for a credential and repeats the call.
+    /// Sets how the user authenticates when the server requires it for a call of this library, or for an endpoint of
+    /// the team's own service behind the gateway. The client then repeats the call. `AppSession` of `GatehouseUI` sets
+    /// a handler that asks for the password, opens Apple's dialog, or sends a code.
     ///
     /// ```swift
-    /// try await client.withReauthentication(by: { .password(try await askForPassword()) }) { client in
-    ///     try await client.deleteAccount()
-    /// }
+    /// gatehouse.setReauthenticationHandler { user in .password(try await askForPassword(of: user)) }
+    /// try await gatehouse.deleteAccount()
     /// ```
     ///
-    /// - Parameters:
-    ///   - proof: asks the user for a credential. Its errors are rethrown; a `CancellationError` becomes `cancelled`.
-    ///   - call: a call of this library, or of the team's own service behind the gateway.
-    /// - Throws: the errors of `call` and of ``reauthenticate(with:)``.
-    public func withReauthentication<Value: Sendable>(
-        by proof: @Sendable () async throws -> ReauthenticationProof,
-        _ call: @Sendable (GatehouseClient) async throws -> Value
+    /// - Parameter handler: asks the user for a credential. It throws `CancellationError` if the user declines; its
+    ///   errors become the call's. `nil`: such calls fail with `reauthenticationRequired`.
+    public func setReauthenticationHandler(
+        _ handler: (@Sendable (User) async throws -> ReauthenticationProof)?
+    ) {
+        reauthenticationHandler.withLock { $0 = handler }
+    }
+
+    /// Makes a call. If the server requires recent authentication, asks the user and repeats the call once.
+    func reauthenticating<Value: Sendable>(
+        _ call: () async throws(GatehouseError) -> Value
     ) async throws(GatehouseError) -> Value {
         do {
-            do {
-                return try await call(self)
-            } catch let error as GatehouseError where error.kind == .reauthenticationRequired {
-                try await reauthenticate(with: try await proof())
-                return try await call(self)
-            }
+            return try await call()
         } catch {
-            throw GatehouseError.of(error)
+            guard error.kind == .reauthenticationRequired, let handler = reauthenticationHandler.withLock({ $0 }),
+                let user = await session.state.user
+            else { throw error }
+            let proof: ReauthenticationProof
+            do { proof = try await handler(user) } catch { throw GatehouseError.of(error) }
+            try await reauthenticate(with: proof)
+            return try await call()
         }
     }
 }

@@ -29,7 +29,8 @@ extension GatehouseClient {
         return (exchange.body, exchange.response)
     }
 
-    /// Calls an endpoint with the user's bearer and decodes the response.
+    /// Calls an endpoint with the user's bearer and decodes the response. If the service requires recent
+    /// authentication, the user is asked: ``setReauthenticationHandler(_:)``.
     ///
     /// - Throws: as ``data(for:isRepeatable:)``, and the server's error if the status is not 2xx. A 401 that does not
     ///   concern the bearer becomes `forbidden`, because the user is signed in.
@@ -37,13 +38,17 @@ extension GatehouseClient {
         let request = try endpoint.request(below: configuration.baseURL)
         let transport = configuration.transport
         let isRepeatable = endpoint.isRepeatable
-        let exchange = try await api.withinBudget { deadline throws(GatehouseError) in
-            try await self.authorised(request, isRepeatable: isRepeatable, by: deadline) {
-                try await transport.send($0)
+        // Each attempt has a budget of its own: the user's answer may take longer.
+        let exchange = try await reauthenticating { () throws(GatehouseError) in
+            let exchange = try await api.withinBudget { deadline throws(GatehouseError) in
+                try await self.authorised(request, isRepeatable: isRepeatable, by: deadline) {
+                    try await transport.send($0)
+                }
             }
-        }
-        guard (200..<300).contains(exchange.response.statusCode) else {
-            throw refusal(exchange.response, exchange.body)
+            guard (200..<300).contains(exchange.response.statusCode) else {
+                throw refusal(exchange.response, exchange.body)
+            }
+            return exchange
         }
         do {
             return try endpoint.read(exchange.body)

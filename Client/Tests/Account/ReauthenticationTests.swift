@@ -51,10 +51,11 @@ struct ReauthenticationTests {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(
             Self.asked, .status(204), .json(Sample.auth("second")), .json(Sample.user))
-        let user = try await signedIn.client.withReauthentication(by: { .password("correct horse") }) { client in
-            try await client.unlink(.apple)
+        signedIn.client.setReauthenticationHandler { user in
+            #expect(user == Sample.user)
+            return .password("correct horse")
         }
-        #expect(user == Sample.user)
+        #expect(try await signedIn.client.unlink(.apple) == Sample.user)
         let requests = await signedIn.requests
         #expect(
             requests.map(\.line) == [
@@ -68,21 +69,23 @@ struct ReauthenticationTests {
     func asksOnlyWhereItHelps() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.json(Sample.user))
-        _ = try await signedIn.client.withReauthentication(by: {
+        signedIn.client.setReauthenticationHandler { _ in
             Issue.record("the user need not be asked")
             throw CancellationError()
-        }) { try await $0.unlink(.apple) }
+        }
+        try await signedIn.client.unlink(.apple)
 
+        signedIn.client.setReauthenticationHandler { _ in .password("p") }
         await signedIn.transport.then(Self.asked, .status(204), .json(Sample.auth("second")), Self.asked)
         await #expect {
-            try await signedIn.client.withReauthentication(by: { .password("p") }) { try await $0.unlink(.apple) }
+            try await signedIn.client.unlink(.apple)
         } throws: {
             ($0 as? GatehouseError)?.kind == .reauthenticationRequired
         }
 
         await signedIn.transport.then(.problem(.forbidden))
         await #expect {
-            try await signedIn.client.withReauthentication(by: { .password("p") }) { try await $0.unlink(.apple) }
+            try await signedIn.client.unlink(.apple)
         } throws: {
             ($0 as? GatehouseError)?.kind == .forbidden
         }
@@ -93,10 +96,9 @@ struct ReauthenticationTests {
     func refusesToProve() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(Self.asked)
+        signedIn.client.setReauthenticationHandler { _ in throw CancellationError() }
         await #expect {
-            try await signedIn.client.withReauthentication(by: { throw CancellationError() }) {
-                try await $0.deleteAccount()
-            }
+            try await signedIn.client.deleteAccount()
         } throws: {
             ($0 as? GatehouseError)?.kind == .cancelled
         }
@@ -109,9 +111,28 @@ struct ReauthenticationTests {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(Self.asked, .status(204), .json(Sample.auth("second")), .status(204))
         let pay = Endpoint<Void>("POST", "/payments")
-        try await signedIn.client.withReauthentication(by: { .password("p") }) { try await $0.send(pay) }
+        signedIn.client.setReauthenticationHandler { _ in .password("p") }
+        try await signedIn.client.send(pay)
         #expect(await signedIn.requests.last?.line == "POST /payments")
         #expect(await signedIn.requests.last?.bearer == "Bearer access-second")
+    }
+
+    @Test("Deleting the account asks for the proof that the server demands")
+    func deletesTheAccount() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(Self.asked, .status(204), .json(Sample.auth("second")), .status(202))
+        signedIn.client.setReauthenticationHandler { _ in .password("p") }
+        try await signedIn.client.deleteAccount()
+        #expect(await signedIn.client.session.state == .signedOut(reason: .accountDeleted))
+    }
+
+    @Test("Without a handler the app gets the server's demand")
+    func noHandler() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(Self.asked)
+        await #expect { try await signedIn.client.deleteAccount() } throws: {
+            ($0 as? GatehouseError)?.kind == .reauthenticationRequired
+        }
     }
 
     @Test("A refresh that was under way does not count: it may have been answered before the proof")

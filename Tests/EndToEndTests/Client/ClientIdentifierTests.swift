@@ -33,12 +33,11 @@ extension SystemTests {
             _ = try await client.session.renewedAccessToken()
             let asked = try await client.askForCode(identifier: new, purpose: .verify)
             let code = try await messages.code(to: new)
-            let user = try await client.withReauthentication {
+            client.setReauthenticationHandler { [unowned client, messages] _ in
                 let stepUp = try await client.askForCode(identifier: old, purpose: .stepUp)
                 return .code(try await messages.code(2, to: old), identifier: old, asked: stepUp)
-            } _: { client in
-                try await client.changeIdentifier(.email, to: new, code: code, asked: asked)
             }
+            let user = try await client.changeIdentifier(.email, to: new, code: code, asked: asked)
             #expect(user.email == new && user.emailVerified && user.id == id)
             let notice = try await messages.message(3, to: old)
             let token = String(try #require(notice.firstMatch(of: /ghiu_[A-Za-z0-9_-]+/)).0)
