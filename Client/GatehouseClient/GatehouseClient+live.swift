@@ -1,0 +1,53 @@
+import GatehouseContracts
+public import Foundation
+
+extension GatehouseClient {
+    /// Creates the client of an app: with the Keychain, the system's connectivity and log, and a monitor that ends the
+    /// session when the user revokes the consent for Sign in with Apple. On Linux the session is in a file in the user's
+    /// application support folder.
+    ///
+    /// ```swift
+    /// let gatehouse = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - baseURL: the gateway's URL (``GatehouseConfiguration/baseURL``). An invalid one ends the process.
+    ///   - configure: changes the configuration, for example the store or the transport.
+    public static func live(
+        baseURL: URL, _ configure: (inout GatehouseConfiguration) -> Void = { _ in }
+    ) -> GatehouseClient {
+        var configuration = GatehouseConfiguration.live(baseURL: baseURL)
+        configure(&configuration)
+        do throws(GatehouseError) {
+            let client = try GatehouseClient(configuration: configuration)
+            #if canImport(AuthenticationServices)
+                Task { await client.session.add(AppleCredentialMonitor(session: client.session)) }
+            #endif
+            return client
+        } catch {
+            preconditionFailure("\(configuration.baseURL): \(error.reason ?? "\(error.kind)")")
+        }
+    }
+}
+
+extension GatehouseConfiguration {
+    fileprivate static func live(baseURL: URL) -> GatehouseConfiguration {
+        #if canImport(Security)
+            GatehouseConfiguration(
+                baseURL: baseURL, store: KeychainTokenStore(), connectivity: SystemConnectivity(),
+                telemetry: OSLogTelemetry(), device: .current)
+        #else
+            GatehouseConfiguration(baseURL: baseURL, store: FileTokenStore(file: file), device: .current)
+        #endif
+    }
+
+    #if !canImport(Security)
+        /// Each program has its own file.
+        private static var file: URL {
+            let folder = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
+            return (folder ?? FileManager.default.homeDirectoryForCurrentUser)
+                .appendingPathComponent(ProcessInfo.processInfo.processName)
+                .appendingPathComponent("gatehouse.json")
+        }
+    #endif
+}

@@ -1,0 +1,25 @@
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+@Suite("The client of an app")
+struct LiveClientTests {
+    @Test("It describes this device, keeps sessions in a file on Linux, and takes an app's own parts")
+    func parts() throws {
+        let url = try #require(URL(string: "https://api.example.com"))
+        let client = GatehouseClient.live(baseURL: url) { $0.device?.installationId = "7" }
+        #expect(client.configuration.baseURL == url)
+        #expect(client.configuration.device?.model == SessionDevice.current.model)
+        #expect(client.configuration.device?.installationId == "7")
+        #if os(Linux)
+            #expect(client.configuration.store is FileTokenStore)
+        #endif
+        let transport = FakeTransport()
+        let own = GatehouseClient.live(baseURL: url) {
+            $0.store = InMemoryTokenStore()
+            $0.transport = transport
+        }
+        #expect(own.configuration.store is InMemoryTokenStore && own.configuration.transport is FakeTransport)
+    }
+}
