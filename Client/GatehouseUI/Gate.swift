@@ -2,13 +2,14 @@
     public import Combine
     import Foundation
     public import GatehouseClient
+    public import Observation
     public import SwiftUI
 
     extension View {
         /// Shows this view while a user is signed in. Otherwise shows the sign-in screen or the unlock screen.
         ///
-        /// Views below get the session as an environment object. Another user gets a new view, without the previous
-        /// user's state.
+        /// Views below get the session from the environment: with `@Environment(AppSession.self)`, or below iOS 17 and
+        /// macOS 14 with `@EnvironmentObject`. Another user gets a new view, without the previous user's state.
         @MainActor
         public func gatehouse(_ session: AppSession, options: LoginView.Options = .init()) -> some View {
             Gate(session: session, options: options, content: self)
@@ -29,7 +30,10 @@
                         // A sign-in and sign-out in quick succession must show a new screen with the new reason.
                         .id(reason)
                 case .needsUnlock: UnlockView(session: session, options: options)
-                case .signedIn(let user): content.environmentObject(session).id(user.id)
+                case .signedIn(let user):
+                    ReauthenticationAlert(prompt: session.prompt, content: content)
+                        .environment(session: session)
+                        .id(user.id)
                 }
                 if session.isCovered { Cover() }
             }
@@ -49,6 +53,17 @@
                     .accessibilityHidden(true)
             }
             .accessibilityIdentifier("gatehouse.cover")
+        }
+    }
+
+    extension View {
+        @ViewBuilder
+        fileprivate func environment(session: AppSession) -> some View {
+            if #available(iOS 17, macOS 14, tvOS 17, watchOS 10, *) {
+                environment(session).environmentObject(session)
+            } else {
+                environmentObject(session)
+            }
         }
     }
 
@@ -83,41 +98,63 @@
     /// The observable session for an app's screens. Create one when the app starts, and gate the app with it:
     ///
     /// ```swift
+    /// let gatehouse = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
+    ///
     /// @main struct Shop: App {
-    ///     @StateObject private var session = AppSession(client: client)
+    ///     @State private var session = AppSession(gatehouse)
     ///     var body: some Scene { WindowGroup { ShopView().gatehouse(session) } }
     /// }
     /// ```
+    ///
+    /// It is `Observable`, and an `ObservableObject` for views on systems below iOS 17 and macOS 14.
     @MainActor
     public final class AppSession: ObservableObject {
         /// The screen to show.
-        @Published public private(set) var state = AppState.launching
+        public private(set) var state: AppState {
+            get { observed(\.state, publishedState) }
+            set { change(\.state) { publishedState = newValue } }
+        }
         /// Why the session could not be read, while the app is launching.
-        @Published public private(set) var launchError: GatehouseError?
+        public private(set) var launchError: GatehouseError? {
+            get { observed(\.launchError, publishedError) }
+            set { change(\.launchError) { publishedError = newValue } }
+        }
+        @Published private var publishedState = AppState.launching
+        @Published private var publishedError: GatehouseError?
         public let client: GatehouseClient
+        /// Asks the user for recent authentication.
+        let prompt = ReauthenticationPrompt()
         /// Why the system does not show the biometrics dialog now.
         let obstacle: @MainActor () -> UnlockObstacle?
         @Published private(set) var life: AppLife
         private let center: NotificationCenter
         private var events: AppEvents?
         private var following: Task<Void, Never>?
+        /// An `ObservationRegistrar`, which a stored property cannot name below iOS 17.
+        private let registrar: (any Sendable)? = {
+            if #available(iOS 17, macOS 14, tvOS 17, watchOS 10, *) { ObservationRegistrar() } else { nil }
+        }()
 
         /// - Parameters:
-        ///   - client: the client whose session the screens show.
+        ///   - client: the app's client. When a call requires recent authentication, the gate asks the user.
         ///   - lockDelay: the time in the background after which a session that requires Face ID or Touch ID is locked.
         ///     With zero it is locked at once. A Mac app is in the background while it is hidden.
-        public convenience init(client: GatehouseClient, lockDelay: Duration = .seconds(300)) {
-            self.init(client: client, lockDelay: lockDelay, obstacle: UnlockObstacle.now)
+        public convenience init(_ client: GatehouseClient, lockDelay: Duration = .seconds(300)) {
+            self.init(client, lockDelay: lockDelay, obstacle: UnlockObstacle.now)
         }
 
         init(
-            client: GatehouseClient, lockDelay: Duration = .seconds(300),
+            _ client: GatehouseClient, lockDelay: Duration = .seconds(300),
             obstacle: @escaping @MainActor () -> UnlockObstacle?, center: NotificationCenter = .default
         ) {
             self.client = client
             self.obstacle = obstacle
             self.center = center
             life = AppLife(lockDelay: lockDelay)
+            client.setReauthenticationHandler { [prompt, weak client] user in
+                guard let client else { throw CancellationError() }
+                return try await prompt.proof(of: user, for: client)
+            }
         }
 
         deinit { following?.cancel() }
@@ -154,6 +191,23 @@
             return client.configuration.store.requiresUserPresence
         }
 
+        private func observed<Value>(_ property: KeyPath<AppSession, Value>, _ value: Value) -> Value {
+            if #available(iOS 17, macOS 14, tvOS 17, watchOS 10, *), let registrar = registrar as? ObservationRegistrar
+            {
+                registrar.access(self, keyPath: property)
+            }
+            return value
+        }
+
+        private func change<Value>(_ property: KeyPath<AppSession, Value>, _ body: () -> Void) {
+            if #available(iOS 17, macOS 14, tvOS 17, watchOS 10, *), let registrar = registrar as? ObservationRegistrar
+            {
+                registrar.withMutation(of: self, keyPath: property, body)
+            } else {
+                body()
+            }
+        }
+
         private func follow() {
             guard following == nil else { return }
             events = AppEvents(in: center) { [weak self] event in self?.handle(event) }
@@ -180,4 +234,7 @@
             }
         }
     }
+
+    @available(iOS 17, macOS 14, tvOS 17, watchOS 10, *)
+    extension AppSession: Observable {}
 #endif

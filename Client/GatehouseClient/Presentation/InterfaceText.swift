@@ -27,6 +27,11 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     case back = "unlock.back"
     case lockedOut = "unlock.lockedOut"
     case biometryUnavailable = "unlock.unavailable"
+    case confirmIdentity = "confirm.title"
+    case confirmByPassword = "confirm.password"
+    case confirmByCode = "confirm.code"
+    case code = "confirm.field"
+    case confirm = "confirm.button"
     case endedByServer = "ended.byServer"
     case endedUnused = "ended.unused"
     case endedElsewhere = "ended.elsewhere"
@@ -37,6 +42,7 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     case ended = "ended.other"
     case tryAgain = "common.tryAgain"
     case ok = "common.ok"
+    case cancel = "common.cancel"
 
     /// Returns the text in English, Hebrew, Russian or Arabic; in English for any other language.
     ///
@@ -62,7 +68,8 @@ public enum InterfaceText: String, Sendable, CaseIterable {
         case .passwordTooShort: "The password has at least %d characters."
         case .signInFailed: "You are not signed in"
         case .resetRequested: "Check your messages"
-        case .resetMessage: "If there is an account with this address or number, you will get a message with which you can choose a new password."
+        case .resetMessage:
+            "If there is an account with this address or number, you will get a message with which you can choose a new password."
         case .resetFailed: "The message could not be requested"
         case .launching: "Loading…"
         case .launchFailed: "The app could not be opened"
@@ -73,6 +80,11 @@ public enum InterfaceText: String, Sendable, CaseIterable {
         case .back: "Back"
         case .lockedOut: "Too many attempts. Lock the device, unlock it with its passcode, and try again."
         case .biometryUnavailable: "This app can’t use Face ID or Touch ID. Check the settings, or sign in instead."
+        case .confirmIdentity: "Confirm that it’s you"
+        case .confirmByPassword: "Please enter your password to continue."
+        case .confirmByCode: "Please enter the code from the message that we sent you."
+        case .code: "Code"
+        case .confirm: "Confirm"
         case .endedByServer: "Your session was ended. Please sign in again."
         case .endedUnused: "You haven’t used the app for a long time. Please sign in again."
         case .endedElsewhere: "You signed out in another app that shares this account."
@@ -82,6 +94,7 @@ public enum InterfaceText: String, Sendable, CaseIterable {
         case .ended: "You have been signed out. Please sign in again."
         case .tryAgain: "Try Again"
         case .ok: "OK"
+        case .cancel: "Cancel"
         }
     }
 

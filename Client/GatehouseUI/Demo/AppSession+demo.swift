@@ -14,7 +14,7 @@
                 transport: DemoTransport(user: user))
             let client = try GatehouseClient(configuration: configuration)
             if isSignedIn { try await client.signIn(identifier: "demo@example.com", password: "demo") }
-            return AppSession(client: client)
+            return AppSession(client)
         }
     }
 

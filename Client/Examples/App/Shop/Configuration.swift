@@ -1,25 +1,17 @@
 import Foundation
 import GatehouseClient
-import UIKit
 
-extension GatehouseConfiguration {
-    /// The server of `GatehouseURL` in Info.plist. In debug builds, the launch argument `-stub` selects an in-memory
-    /// server.
-    @MainActor
-    static var shop: GatehouseConfiguration {
+extension GatehouseClient {
+    /// The app's client, for the server of `GatehouseURL` in Info.plist. In debug builds, the launch argument `-stub`
+    /// selects an in-memory server.
+    static let shop: GatehouseClient = {
         #if DEBUG
             if let stub = stubOfThisLaunch { return stub }
         #endif
         let text = Bundle.main.object(forInfoDictionaryKey: "GatehouseURL") as? String
         guard let url = text.flatMap(URL.init(string:)) else { fatalError("there is no GatehouseURL in Info.plist") }
-        let device = UIDevice.current
-        return GatehouseConfiguration(
-            baseURL: url, store: KeychainTokenStore(), connectivity: SystemConnectivity(),
-            telemetry: OSLogTelemetry(),
-            device: SessionDevice(
-                installationId: InstallationID.read(), name: device.name, model: device.model,
-                osVersion: device.systemVersion))
-    }
+        return .live(baseURL: url) { $0.device?.installationId = InstallationID.read() }
+    }()
 }
 
 extension PushEnvironment {

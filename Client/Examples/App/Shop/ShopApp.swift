@@ -5,7 +5,7 @@ import SwiftUI
 @main
 struct ShopApp: App {
     @UIApplicationDelegateAdaptor private var delegate: AppDelegate
-    @StateObject private var session = AppSession(client: AppDelegate.client)
+    @State private var session = AppSession(.shop)
 
     var body: some Scene {
         WindowGroup {

@@ -9,10 +9,9 @@ enum Minimal {
         guard arguments.count == 3, let url = URL(string: arguments[1]),
             let password = ProcessInfo.processInfo.environment["GATEHOUSE_PASSWORD"]
         else { fatalError("usage: GATEHOUSE_PASSWORD=… minimal URL IDENTIFIER") }
-        let client = try GatehouseClient(
-            configuration: GatehouseConfiguration(baseURL: url, store: InMemoryTokenStore()))
-        try await client.signIn(identifier: arguments[2], password: password)
-        print(try await client.me())
-        try await client.signOut()
+        let gatehouse = GatehouseClient.live(baseURL: url) { $0.store = InMemoryTokenStore() }
+        try await gatehouse.signIn(identifier: arguments[2], password: password)
+        print(try await gatehouse.me())
+        try await gatehouse.signOut()
     }
 }

@@ -16,6 +16,9 @@ public final class ASAuthorizationAppleIDProvider: NSObject {
         NSNotification.Name("ASAuthorizationAppleIDProviderCredentialRevokedNotification")
     }
 
+    // AuthenticationServices, "createRequest()"
+    public func createRequest() -> ASAuthorizationAppleIDRequest { ASAuthorizationAppleIDRequest() }
+
     // AuthenticationServices, "credentialState(forUserID:)"
     public func credentialState(forUserID userID: String) async throws -> CredentialState {
         guard let state = SimulatedAppleAccount.states.withLock({ $0[userID] }) else {
@@ -26,7 +29,7 @@ public final class ASAuthorizationAppleIDProvider: NSObject {
 }
 
 // AuthenticationServices, "ASAuthorizationAppleIDRequest"
-public final class ASAuthorizationAppleIDRequest: NSObject {
+public final class ASAuthorizationAppleIDRequest: ASAuthorizationRequest {
     // AuthenticationServices, "requestedScopes", "nonce"
     public var requestedScopes: [ASAuthorization.Scope]?
     public var nonce: String?

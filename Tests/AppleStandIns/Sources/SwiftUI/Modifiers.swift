@@ -1,6 +1,6 @@
 public import Combine
 public import Foundation
-
+public import Observation
 #if canImport(UIKit)
     public import UIKit
 #else
@@ -125,6 +125,9 @@ extension View {
 
     // SwiftUI, "environmentObject(_:)"
     public func environmentObject<T: ObservableObject>(_ object: T) -> some View { self }
+
+    // SwiftUI, "environment(_:)"
+    public func environment<T: AnyObject & Observable>(_ object: T?) -> some View { self }
 
     // SwiftUI, "tabItem(_:)"
     public func tabItem<V: View>(@ViewBuilder _ label: () -> V) -> some View { self }

@@ -1,5 +1,6 @@
 public import Combine
 public import Foundation
+public import Observation
 
 // SwiftUI, "State"
 @MainActor
@@ -109,6 +110,9 @@ public struct EnvironmentValues: Sendable {
 @propertyWrapper
 public struct Environment<Value> {
     public init(_ keyPath: KeyPath<EnvironmentValues, Value>) {}
+
+    // SwiftUI, "init(_:)"
+    public init(_ objectType: Value.Type) where Value: AnyObject & Observable {}
 
     public var wrappedValue: Value { notDrawn() }
 }

@@ -18,6 +18,12 @@ public final class UIApplication {
     public nonisolated static let protectedDataDidBecomeAvailableNotification = NSNotification.Name(
         "UIApplicationProtectedDataDidBecomeAvailable")
 
+    // UIKit, "connectedScenes"
+    public var connectedScenes: Set<UIScene> { simulatedScenes }
+
+    /// For tests.
+    public var simulatedScenes: Set<UIScene> = [UIWindowScene()]
+
     /// For tests: how often the app has requested a device token.
     public private(set) var simulatedRegistrations = 0
 
@@ -37,6 +43,22 @@ public struct UITextContentType: RawRepresentable, Hashable, Sendable {
 
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    public static let oneTimeCode = Self(rawValue: "one-time-code")
     public static let username = Self(rawValue: "username")
     public static let password = Self(rawValue: "password")
 }
+
+// UIKit, "UIScene"
+@MainActor
+open class UIScene: NSObject {}
+
+// UIKit, "UIWindowScene"
+@MainActor
+public final class UIWindowScene: UIScene {
+    // UIKit, "keyWindow"
+    public let keyWindow: UIWindow? = UIWindow()
+}
+
+// UIKit, "UIWindow"
+@MainActor
+public final class UIWindow {}

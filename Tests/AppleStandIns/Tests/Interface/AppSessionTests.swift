@@ -23,7 +23,7 @@ struct AppSessionTests {
         lockDelay: Duration = .seconds(300), obstacle: UnlockObstacle? = nil
     ) throws -> AppSession {
         AppSession(
-            client: try .sample(store, transport, clock), lockDelay: lockDelay, obstacle: { obstacle }, center: center)
+            try .sample(store, transport, clock), lockDelay: lockDelay, obstacle: { obstacle }, center: center)
     }
 
     /// A session behind Face ID that the user has unlocked.

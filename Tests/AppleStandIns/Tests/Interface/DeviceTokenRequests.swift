@@ -26,3 +26,12 @@ extension NotificationCenter {
         post(name: UIApplication.didEnterBackgroundNotification, object: nil)
     }
 }
+
+/// Runs `body` in an app whose scenes have gone.
+@MainActor
+func withoutWindow(_ body: () async throws -> Void) async throws {
+    let scenes = UIApplication.shared.simulatedScenes
+    UIApplication.shared.simulatedScenes = []
+    defer { UIApplication.shared.simulatedScenes = scenes }
+    try await body()
+}

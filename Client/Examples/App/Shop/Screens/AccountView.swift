@@ -9,8 +9,6 @@ struct AccountView: View {
     @State private var user: User?
     @State private var notifies: Bool?
     @State private var asksToDelete = false
-    @State private var asksForPassword = false
-    @State private var password = ""
     @State private var error: GatehouseError?
 
     var body: some View {
@@ -40,35 +38,12 @@ struct AccountView: View {
             .navigationTitle("Account")
             .task { user = await session.client.session.state.user }
             .confirmationDialog("Delete the account?", isPresented: $asksToDelete, titleVisibility: .visible) {
-                Button("Delete for ever", role: .destructive) { Task { await delete() } }
-                    .accessibilityIdentifier("shop.account.deleteForEver")
+                Button("Delete for ever", role: .destructive) {
+                    // A user who signed in some minutes ago authenticates first, in the gate's alert.
+                    Task { await report { try await $0.deleteAccount() } }
+                }
+                .accessibilityIdentifier("shop.account.deleteForEver")
             }
-            .alert("Enter your password", isPresented: $asksForPassword) {
-                SecureField("Password", text: $password)
-                    .accessibilityIdentifier("shop.account.password")
-                Button("Delete for ever", role: .destructive) { Task { await authenticateAndDelete() } }
-                    .accessibilityIdentifier("shop.account.prove")
-                Button("Cancel", role: .cancel) { password = "" }
-            } message: {
-                Text("Confirm that it is you.")
-            }
-        }
-    }
-
-    /// The server requires recent authentication for this, some minutes after the sign-in.
-    private func delete() async {
-        await report { try await $0.deleteAccount() }
-        // A user without a password signs out and in again.
-        guard error?.kind == .reauthenticationRequired, user?.authProviders.contains(.password) == true else { return }
-        asksForPassword = true
-    }
-
-    private func authenticateAndDelete() async {
-        let proof = ReauthenticationProof.password(password)
-        (password, asksForPassword) = ("", false)
-        await report { client in
-            try await client.reauthenticate(with: proof)
-            try await client.deleteAccount()
         }
     }
 

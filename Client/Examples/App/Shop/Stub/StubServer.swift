@@ -2,23 +2,25 @@
     import Foundation
     import GatehouseClient
 
-    extension GatehouseConfiguration {
-        /// A configuration with an in-memory server, for UI tests and previews. With an in-memory store, the app starts
-        /// signed out.
+    extension GatehouseClient {
+        /// A client with an in-memory server, for UI tests and previews. With an in-memory store, the app starts signed
+        /// out.
         ///
         /// - Parameter requiresReauthentication: requires reauthentication, as a server does ten minutes after the
         ///   sign-in.
         static func stub(
             _ store: any TokenStore = InMemoryTokenStore(), requiresReauthentication: Bool = false
-        ) -> GatehouseConfiguration {
-            GatehouseConfiguration(
-                baseURL: URL(string: "https://stub.invalid")!, store: store,
-                transport: StubServer(requiresReauthentication: requiresReauthentication))
+        ) -> GatehouseClient {
+            .live(baseURL: URL(string: "https://stub.invalid")!) {
+                $0.store = store
+                $0.transport = StubServer(requiresReauthentication: requiresReauthentication)
+                $0.connectivity = AlwaysOnline()
+            }
         }
 
-        /// The configuration for the launch argument `-stub`. If `STUB_KEYCHAIN` is in the environment, the session is
-        /// in the Keychain under that name.
-        static var stubOfThisLaunch: GatehouseConfiguration? {
+        /// The client for the launch argument `-stub`. If `STUB_KEYCHAIN` is in the environment, the session is in the
+        /// Keychain under that name.
+        static var stubOfThisLaunch: GatehouseClient? {
             guard ProcessInfo.processInfo.arguments.contains("-stub") else { return nil }
             guard let name = ProcessInfo.processInfo.environment["STUB_KEYCHAIN"] else { return .stub() }
             return .stub(KeychainTokenStore(KeychainTokenStore.Options(service: "shop.stub", account: name)))

@@ -1,0 +1,56 @@
+public import Foundation
+public import UIKit
+
+// AuthenticationServices, "ASPresentationAnchor"
+public typealias ASPresentationAnchor = UIWindow
+
+// AuthenticationServices, "ASAuthorizationRequest"
+open class ASAuthorizationRequest: NSObject {}
+
+// AuthenticationServices, "ASAuthorizationControllerDelegate"
+public protocol ASAuthorizationControllerDelegate: NSObjectProtocol {
+    // AuthenticationServices, "authorizationController(controller:didCompleteWithAuthorization:)"
+    func authorizationController(
+        controller: ASAuthorizationController, didCompleteWithAuthorization authorization: ASAuthorization)
+
+    // AuthenticationServices, "authorizationController(controller:didCompleteWithError:)"
+    func authorizationController(controller: ASAuthorizationController, didCompleteWithError error: any Error)
+}
+
+// AuthenticationServices, "ASAuthorizationControllerPresentationContextProviding"
+public protocol ASAuthorizationControllerPresentationContextProviding: NSObjectProtocol {
+    // AuthenticationServices, "presentationAnchor(for:)"
+    func presentationAnchor(for controller: ASAuthorizationController) -> ASPresentationAnchor
+}
+
+// AuthenticationServices, "ASAuthorizationController"
+public final class ASAuthorizationController: NSObject {
+    // AuthenticationServices, "authorizationRequests", "delegate", "presentationContextProvider"
+    public let authorizationRequests: [ASAuthorizationRequest]
+    public weak var delegate: (any ASAuthorizationControllerDelegate)?
+    public weak var presentationContextProvider: (any ASAuthorizationControllerPresentationContextProviding)?
+
+    // AuthenticationServices, "init(authorizationRequests:)"
+    public init(authorizationRequests: [ASAuthorizationRequest]) {
+        self.authorizationRequests = authorizationRequests
+    }
+
+    // AuthenticationServices, "performRequests()"
+    @MainActor
+    public func performRequests() {
+        guard presentationContextProvider?.presentationAnchor(for: self) != nil,
+            let request = authorizationRequests.first as? ASAuthorizationAppleIDRequest
+        else { return }
+        switch SimulatedAppleDialog.answer?(request) ?? .failure(ASAuthorizationError(.notInteractive)) {
+        case .success(let authorization):
+            delegate?.authorizationController(controller: self, didCompleteWithAuthorization: authorization)
+        case .failure(let error): delegate?.authorizationController(controller: self, didCompleteWithError: error)
+        }
+    }
+}
+
+/// For tests: what the user does in Apple's dialog.
+@MainActor
+public enum SimulatedAppleDialog {
+    public static var answer: ((ASAuthorizationAppleIDRequest) -> Result<ASAuthorization, any Error>)?
+}

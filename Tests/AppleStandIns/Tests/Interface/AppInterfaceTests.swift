@@ -1,0 +1,164 @@
+import AuthenticationServices
+import Foundation
+import GatehouseClient
+import Observation
+import SwiftUI
+import Synchronization
+import Testing
+
+@testable import GatehouseUI
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The whole of an app with Gatehouse.
+private struct Orders: App {
+    static let gatehouse = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
+    @State private var session = AppSession(gatehouse)
+
+    var body: some Scene {
+        WindowGroup { OrderView().gatehouse(session) }
+    }
+}
+
+private struct Order: Codable, Sendable, Equatable {
+    var id: Int
+}
+
+private struct OrderView: View {
+    @Environment(AppSession.self) private var session
+    @State private var order: Order?
+
+    var body: some View {
+        Text(verbatim: "\(order?.id ?? 0)")
+            .task { order = try? await session.client.get("/v1/orders/7") }
+    }
+}
+
+@MainActor
+@Suite("An app's interface to the library", .serialized)
+struct AppInterfaceTests {
+    private let transport = FakeTransport()
+
+    private func live() throws -> GatehouseClient {
+        .live(baseURL: try #require(URL(string: "https://api.example.com"))) {
+            $0.store = InMemoryTokenStore()
+            $0.transport = transport
+            $0.connectivity = AlwaysOnline()
+        }
+    }
+
+    private func answerDialog(_ subject: String) {
+        SimulatedAppleDialog.answer = { request in
+            let token = Data("e30.e30.\(request.nonce ?? "")".utf8)
+            return .success(
+                ASAuthorization(simulated: ASAuthorizationAppleIDCredential(simulated: subject, identityToken: token)))
+        }
+    }
+
+    @Test("The Keychain, and this device's model")
+    func parts() {
+        #expect(Orders.gatehouse.configuration.store is KeychainTokenStore)
+        #expect(Orders.gatehouse.configuration.telemetry is OSLogTelemetry)
+        #expect(Orders.gatehouse.configuration.connectivity is SystemConnectivity)
+    }
+
+    @Test("One call shows Apple's dialog and signs in with its nonce; then requests are JSON")
+    func signsInWithApple() async throws {
+        defer { SimulatedAppleDialog.answer = nil }
+        let gatehouse = try live()
+        answerDialog("ada")
+        await transport.then(.json(Sample.auth("first")), .json(Order(id: 7)))
+        #expect(try await gatehouse.signInWithApple() == Sample.user)
+        let order: Order = try await gatehouse.get("/v1/orders/7")
+        #expect(order == Order(id: 7))
+        let body = try #require(await transport.requests.first?.httpBody)
+        let sent = try JSONDecoder().decode(AppleSignInRequest.self, from: body)
+        #expect(sent.nonce?.isEmpty == false && sent.identityToken == "e30.e30.\(sent.nonce ?? "")")
+    }
+
+    @Test("A dialog that the user closes, and an app without a window")
+    func dialogFails() async throws {
+        defer { SimulatedAppleDialog.answer = nil }
+        let gatehouse = try live()
+        SimulatedAppleDialog.answer = { _ in .failure(ASAuthorizationError(.canceled)) }
+        let closed = await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
+        #expect(closed?.kind == .cancelled)
+        try await withoutWindow {
+            let error = await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
+            #expect(error?.kind == .misuse)
+        }
+        #expect(await transport.requests.isEmpty)
+    }
+
+    @Test("Deleting the account asks in the gate's alert for the password")
+    func deletesTheAccount() async throws {
+        let gatehouse = try live()
+        let session = AppSession(gatehouse)
+        await transport.then(
+            .json(Sample.auth("first")), .problem(.reauthenticationRequired), .status(204),
+            .json(Sample.auth("second")), .status(202))
+        try await gatehouse.signIn(identifier: "ada@example.com", password: "correct horse")
+        async let deletion: Void = gatehouse.deleteAccount()
+        try await eventually("the alert is open") { session.prompt.isOpen }
+        session.prompt.answer = "correct horse"
+        session.prompt.submit()
+        try await deletion
+        #expect(!session.prompt.isOpen && session.prompt.answer.isEmpty)
+        #expect(await transport.requests.dropFirst(2).first?.json == #"{"password":"correct horse"}"#)
+        #expect(await gatehouse.session.state == .signedOut(reason: .accountDeleted))
+    }
+
+    @Test("A user of Apple gets the dialog, and a user without either a code")
+    func otherProofs() async throws {
+        defer { SimulatedAppleDialog.answer = nil }
+        let (gatehouse, prompt) = (try live(), ReauthenticationPrompt())
+        answerDialog("ada")
+        var user = Sample.user
+        user.authProviders = [.apple]
+        _ = try await prompt.proof(of: user, for: gatehouse)
+        (user.authProviders, user.emailVerified) = ([], true)
+        await transport.then(.json(CodeResponse(codeRequest: "r", expiresIn: 600, resendAfter: 60)))
+        async let proof = prompt.proof(of: user, for: gatehouse)
+        try await eventually("the alert is open") { prompt.isOpen }
+        guard case .code(_, "ada@example.com") = prompt.question else { throw CancellationError() }
+        prompt.answer = "012345"
+        prompt.submit()
+        _ = try await proof
+        #expect(await transport.requests.map(\.line) == ["POST /v1/auth/code"])
+        #expect(await transport.requests.first?.json?.contains("stepUp") == true)
+    }
+
+    @Test("A user who declines, and a task that is cancelled, leave the account as it is")
+    func declines() async throws {
+        let gatehouse = try live()
+        let session = AppSession(gatehouse)
+        await transport.then(
+            .json(Sample.auth("first")), .problem(.reauthenticationRequired), .problem(.reauthenticationRequired))
+        try await gatehouse.signIn(identifier: "ada@example.com", password: "correct horse")
+        for decline in [{ _ in session.prompt.cancel() }, { $0.cancel() }] as [(Task<Void, any Error>) -> Void] {
+            let deletion = Task { try await gatehouse.deleteAccount() }
+            try await eventually("the alert is open") { session.prompt.isOpen }
+            decline(deletion)
+            await #expect { try await deletion.value } throws: { ($0 as? GatehouseError)?.kind == .cancelled }
+            #expect(!session.prompt.isOpen)
+        }
+        #expect(await gatehouse.session.state.user == Sample.user)
+    }
+
+    @Test("Views observe the session")
+    func observes() async throws {
+        let gatehouse = try live()
+        let session = AppSession(gatehouse)
+        let changes = Mutex(0)
+        withObservationTracking {
+            _ = session.state
+        } onChange: {
+            changes.withLock { $0 += 1 }
+        }
+        await session.start()
+        try await eventually("signed out") { session.state == .signedOut(reason: nil) }
+        #expect(changes.withLock { $0 } == 1)
+    }
+}
