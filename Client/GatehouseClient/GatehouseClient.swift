@@ -1,5 +1,18 @@
-// Apps import one module, which re-exports the contract's types.
-@_exported public import GatehouseContracts
+// Apps import one module. It re-exports the contract's types that its own declarations name.
+@_exported public import struct GatehouseContracts.AccountExport
+@_exported public import struct GatehouseContracts.AuthProvider
+@_exported public import struct GatehouseContracts.CodePurpose
+@_exported public import struct GatehouseContracts.CodeResponse
+@_exported public import struct GatehouseContracts.Device
+@_exported public import struct GatehouseContracts.DeviceStatus
+@_exported public import enum GatehouseContracts.ErrorCode
+@_exported public import struct GatehouseContracts.IdentifierKind
+@_exported public import struct GatehouseContracts.Problem
+@_exported public import struct GatehouseContracts.PushEnvironment
+@_exported public import struct GatehouseContracts.PushKind
+@_exported public import struct GatehouseContracts.Registration
+@_exported public import struct GatehouseContracts.SessionDevice
+@_exported public import struct GatehouseContracts.User
 public import Foundation
 
 /// An app's interface to Gatehouse: sign-in, the user's account, and requests with the user's bearer.

@@ -40,7 +40,9 @@ let iOSTargets: [Target] = [
     // The example app does not import FoundationNetworking, because Apple's Foundation includes it.
     .executableTarget(
         name: "Shop",
-        dependencies: ["GatehouseClient", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications"],
+        dependencies: [
+            "GatehouseClient", "GatehouseContracts", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications",
+        ],
         swiftSettings: ours + [
             .unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "FoundationNetworking"])
         ]),

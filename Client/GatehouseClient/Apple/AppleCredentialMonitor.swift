@@ -1,4 +1,4 @@
-public import GatehouseContracts
+import GatehouseContracts
 
 /// Ends a session that began with Sign in with Apple when the user revokes the consent. It checks the consent when the
 /// session begins or is restored, and whenever the system reports a revocation.
@@ -13,23 +13,23 @@ public import GatehouseContracts
 ///   valid. The device may now be signed in to another Apple account, or to none, which does not end the session.
 /// - transferred: no effect. The server moves its users to the other team without involving the app.
 /// - unknown to the system: no effect.
-public actor AppleCredentialMonitor: SessionCompanion {
+actor AppleCredentialMonitor: SessionCompanion {
     /// Weak, because the session retains its companions.
     private weak var session: Session?
     private let credentials: any AppleCredentials
     private var following: Task<Void, Never>?
 
-    public init(session: Session, credentials: any AppleCredentials) {
+    init(session: Session, credentials: any AppleCredentials) {
         self.session = session
         self.credentials = credentials
     }
 
     #if canImport(AuthenticationServices)
         /// Uses the information of this device.
-        public init(session: Session) { self.init(session: session, credentials: SystemAppleCredentials()) }
+        init(session: Session) { self.init(session: session, credentials: SystemAppleCredentials()) }
     #endif
 
-    public func sessionBegan(_ user: User) {
+    func sessionBegan(_ user: User) {
         following?.cancel()
         following = Task { [credentials, weak self] in
             // Each check runs in its own task, because ending the session cancels this one.
@@ -38,13 +38,13 @@ public actor AppleCredentialMonitor: SessionCompanion {
         Task { await check() }
     }
 
-    public func sessionEnded(_ reason: SignOutReason) {
+    func sessionEnded(_ reason: SignOutReason) {
         following?.cancel()
         following = nil
     }
 
     /// Checks the consent with the system, and ends the session if it was revoked.
-    public func check() async {
+    func check() async {
         guard let session, let userID = await session.appleUserID,
             let state = try? await credentials.state(of: userID)
         else { return }

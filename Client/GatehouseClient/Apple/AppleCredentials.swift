@@ -1,5 +1,5 @@
 /// The system's information about a user's consent to Sign in with Apple.
-public protocol AppleCredentials: Sendable {
+protocol AppleCredentials: Sendable {
     /// - Parameter userID: Apple's identifier of the user.
     /// - Throws: if the system does not know, for example without a network.
     func state(of userID: String) async throws -> AppleCredentialState
@@ -9,7 +9,7 @@ public protocol AppleCredentials: Sendable {
 }
 
 /// Apple: `ASAuthorizationAppleIDProvider.CredentialState`.
-public enum AppleCredentialState: String, Sendable {
+enum AppleCredentialState: String, Sendable {
     case authorized
     /// The user has revoked the consent in the settings of their Apple account.
     case revoked

@@ -3,10 +3,10 @@
     import Foundation
 
     /// This device's information (`ASAuthorizationAppleIDProvider`).
-    public struct SystemAppleCredentials: AppleCredentials {
-        public init() {}
+    struct SystemAppleCredentials: AppleCredentials {
+        init() {}
 
-        public func state(of userID: String) async throws -> AppleCredentialState {
+        func state(of userID: String) async throws -> AppleCredentialState {
             switch try await ASAuthorizationAppleIDProvider().credentialState(forUserID: userID) {
             case .revoked: .revoked
             case .notFound: .notFound
@@ -16,7 +16,7 @@
             }
         }
 
-        public func onRevocation(_ body: @escaping @Sendable () -> Void) async {
+        func onRevocation(_ body: @escaping @Sendable () -> Void) async {
             let (revocations, continuation) = AsyncStream.makeStream(of: Void.self)
             let center = NotificationCenter.default
             let observer = center.addObserver(

@@ -257,7 +257,7 @@ extension GatehouseError {
     /// A message for the user, in English, Hebrew, Russian or Arabic.
     ///
     /// - Parameter language: a language code: `en`, `he-IL`, `ar_EG`; by default the app's own language, as the system
-    ///   has chosen it for the user (``AppLanguage/current``). English if there is no message in that language.
+    ///   has chosen it for the user. English if there is no message in that language.
     public func message(in language: String? = nil) -> String {
         let language = language ?? AppLanguage.current
         if code == ErrorCode.payloadTooLarge.rawValue {

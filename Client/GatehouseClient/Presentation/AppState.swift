@@ -12,7 +12,7 @@ public enum AppState: Sendable, Equatable {
     case needsUnlock
     case signedIn(User)
 
-    public init(_ state: SessionState) {
+    package init(_ state: SessionState) {
         self =
             switch state {
             case .restoring, .locked(.device): .launching
@@ -52,14 +52,14 @@ extension AppState: CustomStringConvertible, CustomReflectable {
 }
 
 /// Why the system does not show the biometrics dialog.
-public enum UnlockObstacle: Sendable, Hashable {
+package enum UnlockObstacle: Sendable, Hashable {
     /// Too many attempts have failed. The system requires the device's passcode first.
     case lockedOut
     /// The user has not allowed biometrics for the app, or the device has no enrolled face or finger.
     case unavailable
 
     /// The explanation on the unlock screen.
-    public var text: InterfaceText {
+    package var text: InterfaceText {
         switch self {
         case .lockedOut: .lockedOut
         case .unavailable: .biometryUnavailable

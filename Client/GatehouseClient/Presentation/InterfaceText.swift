@@ -1,8 +1,8 @@
-public import Foundation
+package import Foundation
 
 /// The texts of GatehouseUI's screens. Each raw value is a key in `Localizable.strings`, with which an app can
 /// replace the text (``LocalizedText``).
-public enum InterfaceText: String, Sendable, CaseIterable {
+package enum InterfaceText: String, Sendable, CaseIterable {
     case loginTitle = "login.title"
     case identifier = "login.identifier"
     case password = "login.password"
@@ -49,7 +49,7 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     /// - Parameters:
     ///   - language: a language code: `en`, `he-IL`, `ar_EG`.
     ///   - number: the number in the text, if it has one.
-    public func text(in language: String, number: Int? = nil) -> String {
+    package func text(in language: String, number: Int? = nil) -> String {
         let text = LocalizedText(key: rawValue, english: english).text(in: language)
         return number.map { text.replacingOccurrences(of: "%d", with: "\($0)") } ?? text
     }
@@ -99,7 +99,7 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     }
 
     /// Whether a language is written from right to left.
-    public static func isRightToLeft(_ language: String) -> Bool {
+    package static func isRightToLeft(_ language: String) -> Bool {
         ["ar", "he"].contains(LocalizedText.primarySubtag(language))
     }
 }
@@ -108,16 +108,16 @@ public enum InterfaceText: String, Sendable, CaseIterable {
 ///
 /// The app's localizations limit the choice. An app in English only shows no Hebrew text on a device that is set to
 /// Hebrew.
-public enum AppLanguage {
+package enum AppLanguage {
     /// The languages with texts.
     static let known: Set<String> = ["en", "he", "ru", "ar"]
 
     /// The first of the app's languages, in the system's order for the user, that has texts, as in `he`. English if
     /// there is none.
-    public static var current: String { first(of: Bundle.main.preferredLocalizations) }
+    package static var current: String { first(of: Bundle.main.preferredLocalizations) }
 
     /// The language of a screen: the app's own `.environment(\.locale, …)`, otherwise ``current``.
-    public static func of(screen locale: Locale) -> String {
+    package static func of(screen locale: Locale) -> String {
         of(screen: locale, system: .current, localizations: Bundle.main.preferredLocalizations)
     }
 
@@ -135,7 +135,7 @@ public enum AppLanguage {
 
 extension SignOutReason {
     /// The explanation on the sign-in screen. `nil` if the user signed out here.
-    public var text: InterfaceText? {
+    package var text: InterfaceText? {
         switch self {
         case .user: nil
         case .endedByServer: .endedByServer

@@ -4,8 +4,8 @@
 /// ```swift
 /// if let action = form.handle(.submit) { … }
 /// ```
-public struct LoginForm: Sendable, Equatable {
-    public enum Event: Sendable, Equatable {
+package struct LoginForm: Sendable, Equatable {
+    package enum Event: Sendable, Equatable {
         case identifierChanged(String)
         case passwordChanged(Redacted<String>)
         case submit
@@ -23,13 +23,13 @@ public struct LoginForm: Sendable, Equatable {
         case dismiss
     }
 
-    public enum Action: Sendable, Equatable {
+    package enum Action: Sendable, Equatable {
         case signIn(identifier: String, password: Redacted<String>)
         case signInWithApple(AppleCredential)
         case requestReset(identifier: String)
     }
 
-    public enum Phase: Sendable, Equatable {
+    package enum Phase: Sendable, Equatable {
         case editing
         /// Controls are disabled, and a progress indicator is shown.
         case working(Action)
@@ -41,15 +41,15 @@ public struct LoginForm: Sendable, Equatable {
     }
 
     /// Invalid input, in the order of the fields.
-    public enum Fault: String, Sendable, Hashable, CaseIterable {
+    package enum Fault: String, Sendable, Hashable, CaseIterable {
         case identifierMissing
         case passwordMissing
         case passwordTooShort
     }
 
-    public private(set) var identifier = ""
-    public private(set) var password = Redacted("")
-    public private(set) var phase = Phase.editing
+    package private(set) var identifier = ""
+    package private(set) var password = Redacted("")
+    package private(set) var phase = Phase.editing
     /// Counts the failures. SwiftUI presents an alert only if its view is new, or after it has seen that no alert is
     /// presented. "Try Again" may fail before that, so each failure needs an alert of its own.
     package private(set) var failures = 0
@@ -58,33 +58,33 @@ public struct LoginForm: Sendable, Equatable {
     private var endedBy: SignOutReason?
 
     /// In Unicode scalars, as the server counts characters.
-    public let minimumPasswordLength: Int
+    package let minimumPasswordLength: Int
 
     /// - Parameters:
     ///   - minimumPasswordLength: in Unicode scalars.
     ///   - reason: why the previous session ended, if there was one.
-    public init(minimumPasswordLength: Int = 8, after reason: SignOutReason? = nil) {
+    package init(minimumPasswordLength: Int = 8, after reason: SignOutReason? = nil) {
         self.minimumPasswordLength = minimumPasswordLength
         endedBy = reason
     }
 
     // MARK: - Presentation
 
-    public var isWorking: Bool {
+    package var isWorking: Bool {
         if case .working = phase { true } else { false }
     }
 
-    public var error: GatehouseError? {
+    package var error: GatehouseError? {
         if case .failed(let error, _) = phase { error } else { nil }
     }
 
     /// Whether "Try Again" is offered.
-    public var canTryAgain: Bool {
+    package var canTryAgain: Bool {
         if case .failed(let error, .some) = phase { error.retry != .never } else { false }
     }
 
     /// Whether the current or failed action is the request for a password reset.
-    public var isAboutReset: Bool {
+    package var isAboutReset: Bool {
         switch phase {
         case .working(.requestReset), .failed(_, .requestReset), .resetRequested: true
         default: false
@@ -92,15 +92,15 @@ public struct LoginForm: Sendable, Equatable {
     }
 
     /// The current faults that may be shown.
-    public var faults: Set<Fault> { shown.intersection(allFaults) }
+    package var faults: Set<Fault> { shown.intersection(allFaults) }
 
     /// Why the previous session ended. Hidden after the user's next action.
-    public var notice: InterfaceText? { endedBy?.text }
+    package var notice: InterfaceText? { endedBy?.text }
 
     // MARK: - Events
 
     /// Events that do not fit the phase change nothing, such as a second tap while an action runs.
-    public mutating func handle(_ event: Event) -> Action? {
+    package mutating func handle(_ event: Event) -> Action? {
         switch (event, phase) {
         case (.succeeded, .working(let action)): succeeded(action)
         case (.failed(let error), .working(let action)): failed(error, action)

@@ -3,18 +3,18 @@ public import Foundation
 
 /// Decides when to register a device for push notifications: once per launch, unless a registration is less than a day
 /// old, and whenever the token, the user or the app's version changes. At most one registration runs at a time.
-public struct PushRegistrar: Sendable, Equatable {
+struct PushRegistrar: Sendable, Equatable {
     /// The registration that is kept between launches. It does not contain the token.
-    public struct Record: Codable, Sendable, Equatable {
+    struct Record: Codable, Sendable, Equatable {
         var fingerprint: UInt64
         var user: UUID
         var appVersion: String
         /// The server's id of the registration.
-        public var device: UUID
+        var device: UUID
         var registeredAt: Date
     }
 
-    public enum Event: Sendable, Equatable {
+    enum Event: Sendable, Equatable {
         case token(PushToken)
         case signedIn(UUID)
         /// The server detaches the device with the session.
@@ -25,15 +25,15 @@ public struct PushRegistrar: Sendable, Equatable {
         case foreground
     }
 
-    public enum Action: Sendable, Equatable {
+    enum Action: Sendable, Equatable {
         case register(Attempt)
         /// `nil` deletes the record.
         case keep(Record?)
     }
 
     /// A registration in progress, with its token and user.
-    public struct Attempt: Sendable, Equatable {
-        public let token: PushToken
+    struct Attempt: Sendable, Equatable {
+        let token: PushToken
         let user: UUID
         let appVersion: String
     }
@@ -45,9 +45,9 @@ public struct PushRegistrar: Sendable, Equatable {
     private let appVersion: String
 
     /// An older registration is repeated at the next event. The server considers a device lost after weeks.
-    public static let renewal: TimeInterval = 24 * 60 * 60
+    static let renewal: TimeInterval = 24 * 60 * 60
 
-    public init(record: Record?, appVersion: String) {
+    init(record: Record?, appVersion: String) {
         self.record = record
         self.appVersion = appVersion
     }
@@ -55,7 +55,7 @@ public struct PushRegistrar: Sendable, Equatable {
     /// - Parameters:
     ///   - event: the event to handle.
     ///   - now: the device's time. If its clock is wrong, a registration repeats too often or a day late.
-    public mutating func handle(_ event: Event, now: Date) -> [Action] {
+    mutating func handle(_ event: Event, now: Date) -> [Action] {
         switch event {
         case .token(let token): self.token = token
         case .signedIn(let user): self.user = user
@@ -197,11 +197,11 @@ public actor PushRegistration: SessionCompanion {
 /// A device token of Apple's push service in the server's format: hexadecimal digits, of no fixed length.
 ///
 /// A party that knows the token can claim the device, so the token is neither printed nor stored.
-public struct PushToken: Sendable, Equatable {
-    public let hexadecimal: Redacted<String>
+struct PushToken: Sendable, Equatable {
+    let hexadecimal: Redacted<String>
 
     /// - Parameter deviceToken: the argument of `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)`.
-    public init(_ deviceToken: Data) {
+    init(_ deviceToken: Data) {
         let digits = Array("0123456789abcdef")
         hexadecimal = Redacted(String(deviceToken.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }))
     }

@@ -4,6 +4,7 @@
 
     #if canImport(FoundationNetworking)
         import FoundationNetworking
+        import GatehouseContracts
     #endif
 
     /// A simulated server for demo builds. It accepts every sign-in and stores nothing. It exists only in

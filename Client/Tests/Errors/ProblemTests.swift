@@ -1,4 +1,5 @@
 import Foundation
+import GatehouseContracts
 import Testing
 
 @testable import GatehouseClient

@@ -3,6 +3,7 @@ import GatehouseClient
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
+    import GatehouseContracts
 #endif
 
 /// Answers requests one after the other by a script, and remembers them.

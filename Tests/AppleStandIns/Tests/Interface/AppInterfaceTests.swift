@@ -1,6 +1,7 @@
 import AuthenticationServices
 import Foundation
 import GatehouseClient
+import GatehouseContracts
 import Observation
 import SwiftUI
 import Synchronization

@@ -1,5 +1,6 @@
 import AuthenticationServices
 import Foundation
+import GatehouseContracts
 import Security
 import SwiftUI
 import Testing

@@ -1,6 +1,7 @@
 #if DEBUG
     import Foundation
     import GatehouseClient
+    import GatehouseContracts
 
     extension GatehouseClient {
         /// A client with an in-memory server, for UI tests and previews. With an in-memory store, the app starts signed
