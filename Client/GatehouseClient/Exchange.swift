@@ -22,12 +22,12 @@ extension GatehouseConfiguration {
     /// Sends a request and retries it as the policy allows. Fails at once without a network.
     ///
     /// - Parameters:
-    ///   - isRepeatable: whether the request is idempotent.
+    ///   - isIdempotent: whether the request is idempotent.
     ///   - deadline: the end of the call's budget. A retry after it is not waited for.
     ///   - unanswered: called after each attempt on which the server may have acted without the client knowing.
     ///   - send: one attempt.
     func exchange(
-        to url: URL?, isRepeatable: Bool, by deadline: Duration?, unanswered: () -> Void = {},
+        to url: URL?, isIdempotent: Bool, by deadline: Duration?, unanswered: () -> Void = {},
         _ send: () async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         var attempt = 0
@@ -37,7 +37,7 @@ extension GatehouseConfiguration {
             let (result, outcome) = await sendOnce(send)
             if outcome.isUnanswered { unanswered() }
             let decision = retries.decision(
-                after: attempt, isRepeatable: isRepeatable, outcome: outcome, random: Double.random(in: 0..<1),
+                after: attempt, isIdempotent: isIdempotent, outcome: outcome, random: Double.random(in: 0..<1),
                 left: deadline.map { $0 - clock.monotonic })
             guard case .pause(let pause) = decision else { return try result.get() }
             do { try await clock.sleep(for: pause) } catch { throw GatehouseError.of(error) }
@@ -90,23 +90,23 @@ struct API: Sendable {
 
     /// Makes a call without a bearer.
     ///
-    /// - Parameter isRepeatable: whether the request is idempotent; by default HTTP's rule for the method (RFC 9110
+    /// - Parameter isIdempotent: whether the request is idempotent; by default HTTP's rule for the method (RFC 9110
     ///   §9.2.2).
     func call<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isIdempotent: Bool? = nil,
         returning: Body.Type = Body.self
     ) async throws(GatehouseError) -> Answer<Body> {
         try await withinBudget { deadline throws(GatehouseError) in
-            try await self.send(method, path, json: json, isRepeatable: isRepeatable, by: deadline)
+            try await self.send(method, path, json: json, isIdempotent: isIdempotent, by: deadline)
         }
     }
 
     /// - Parameters:
     ///   - deadline: the end of the call's budget: ``withinBudget(_:)``.
-    ///   - unanswered: as in ``GatehouseConfiguration/exchange(to:isRepeatable:by:unanswered:_:)``.
+    ///   - unanswered: as in ``GatehouseConfiguration/exchange(to:isIdempotent:by:unanswered:_:)``.
     func send<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)?, bearer: AccessToken? = nil,
-        isRepeatable: Bool?, by deadline: Duration, unanswered: () -> Void = {}
+        isIdempotent: Bool?, by deadline: Duration, unanswered: () -> Void = {}
     ) async throws(GatehouseError) -> Answer<Body> {
         var request = URLRequest(url: configuration.baseURL.appendingPathComponent(path))
         request.httpMethod = method
@@ -121,7 +121,7 @@ struct API: Sendable {
         }
         let (transport, final) = (configuration.transport, request)
         let exchange = try await configuration.exchange(
-            to: final.url, isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: method), by: deadline,
+            to: final.url, isIdempotent: isIdempotent ?? RetryPolicy.isIdempotent(method: method), by: deadline,
             unanswered: unanswered
         ) {
             try await transport.send(final)

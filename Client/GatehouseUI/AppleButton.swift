@@ -24,7 +24,7 @@
             }
             .signInWithAppleButtonStyle(colorScheme == .dark ? .white : .black)
             .frame(minHeight: 50, maxHeight: 64)
-            // The button reads its style only when it is created, so a new colour scheme needs a new button.
+            // The button reads its style only when it is created, so a new color scheme needs a new button.
             .id(colorScheme)
             .accessibilityIdentifier("gatehouse.login.apple")
         }

@@ -22,7 +22,7 @@
             public var offersPassword: Bool
             /// Shorter passwords are not sent. The server decides about new passwords.
             public var minimumPasswordLength: Int
-            /// The colour of buttons and of the cursor; `nil` for the app's accent colour.
+            /// The color of buttons and of the cursor; `nil` for the app's accent color.
             public var tint: Color?
             /// What the screen shows above the header.
             private(set) var logo: (@MainActor @Sendable () -> AnyView)?
@@ -319,7 +319,7 @@
                 case .signInWithApple(let credential):
                     try await client.signIn(with: credential)
                 case .requestReset(let identifier):
-                    try await client.forgotPassword(identifier: identifier)
+                    try await client.requestPasswordReset(identifier: identifier)
                 }
                 return .succeeded
             } catch {

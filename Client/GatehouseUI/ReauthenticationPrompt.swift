@@ -38,7 +38,7 @@
             guard let identifier = user.emailVerified ? user.email : phone else {
                 throw GatehouseError(.reauthenticationRequired)
             }
-            let code = try await client.askForCode(identifier: identifier, purpose: .stepUp)
+            let code = try await client.requestCode(identifier: identifier, purpose: .stepUp)
             return try await ask(.code(code, identifier: identifier))
         }
 

@@ -114,7 +114,7 @@
 
     extension UnlockObstacle {
         /// The device's current obstacle; `nil` if it would show the dialog. It has to be checked separately, because
-        /// the Keychain returns the same error for a locked-out device and for a finger that was not recognised.
+        /// the Keychain returns the same error for a locked-out device and for a finger that was not recognized.
         @MainActor
         static func now() -> UnlockObstacle? {
             #if canImport(LocalAuthentication)

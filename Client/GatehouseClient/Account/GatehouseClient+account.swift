@@ -49,11 +49,11 @@ extension GatehouseClient {
 
     /// Calls one of Gatehouse's own routes in the user's name, with recent authentication if the server requires it.
     func call<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isIdempotent: Bool? = nil,
         returning: Body.Type = Body.self
     ) async throws(GatehouseError) -> Body {
         try await reauthenticating { () throws(GatehouseError) in
-            try await session.call(method, path, json: json, isRepeatable: isRepeatable, returning: Body.self)
+            try await session.call(method, path, json: json, isIdempotent: isIdempotent, returning: Body.self)
         }
     }
 
@@ -67,7 +67,7 @@ extension GatehouseClient {
 // ``GatehouseClient/setReauthenticationHandler(_:)``.
 //
 // ```swift
-// let asked = try await client.askForCode(identifier: "ada@example.org", purpose: .verify)
+// let asked = try await client.requestCode(identifier: "ada@example.org", purpose: .verify)
 // // The person types the digits that came to the new address.
 // try await client.changeIdentifier(.email, to: "ada@example.org", code: "012345", asked: asked)
 // ```
@@ -79,7 +79,7 @@ extension GatehouseClient {
     ///   - kind: `email` or `phone`.
     ///   - identifier: an address or number of that kind, in any usual spelling.
     ///   - code: the six digits sent to it, requested with the purpose `verify`.
-    ///   - asked: the result of ``askForCode(identifier:purpose:)``, if this device requested the code.
+    ///   - asked: the result of ``requestCode(identifier:purpose:)``, if this device requested the code.
     /// - Returns: the updated user.
     /// - Throws: `reauthenticationRequired`, `invalidCredentials` if the code is wrong or no longer valid,
     ///   `identifierTaken` if another account has verified the identifier …
@@ -159,7 +159,7 @@ extension GatehouseClient {
     /// Registers this device for push notifications, or updates its registration.
     public func registerDevice(_ registration: Registration) async throws(GatehouseError) -> Device {
         try await call(
-            "POST", "/v1/devices/register", json: registration, isRepeatable: true, returning: Device.self)
+            "POST", "/v1/devices/register", json: registration, isIdempotent: true, returning: Device.self)
     }
 
     /// The user's devices that are registered for push notifications.

@@ -6,7 +6,7 @@ extension GatehouseClient {
     /// Fetches a nonce for Apple's dialog. It can be used once and expires after some minutes.
     public func appleNonce() async throws(GatehouseError) -> AppleNonce {
         let answer = try await api.call(
-            "POST", "/v1/auth/apple/nonce", isRepeatable: true, returning: AppleNonceResponse.self)
+            "POST", "/v1/auth/apple/nonce", isIdempotent: true, returning: AppleNonceResponse.self)
         return AppleNonce(answer.body.nonce)
     }
 
@@ -92,7 +92,7 @@ extension GatehouseClient {
 
     /// Requests a message with the token for ``resetPassword(token:newPassword:)``. The answer does not reveal whether
     /// the user exists.
-    public func forgotPassword(identifier: String) async throws(GatehouseError) {
+    public func requestPasswordReset(identifier: String) async throws(GatehouseError) {
         _ = try await api.call(
             "POST", "/v1/auth/password/forgot",
             json: ForgotPasswordRequest(identifier: identifier, device: await session.device()),
@@ -112,7 +112,7 @@ extension GatehouseClient {
 // Six-digit codes, which are sent to an e-mail address or phone number and verify it.
 //
 // ```swift
-// let asked = try await client.askForCode(identifier: "ada@example.com", purpose: .signIn)
+// let asked = try await client.requestCode(identifier: "ada@example.com", purpose: .signIn)
 // // The person types the digits, or opens the link in the message on this device.
 // try await client.signIn(identifier: "ada@example.com", code: "012345", asked: asked)
 // ```
@@ -125,7 +125,7 @@ extension GatehouseClient {
     /// - Returns: when the app may request another code, and the data for the link in the message. Keep it until the
     ///   code is used: it gives this device attempts that other devices cannot use up.
     /// - Throws: `rateLimited` if a code was requested a moment ago, `invalidInput` …
-    public func askForCode(
+    public func requestCode(
         identifier: String, purpose: CodePurpose = .signIn
     ) async throws(GatehouseError) -> CodeResponse {
         let request = CodeRequest(identifier: identifier, purpose: purpose, device: await session.device())
@@ -137,7 +137,7 @@ extension GatehouseClient {
     /// - Parameters:
     ///   - identifier: the address or number that received the code.
     ///   - code: the six digits as the user typed them.
-    ///   - asked: the result of ``askForCode(identifier:purpose:)``, if this device requested the code.
+    ///   - asked: the result of ``requestCode(identifier:purpose:)``, if this device requested the code.
     /// - Throws: `invalidCredentials` if the code is wrong or no longer valid, `rateLimited`, `accountDisabled` …
     @discardableResult
     public func signIn(
@@ -152,7 +152,7 @@ extension GatehouseClient {
     ///
     /// - Parameters:
     ///   - linkToken: the part of the link after `#`.
-    ///   - asked: the result of ``askForCode(identifier:purpose:)``.
+    ///   - asked: the result of ``requestCode(identifier:purpose:)``.
     /// - Throws: as ``signIn(identifier:code:asked:)``.
     @discardableResult
     public func signIn(linkToken: String, asked: CodeResponse) async throws(GatehouseError) -> User {
@@ -243,7 +243,7 @@ extension GatehouseClient {
     /// continues.
     public func signOutEverywhere(exceptThisDevice: Bool = false) async throws(GatehouseError) {
         _ = try await session.call(
-            "POST", "/v1/auth/logout-all", json: LogoutAllRequest(exceptCurrent: true), isRepeatable: true,
+            "POST", "/v1/auth/logout-all", json: LogoutAllRequest(exceptCurrent: true), isIdempotent: true,
             returning: API.Nothing.self)
         if !exceptThisDevice { try await session.end(.user) }
     }

@@ -21,7 +21,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
     public var query: [URLQueryItem]
     public var headers: [String: String]
     /// Whether the request is idempotent. `nil`: HTTP's rule for the method.
-    public var isRepeatable: Bool?
+    public var isIdempotent: Bool?
     let content: Content?
     let read: @Sendable (Data) throws -> Response
 

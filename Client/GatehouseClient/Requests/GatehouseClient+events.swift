@@ -39,7 +39,7 @@ extension GatehouseClient {
 
     private func follow(_ request: URLRequest, to continuation: Events) async throws(GatehouseError) {
         var resumption = EventStreamResumption(
-            isIdempotent: RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET"),
+            isIdempotent: RetryPolicy.isIdempotent(method: request.httpMethod ?? "GET"),
             lastEventID: request.value(forHTTPHeaderField: "Last-Event-ID"))
         while true {
             var failure: GatehouseError?
@@ -95,7 +95,7 @@ extension GatehouseClient {
         let (transport, final) = (configuration.transport, request)
         let (exchange, pieces) = try await api.withinBudget { deadline throws(GatehouseError) in
             var pieces: AsyncThrowingStream<Data, any Error>?
-            let exchange = try await self.authorised(final, by: deadline) { request in
+            let exchange = try await self.authorized(final, by: deadline) { request in
                 // Dropping the pieces of an earlier response cancels that response.
                 pieces = nil
                 let (newPieces, response) = try await transport.stream(request)

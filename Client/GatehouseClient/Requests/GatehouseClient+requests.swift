@@ -14,15 +14,15 @@ extension GatehouseClient {
     ///
     /// - Parameters:
     ///   - request: to the base URL's origin or one of the configuration's `bearerHosts`.
-    ///   - isRepeatable: whether the request is idempotent; by default HTTP's rule for the method.
+    ///   - isIdempotent: whether the request is idempotent; by default HTTP's rule for the method.
     /// - Throws: `misuse` for another server; `offline`, `timedOut`, `unavailable` if there was no response;
     ///   `signedOut`, `sessionEnded`, `locked`, `storage` if there is no bearer; `cancelled`.
     public func data(
-        for request: URLRequest, isRepeatable: Bool? = nil
+        for request: URLRequest, isIdempotent: Bool? = nil
     ) async throws(GatehouseError) -> (Data, HTTPURLResponse) {
         let transport = configuration.transport
         let exchange = try await api.withinBudget { deadline throws(GatehouseError) in
-            try await self.authorised(request, isRepeatable: isRepeatable, by: deadline) {
+            try await self.authorized(request, isIdempotent: isIdempotent, by: deadline) {
                 try await transport.send($0)
             }
         }
@@ -32,16 +32,16 @@ extension GatehouseClient {
     /// Calls an endpoint with the user's bearer and decodes the response. If the service requires recent
     /// authentication, the user is asked: ``setReauthenticationHandler(_:)``.
     ///
-    /// - Throws: as ``data(for:isRepeatable:)``, and the server's error if the status is not 2xx. A 401 that does not
+    /// - Throws: as ``data(for:isIdempotent:)``, and the server's error if the status is not 2xx. A 401 that does not
     ///   concern the bearer becomes `forbidden`, because the user is signed in.
     public func send<Response: Sendable>(_ endpoint: Endpoint<Response>) async throws(GatehouseError) -> Response {
         let request = try endpoint.request(below: configuration.baseURL)
         let transport = configuration.transport
-        let isRepeatable = endpoint.isRepeatable
+        let isIdempotent = endpoint.isIdempotent
         // Each attempt has a budget of its own: the user's answer may take longer.
         let exchange = try await reauthenticating { () throws(GatehouseError) in
             let exchange = try await api.withinBudget { deadline throws(GatehouseError) in
-                try await self.authorised(request, isRepeatable: isRepeatable, by: deadline) {
+                try await self.authorized(request, isIdempotent: isIdempotent, by: deadline) {
                     try await transport.send($0)
                 }
             }
@@ -64,27 +64,27 @@ extension GatehouseClient {
     /// not acted on the request.
     ///
     /// - Parameters:
-    ///   - isRepeatable: whether the request is idempotent; by default HTTP's rule for the method.
+    ///   - isIdempotent: whether the request is idempotent; by default HTTP's rule for the method.
     ///   - deadline: the end of the call's budget; `nil` for transfers of files, which have none.
     ///   - send: one attempt.
     /// - Returns: the last response, whatever its status.
-    func authorised(
-        _ request: URLRequest, isRepeatable: Bool? = nil, by deadline: Duration?,
+    func authorized(
+        _ request: URLRequest, isIdempotent: Bool? = nil, by deadline: Duration?,
         send: (URLRequest) async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         let token = try await bearer(for: request)
         // A body stream can be read only once.
         let isStreamed = request.httpBodyStream != nil
-        let isRepeatable = isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
+        let isIdempotent = isIdempotent ?? RetryPolicy.isIdempotent(method: request.httpMethod ?? "GET")
         let first = try await configuration.exchange(
-            to: request.url, isRepeatable: isRepeatable && !isStreamed, by: deadline
+            to: request.url, isIdempotent: isIdempotent && !isStreamed, by: deadline
         ) {
             try await send(request.carrying(token))
         }
         guard refusesBearer(first.response, first.body), !isStreamed else { return first }
         let renewed = try await session.accessToken(after: token)
         configuration.telemetry.record(TelemetryEvent(.replay))
-        return try await configuration.exchange(to: request.url, isRepeatable: isRepeatable, by: deadline) {
+        return try await configuration.exchange(to: request.url, isIdempotent: isIdempotent, by: deadline) {
             try await send(request.carrying(renewed))
         }
     }
@@ -131,13 +131,13 @@ extension GatehouseClient {
 extension GatehouseClient {
     /// Sends a file as a request's body with the user's bearer.
     ///
-    /// Refreshes and retries like ``data(for:isRepeatable:)``. If the server refuses the bearer, the file is sent once
+    /// Refreshes and retries like ``data(for:isIdempotent:)``. If the server refuses the bearer, the file is sent once
     /// more.
     public func upload(
-        for request: URLRequest, fromFile file: URL, isRepeatable: Bool? = nil
+        for request: URLRequest, fromFile file: URL, isIdempotent: Bool? = nil
     ) async throws(GatehouseError) -> (Data, HTTPURLResponse) {
         let transport = configuration.transport
-        let exchange = try await authorised(request, isRepeatable: isRepeatable, by: nil) {
+        let exchange = try await authorized(request, isIdempotent: isIdempotent, by: nil) {
             try await transport.upload($0, fromFile: file)
         }
         return (exchange.body, exchange.response)
@@ -145,12 +145,12 @@ extension GatehouseClient {
 
     /// Writes a response's body to a file, which the caller moves or removes. The file exists whatever the status.
     ///
-    /// Refreshes and retries like ``data(for:isRepeatable:)``.
+    /// Refreshes and retries like ``data(for:isIdempotent:)``.
     public func download(for request: URLRequest) async throws(GatehouseError) -> (URL, HTTPURLResponse) {
         let transport = configuration.transport
         var file: URL?
         do throws(GatehouseError) {
-            let exchange = try await authorised(request, by: nil) { request in
+            let exchange = try await authorized(request, by: nil) { request in
                 Self.remove(file)
                 file = nil
                 let (newFile, response) = try await transport.download(request)
@@ -187,7 +187,7 @@ extension GatehouseClient {
     /// - Parameters:
     ///   - request: `wss://` to a server that may receive the bearer.
     ///   - refused: the task whose handshake the server refused with 401, so that its bearer is refreshed first.
-    /// - Throws: as ``data(for:isRepeatable:)``.
+    /// - Throws: as ``data(for:isIdempotent:)``.
     public func webSocketTask(
         for request: URLRequest, after refused: URLSessionWebSocketTask? = nil
     ) async throws(GatehouseError) -> URLSessionWebSocketTask {

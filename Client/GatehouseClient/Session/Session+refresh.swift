@@ -143,7 +143,7 @@ extension Session {
             do {
                 let answer = try await api.call(
                     "POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: presented.refreshToken.value),
-                    isRepeatable: true, returning: AuthResponse.self)
+                    isIdempotent: true, returning: AuthResponse.self)
                 return try await keep(answer, following: presented, in: epoch)
             } catch let error as GatehouseError where error.code == ErrorCode.invalidRefreshToken.rawValue {
                 _ = try current(in: epoch)

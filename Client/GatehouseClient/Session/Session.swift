@@ -166,7 +166,7 @@ extension Session {
             do {
                 _ = try await api.call(
                     "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: logout.value),
-                    isRepeatable: true, returning: API.Nothing.self)
+                    isIdempotent: true, returning: API.Nothing.self)
             } catch {
                 // Retry when the network returns, at the next launch, or with the next session.
                 return
@@ -180,30 +180,30 @@ extension Session {
     /// Calls one of Gatehouse's own routes in the user's name. If the server refuses the access token, it is refreshed
     /// once.
     func call<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isIdempotent: Bool? = nil,
         returning: Body.Type = Body.self
     ) async throws(GatehouseError) -> Body {
-        try await answer(method, path, json: json, isRepeatable: isRepeatable, returning: Body.self).body
+        try await answer(method, path, json: json, isIdempotent: isIdempotent, returning: Body.self).body
     }
 
-    /// Like ``call(_:_:json:isRepeatable:returning:)``, but also returns the answer's times, which a new session needs.
+    /// Like ``call(_:_:json:isIdempotent:returning:)``, but also returns the answer's times, which a new session needs.
     ///
-    /// - Parameter unanswered: as in ``GatehouseConfiguration/exchange(to:isRepeatable:by:unanswered:_:)``.
+    /// - Parameter unanswered: as in ``GatehouseConfiguration/exchange(to:isIdempotent:by:unanswered:_:)``.
     func answer<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isIdempotent: Bool? = nil,
         returning: Body.Type = Body.self, unanswered: @escaping @Sendable () -> Void = {}
     ) async throws(GatehouseError) -> API.Answer<Body> {
         try await api.withinBudget { [api, configuration] deadline throws(GatehouseError) in
             let token = try await self.accessToken()
             do throws(GatehouseError) {
                 return try await api.send(
-                    method, path, json: json, bearer: token, isRepeatable: isRepeatable, by: deadline,
+                    method, path, json: json, bearer: token, isIdempotent: isIdempotent, by: deadline,
                     unanswered: unanswered)
             } catch  where error.isRefusedBearer {
                 let renewed = try await self.accessToken(after: token)
                 configuration.telemetry.record(TelemetryEvent(.replay))
                 return try await api.send(
-                    method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, by: deadline,
+                    method, path, json: json, bearer: renewed, isIdempotent: isIdempotent, by: deadline,
                     unanswered: unanswered)
             }
         }

@@ -89,7 +89,7 @@ extension SessionCompanions {
     static let timeout = Duration.seconds(3)
 }
 
-/// Work that runs alongside a session and must stop with it: synchronisation, push registration, a web socket.
+/// Work that runs alongside a session and must stop with it: synchronization, push registration, a web socket.
 public protocol SessionCompanion: Sendable {
     /// A user has signed in, or a stored session has been restored. This method may run as long as the session: the
     /// session does not wait for it, and cancels its task when the session ends.

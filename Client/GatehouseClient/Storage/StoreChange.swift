@@ -125,7 +125,7 @@ struct StoredState: Sendable, Equatable, Codable {
     var session: StoredSession?
     /// Refresh tokens of sessions that ended here while the server could not be reached.
     var pendingLogouts: [Redacted<String>] = []
-    /// The device token of the last sign-in. It outlives the session: with it the server recognises this device while
+    /// The device token of the last sign-in. It outlives the session: with it the server recognizes this device while
     /// an attacker tries the user's password.
     var deviceToken: Redacted<String>?
 

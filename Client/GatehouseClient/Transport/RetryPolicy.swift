@@ -47,13 +47,13 @@ extension RetryPolicy {
 
     /// - Parameters:
     ///   - attempt: the number of the finished attempt; the first is 1.
-    ///   - isRepeatable: whether the request is idempotent.
+    ///   - isIdempotent: whether the request is idempotent.
     ///   - random: drawn uniformly from 0..<1.
     ///   - left: the rest of the call's budget; `nil` if it has none.
     func decision(
-        after attempt: Int, isRepeatable: Bool, outcome: Outcome, random: Double, left: Duration? = nil
+        after attempt: Int, isIdempotent: Bool, outcome: Outcome, random: Double, left: Duration? = nil
     ) -> Decision {
-        guard attempt < attempts, isRepeatable, Self.isTemporary(outcome),
+        guard attempt < attempts, isIdempotent, Self.isTemporary(outcome),
             let pause = pause(after: attempt, outcome, random), left.map({ pause < $0 }) ?? true
         else { return .giveUp }
         return .pause(pause)
@@ -70,7 +70,7 @@ extension RetryPolicy {
     }
 
     /// Whether HTTP defines the method as idempotent (RFC 9110 §9.2.2).
-    static func isRepeatable(method: String) -> Bool {
+    static func isIdempotent(method: String) -> Bool {
         ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(method)
     }
 

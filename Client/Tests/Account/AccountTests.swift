@@ -53,7 +53,7 @@ struct AccountTests {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.status(204), .status(202), .status(204))
         try await signedIn.client.changePassword(current: "old", new: "new")
-        try await signedIn.client.forgotPassword(identifier: "ada@example.com")
+        try await signedIn.client.requestPasswordReset(identifier: "ada@example.com")
         try await signedIn.client.resetPassword(token: "t", newPassword: "new")
         let requests = await signedIn.requests
         #expect(
@@ -73,7 +73,7 @@ struct AccountTests {
         let signedIn = try await SignedIn()
         let asked = CodeResponse(codeRequest: "r", expiresIn: 600, resendAfter: 30)
         await signedIn.transport.then(.json(asked), .status(204), .json(Sample.user))
-        #expect(try await signedIn.client.askForCode(identifier: "ada@example.com", purpose: .verify) == asked)
+        #expect(try await signedIn.client.requestCode(identifier: "ada@example.com", purpose: .verify) == asked)
         let user = try await signedIn.client.verify(identifier: "ada@example.com", code: "012 345", asked: asked)
         #expect(user == Sample.user)
         let requests = await signedIn.requests

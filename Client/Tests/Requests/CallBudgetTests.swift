@@ -71,7 +71,7 @@ import Testing
         let policy = RetryPolicy()
         let lost = RetryPolicy.Outcome.failed(.networkConnectionLost)
         func decision(left: Duration?) -> RetryPolicy.Decision {
-            policy.decision(after: 1, isRepeatable: true, outcome: lost, random: 0.5, left: left)
+            policy.decision(after: 1, isIdempotent: true, outcome: lost, random: 0.5, left: left)
         }
         #expect(decision(left: .milliseconds(200)) == .giveUp)
         #expect(decision(left: .milliseconds(201)) == .pause(.milliseconds(200)))

@@ -101,7 +101,7 @@ struct EndpointTests {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.failure(.networkConnectionLost), .status(204))
         var endpoint = Endpoint<Void>("POST", "/v1/orders/7/paid")
-        endpoint.isRepeatable = true
+        endpoint.isIdempotent = true
         try await signedIn.client.send(endpoint)
         #expect(await signedIn.requests.count == 2)
     }

@@ -11,9 +11,9 @@ struct RetryPolicyTests {
     private let policy = RetryPolicy()
 
     private func decide(
-        _ outcome: RetryPolicy.Outcome, attempt: Int = 1, isRepeatable: Bool = true, random: Double = 0.5
+        _ outcome: RetryPolicy.Outcome, attempt: Int = 1, isIdempotent: Bool = true, random: Double = 0.5
     ) -> RetryPolicy.Decision {
-        policy.decision(after: attempt, isRepeatable: isRepeatable, outcome: outcome, random: random)
+        policy.decision(after: attempt, isIdempotent: isIdempotent, outcome: outcome, random: random)
     }
 
     @Test func pausesGrowAndAreDrawnFromTheWholeRange() {
@@ -23,7 +23,7 @@ struct RetryPolicyTests {
         #expect(decide(lost, attempt: 2, random: 0.5) == .pause(.milliseconds(400)))
         var patient = policy
         patient.attempts = 100
-        let late = patient.decision(after: 60, isRepeatable: true, outcome: lost, random: 0.5)
+        let late = patient.decision(after: 60, isIdempotent: true, outcome: lost, random: 0.5)
         #expect(late == .pause(.seconds(1)))
     }
 
@@ -36,13 +36,13 @@ struct RetryPolicyTests {
         ("GET", true), ("HEAD", true), ("OPTIONS", true), ("PUT", true), ("DELETE", true), ("POST", false),
         ("PATCH", false), ("get", false), ("ǴET", false),
     ])
-    func methods(method: String, isRepeatable: Bool) {
-        #expect(RetryPolicy.isRepeatable(method: method) == isRepeatable)
+    func methods(method: String, isIdempotent: Bool) {
+        #expect(RetryPolicy.isIdempotent(method: method) == isIdempotent)
     }
 
     @Test func whatMayNotBeRepeatedIsNot() {
-        #expect(decide(.failed(.networkConnectionLost), isRepeatable: false) == .giveUp)
-        #expect(decide(.answered(status: 503, retryAfter: nil), isRepeatable: false) == .giveUp)
+        #expect(decide(.failed(.networkConnectionLost), isIdempotent: false) == .giveUp)
+        #expect(decide(.answered(status: 503, retryAfter: nil), isIdempotent: false) == .giveUp)
     }
 
     @Test(arguments: [429, 502, 503, 504])

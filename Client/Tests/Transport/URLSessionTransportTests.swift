@@ -118,7 +118,7 @@ struct URLSessionTransportTests {
             await #expect { try await URLSessionTransport().send(request(server, path)) } throws: {
                 guard let code = GatehouseError.networkCode(of: $0) else { return false }
                 return RetryPolicy().decision(
-                    after: 1, isRepeatable: true, outcome: .failed(code), random: 0) == .pause(.zero)
+                    after: 1, isIdempotent: true, outcome: .failed(code), random: 0) == .pause(.zero)
             }
         }
     }

@@ -15,7 +15,7 @@ extension SystemTests {
             let device = ClientDevice()
             let email = Journey.uniqueEmail()
             let client = try device.launch()
-            let asked = try await client.askForCode(identifier: email)
+            let asked = try await client.requestCode(identifier: email)
             #expect(asked.resendAfter == 30)
             let code = try await messages.code(to: email)
             let wrong = code == "000000" ? "000001" : "000000"
@@ -29,9 +29,9 @@ extension SystemTests {
             #expect(try await client.me() == user)
             #expect(device.telemetry.count(.loginSuccess) == 1 && device.telemetry.count(.loginFailure) == 1)
             // The sign-in has made the device known, which waits apart from its network.
-            _ = try await client.askForCode(identifier: email)
+            _ = try await client.requestCode(identifier: email)
             await #expect {
-                _ = try await client.askForCode(identifier: email)
+                _ = try await client.requestCode(identifier: email)
             } throws: {
                 ($0 as? GatehouseError)?.kind == .rateLimited
             }
@@ -42,7 +42,7 @@ extension SystemTests {
             let email = Journey.uniqueEmail()
             let client = try await ClientDevice().registered(email)
             #expect(try await !client.me().emailVerified)
-            let asked = try await client.askForCode(identifier: email, purpose: .verify)
+            let asked = try await client.requestCode(identifier: email, purpose: .verify)
             let code = try await messages.code(to: email)
             #expect(try await client.verify(identifier: email, code: code, asked: asked).emailVerified)
             guard case .signedIn(let user) = await client.session.state else { throw TestKitError("signed out") }

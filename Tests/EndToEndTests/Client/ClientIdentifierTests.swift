@@ -14,7 +14,7 @@ extension SystemTests {
 
         private func signedIn(_ email: String) async throws -> GatehouseClient {
             let client = try ClientDevice().launch()
-            let asked = try await client.askForCode(identifier: email)
+            let asked = try await client.requestCode(identifier: email)
             try await client.signIn(identifier: email, code: messages.code(to: email), asked: asked)
             return client
         }
@@ -31,10 +31,10 @@ extension SystemTests {
                     """)
             }
             _ = try await client.session.renewedAccessToken()
-            let asked = try await client.askForCode(identifier: new, purpose: .verify)
+            let asked = try await client.requestCode(identifier: new, purpose: .verify)
             let code = try await messages.code(to: new)
             client.setReauthenticationHandler { [unowned client, messages] _ in
-                let stepUp = try await client.askForCode(identifier: old, purpose: .stepUp)
+                let stepUp = try await client.requestCode(identifier: old, purpose: .stepUp)
                 return .code(try await messages.code(2, to: old), identifier: old, asked: stepUp)
             }
             let user = try await client.changeIdentifier(.email, to: new, code: code, asked: asked)
@@ -63,7 +63,7 @@ extension SystemTests {
             } throws: {
                 ($0 as? GatehouseError)?.kind == .forbidden
             }
-            let asked = try await client.askForCode(identifier: phone, purpose: .verify)
+            let asked = try await client.requestCode(identifier: phone, purpose: .verify)
             let added = try await client.changeIdentifier(
                 .phone, to: phone, code: messages.code(to: phone), asked: asked)
             #expect(added.phone == phone && added.email == email)

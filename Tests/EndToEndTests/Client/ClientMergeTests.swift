@@ -15,7 +15,7 @@ extension SystemTests {
             let email = Journey.uniqueEmail()
             let old = try await ClientDevice().registered(email).me()
             let client = try ClientDevice().launch()
-            let asked = try await client.askForCode(identifier: email)
+            let asked = try await client.requestCode(identifier: email)
             let new = try await client.signIn(
                 identifier: email, code: messages.code(to: email), asked: asked)
             #expect(new.id != old.id && new.mergeableIdentifiers == [.email])

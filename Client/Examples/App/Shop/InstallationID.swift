@@ -1,7 +1,7 @@
 import Foundation
 import Security
 
-/// An id that is created once on each device, by which the server recognises the device. It is not secret.
+/// An id that is created once on each device, by which the server recognizes the device. It is not secret.
 ///
 /// It is in the Keychain, because UserDefaults read as empty until the device has been unlocked once. An app that the
 /// system prewarms before that would create a new id and overwrite the first.

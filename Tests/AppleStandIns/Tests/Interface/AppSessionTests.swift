@@ -259,7 +259,7 @@ struct AppSessionTests {
         try await eventually("signed out") { out.state == .signedOut(reason: nil) }
         try await out.client.signIn(identifier: "x", password: "y")
         try await out.client.me()
-        try await out.client.forgotPassword(identifier: "x")
+        try await out.client.requestPasswordReset(identifier: "x")
         await #expect(throws: GatehouseError.self) { try await out.client.sessions() }
         try await out.client.signOut()
     }
