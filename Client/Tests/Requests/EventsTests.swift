@@ -86,7 +86,7 @@ struct EventsTests {
     @Test func whoeverDoesNotReadIsToldSo() async throws {
         let signedIn = try await SignedIn()
         let text = String(repeating: "data: x\n\n", count: GatehouseClient.mostWaitingEvents + 1)
-        await signedIn.transport.then(.text(text, mediaType: "text/event-stream"))
+        await signedIn.transport.then(.text(text, mediaType: "text/event-stream"), .status(204))
         let events = signedIn.client.events(for: try signedIn.request())
         // Until they wait, the client does not read: the request is the last thing before them.
         while await signedIn.requests.isEmpty { await Task.yield() }

@@ -42,7 +42,7 @@ final class ManualClock: SessionClock {
     func sleep(for duration: Duration) async throws {
         try Task.checkCancellation()
         // Deadlines are long: in a hasty clock only short pauses pass by themselves.
-        if state.withLock({ $0.isHasty }) && duration <= .seconds(2) {
+        if state.withLock({ $0.isHasty }) && duration <= .seconds(10) {
             advance(by: duration)
             await Task.yield()
             return
