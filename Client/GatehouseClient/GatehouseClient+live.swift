@@ -3,8 +3,8 @@ public import Foundation
 
 extension GatehouseClient {
     /// Creates the client of an app: with the Keychain, the system's connectivity and log, and a monitor that ends the
-    /// session when the user revokes the consent for Sign in with Apple. On Linux the session is in a file in the user's
-    /// application support folder.
+    /// session when the user revokes the consent for Sign in with Apple. On Linux the session is in a file in the
+    /// user's application support folder.
     ///
     /// ```swift
     /// let gatehouse = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)

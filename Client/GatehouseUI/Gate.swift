@@ -31,7 +31,7 @@
                         .id(reason)
                 case .needsUnlock: UnlockView(session: session, options: options)
                 case .signedIn(let user):
-                    ReauthenticationAlert(prompt: session.prompt, content: content)
+                    ReauthenticationAlert(prompt: session.prompt, client: session.client, content: content)
                         .environment(session: session)
                         .id(user.id)
                 }
@@ -136,7 +136,7 @@
         }()
 
         /// - Parameters:
-        ///   - client: the app's client. When a call requires recent authentication, the gate asks the user.
+        ///   - client: the app's client.
         ///   - lockDelay: the time in the background after which a session that requires Face ID or Touch ID is locked.
         ///     With zero it is locked at once. A Mac app is in the background while it is hidden.
         public convenience init(_ client: GatehouseClient, lockDelay: Duration = .seconds(300)) {
@@ -151,10 +151,6 @@
             self.obstacle = obstacle
             self.center = center
             life = AppLife(lockDelay: lockDelay)
-            client.setReauthenticationHandler { [prompt, weak client] user in
-                guard let client else { throw CancellationError() }
-                return try await prompt.proof(of: user, for: client)
-            }
         }
 
         deinit { following?.cancel() }

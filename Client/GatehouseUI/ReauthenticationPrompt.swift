@@ -29,6 +29,14 @@
             set {}
         }
 
+        /// Answers the client's questions from now on, unless the app has a handler of its own.
+        func attach(to client: GatehouseClient) {
+            client.setDefaultReauthenticationHandler { [self, weak client] user in
+                guard let client else { throw CancellationError() }
+                return try await proof(of: user, for: client)
+            }
+        }
+
         func proof(of user: User, for client: GatehouseClient) async throws -> ReauthenticationProof {
             if question != nil || user.authProviders.contains(.password) { return try await ask(.password) }
             #if canImport(AuthenticationServices)
@@ -74,6 +82,7 @@
     /// An app's content, and the alert of a ``ReauthenticationPrompt`` above it.
     struct ReauthenticationAlert<Content: View>: View {
         @ObservedObject var prompt: ReauthenticationPrompt
+        let client: GatehouseClient
         let content: Content
         @Environment(\.locale) private var locale
 
@@ -96,6 +105,8 @@
             } message: {
                 Text(verbatim: texts[asksForPassword ? .confirmByPassword : .confirmByCode])
             }
+            // Only an alert that is on the screen can answer.
+            .task { prompt.attach(to: client) }
         }
 
         private var asksForPassword: Bool {

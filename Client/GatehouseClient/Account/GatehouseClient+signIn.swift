@@ -194,8 +194,8 @@ extension GatehouseClient {
     }
 
     /// Sets how the user authenticates when the server requires it for a call of this library, or for an endpoint of
-    /// the team's own service behind the gateway. The client then repeats the call. `AppSession` of `GatehouseUI` sets
-    /// a handler that asks for the password, opens Apple's dialog, or sends a code.
+    /// the team's own service behind the gateway. The client then repeats the call. If the app sets no handler, the gate
+    /// of `GatehouseUI` asks for the password, opens Apple's dialog, or sends a code.
     ///
     /// ```swift
     /// gatehouse.setReauthenticationHandler { user in .password(try await askForPassword(of: user)) }
@@ -203,11 +203,18 @@ extension GatehouseClient {
     /// ```
     ///
     /// - Parameter handler: asks the user for a credential. It throws `CancellationError` if the user declines; its
-    ///   errors become the call's. `nil`: such calls fail with `reauthenticationRequired`.
+    ///   errors become the call's. `nil`: such calls fail with `reauthenticationRequired`, until the gate appears.
     public func setReauthenticationHandler(
         _ handler: (@Sendable (User) async throws -> ReauthenticationProof)?
     ) {
         reauthenticationHandler.withLock { $0 = handler }
+    }
+
+    /// Sets the gate's handler, unless the app has set its own.
+    package func setDefaultReauthenticationHandler(
+        _ handler: @escaping @Sendable (User) async throws -> ReauthenticationProof
+    ) {
+        reauthenticationHandler.withLock { $0 = $0 ?? handler }
     }
 
     /// Makes a call. If the server requires recent authentication, asks the user and repeats the call once.

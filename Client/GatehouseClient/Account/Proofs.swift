@@ -29,7 +29,7 @@ public struct ReauthenticationProof: Sendable {
     /// - Parameters:
     ///   - code: the six digits as the user typed them.
     ///   - identifier: the user's own verified address or number, which received the code.
-    ///   - asked: the result of ``GatehouseClient/askForCode(identifier:purpose:)``, if this device requested the code.
+    ///   - asked: the result of ``GatehouseClient/requestCode(identifier:purpose:)``, if this device requested it.
     public static func code(_ code: String, identifier: String, asked: CodeResponse? = nil) -> Self {
         Self(
             content: Redacted(
@@ -61,7 +61,7 @@ public struct MergeProof: Sendable {
     /// - Parameters:
     ///   - code: the six digits as the user typed them.
     ///   - identifier: the other account's verified address or number, which received the code.
-    ///   - asked: the result of ``GatehouseClient/askForCode(identifier:purpose:)``, if this device requested the code.
+    ///   - asked: the result of ``GatehouseClient/requestCode(identifier:purpose:)``, if this device requested it.
     public static func code(_ code: String, identifier: String, asked: CodeResponse? = nil) -> Self {
         Self(
             request: Redacted(MergeRequest(code: code, identifier: identifier, codeRequest: asked?.codeRequest)))

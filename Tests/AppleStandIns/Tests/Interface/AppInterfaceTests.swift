@@ -97,6 +97,7 @@ struct AppInterfaceTests {
     func deletesTheAccount() async throws {
         let gatehouse = try live()
         let session = AppSession(gatehouse)
+        session.prompt.attach(to: gatehouse)
         await transport.then(
             .json(Sample.auth("first")), .problem(.reauthenticationRequired), .status(204),
             .json(Sample.auth("second")), .status(202))
@@ -135,6 +136,7 @@ struct AppInterfaceTests {
     func declines() async throws {
         let gatehouse = try live()
         let session = AppSession(gatehouse)
+        session.prompt.attach(to: gatehouse)
         await transport.then(
             .json(Sample.auth("first")), .problem(.reauthenticationRequired), .problem(.reauthenticationRequired))
         try await gatehouse.signIn(identifier: "ada@example.com", password: "correct horse")
@@ -146,6 +148,21 @@ struct AppInterfaceTests {
             #expect(!session.prompt.isOpen)
         }
         #expect(await gatehouse.session.state.user == Sample.user)
+    }
+
+    @Test("Without a gate on the screen the call fails, and an app's own handler stays")
+    func ownHandler() async throws {
+        let gatehouse = try live()
+        let session = AppSession(gatehouse)
+        await transport.then(
+            .json(Sample.auth("first")), .problem(.reauthenticationRequired), .problem(.reauthenticationRequired))
+        try await gatehouse.signIn(identifier: "ada@example.com", password: "correct horse")
+        let first = await #expect(throws: GatehouseError.self) { try await gatehouse.deleteAccount() }
+        #expect(first?.kind == .reauthenticationRequired)
+        gatehouse.setReauthenticationHandler { _ in throw CancellationError() }
+        session.prompt.attach(to: gatehouse)
+        let second = await #expect(throws: GatehouseError.self) { try await gatehouse.deleteAccount() }
+        #expect(second?.kind == .cancelled && !session.prompt.isOpen)
     }
 
     @Test("Views observe the session")
