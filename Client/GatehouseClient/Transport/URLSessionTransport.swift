@@ -138,7 +138,7 @@ extension URLSessionTransport {
             configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
             configuration.urlCredentialStorage = nil
             #if canImport(Darwin)
-                if configuration.tlsMinimumSupportedProtocolVersion.rawValue < tls_protocol_version_t.TLSv12.rawValue {
+                if configuration.tlsMinimumSupportedProtocolVersion != .TLSv13 {
                     configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
                 }
             #endif
@@ -162,10 +162,8 @@ struct Challenges: Sendable {
             delegate.urlSession(session, didReceive: challenge, completionHandler: completion)
         #else
             // The method is optional in Objective-C.
-            guard let handle = delegate?.urlSession(_:didReceive:completionHandler:) else {
-                return completion(.performDefaultHandling, nil)
-            }
-            handle(session, challenge, completion)
+            let answer: Void? = delegate?.urlSession?(session, didReceive: challenge, completionHandler: completion)
+            if answer == nil { completion(.performDefaultHandling, nil) }
         #endif
     }
 }
