@@ -8,6 +8,7 @@ public typealias ASPresentationAnchor = UIWindow
 open class ASAuthorizationRequest: NSObject {}
 
 // AuthenticationServices, "ASAuthorizationControllerDelegate"
+@MainActor
 public protocol ASAuthorizationControllerDelegate: NSObjectProtocol {
     // AuthenticationServices, "authorizationController(controller:didCompleteWithAuthorization:)"
     func authorizationController(
@@ -18,12 +19,14 @@ public protocol ASAuthorizationControllerDelegate: NSObjectProtocol {
 }
 
 // AuthenticationServices, "ASAuthorizationControllerPresentationContextProviding"
+@MainActor
 public protocol ASAuthorizationControllerPresentationContextProviding: NSObjectProtocol {
     // AuthenticationServices, "presentationAnchor(for:)"
     func presentationAnchor(for controller: ASAuthorizationController) -> ASPresentationAnchor
 }
 
 // AuthenticationServices, "ASAuthorizationController"
+@MainActor
 public final class ASAuthorizationController: NSObject {
     // AuthenticationServices, "authorizationRequests", "delegate", "presentationContextProvider"
     public let authorizationRequests: [ASAuthorizationRequest]
@@ -36,7 +39,6 @@ public final class ASAuthorizationController: NSObject {
     }
 
     // AuthenticationServices, "performRequests()"
-    @MainActor
     public func performRequests() {
         guard presentationContextProvider?.presentationAnchor(for: self) != nil,
             let request = authorizationRequests.first as? ASAuthorizationAppleIDRequest
