@@ -8,7 +8,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("One budget for a whole call") struct CallBudgetTests {
+@Suite("One budget for a whole call", .timeLimit(.minutes(1))) struct CallBudgetTests {
     private let clock = ManualClock()
 
     private func request(_ client: GatehouseClient) -> URLRequest {

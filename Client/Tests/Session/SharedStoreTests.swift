@@ -86,7 +86,7 @@ import Testing
         await app.session.reload()
         await device.store.fail()
         await app.session.reload()
-        #expect(try await app.session.accessToken() == token)
+        #expect(await app.session.machine.current?.accessToken == token.value)
         #expect(device.server.count("/v1/auth/refresh") == 1)
     }
 
