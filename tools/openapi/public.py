@@ -1,6 +1,7 @@
 """public.py   writes docs/openapi/public.json and docs/openapi/public.html, which the gateway serves, from the services'
-descriptions beside them. Fails if it had to write something, or if an example does not fit its schema. `tools/lint.sh
-openapi-generated --all-files` runs it with the packages that it needs.
+descriptions beside them, and from public.json app.json and admin.json, which clients are generated from. Fails if it had
+to write something, or if an example does not fit its schema. `tools/lint.sh openapi-generated --all-files` runs it with
+the packages that it needs.
 
 The sources are docs/openapi/introduction.md, common.json, gateway.json, identity.json, tokens.json and devices.json.
 They get their layout here too. The public description is the gateway's own routes and the services' public ones, each
@@ -27,6 +28,9 @@ SERVICES = ("identity", "tokens", "devices")
 SOURCES = ("common", "gateway", *SERVICES)
 # Of a service's paths those that the gateway does not serve.
 INTERNAL = ("/internal", "/metrics", "/livez", "/readyz")
+# The tags of the operations that an app or a team calls, with those of the classes that generators make for them.
+APP = {tag: tag for tag in ("Sign in", "Account", "Devices", "Sessions", "OAuth", "Keys")}
+APP["Deleting the account"] = "Account"
 WIDTH = 120
 
 
@@ -96,7 +100,7 @@ class Merge:
             # Python's sort is stable: within a tag the order of the sources.
             "paths": dict(sorted(paths.items(), key=lambda entry: first[entry[0]])),
         }
-        document["components"] = self.used(document)
+        document["components"] = used(document, {**self.components, "responses": self.responses})
         return document
 
     def with_edge(self, operation, added):
@@ -115,6 +119,18 @@ class Merge:
                 resolved.append(answer)
         if len(resolved) == 1 and "x-codes" not in resolved[0]:
             return resolved[0]
+        codes, headers, contents = self.combined(resolved)
+        told = [f"`{code}`: {self.said[code]}" for code in codes if code in self.said]
+        distinct = list(dict.fromkeys(answer["description"] for answer in resolved))
+        description = " ".join(told if len(told) == len(codes) > 1 else distinct)
+        response = {"description": description, "x-codes": codes, "headers": headers, "content": contents}
+        name = "Or".join("".join(word.capitalize() for word in code.split("_")) for code in codes)
+        if self.responses.setdefault(name, response) != response:
+            return response
+        return {"$ref": f"#/components/responses/{name}"}
+
+    def combined(self, resolved):
+        """The codes, headers and contents of several responses. A header that one of them lacks is optional."""
         codes, contents = [], {}
         for answer in resolved:
             codes += [code for code in answer.get("x-codes", []) if code not in codes]
@@ -125,36 +141,59 @@ class Merge:
         for name in names:
             having = [answer["headers"][name] for answer in resolved if name in answer["headers"]]
             headers[name] = having[0] if len(having) == len(resolved) else self.optional(having[0])
-        told = [f"`{code}`: {self.said[code]}" for code in codes if code in self.said]
-        distinct = list(dict.fromkeys(answer["description"] for answer in resolved))
-        description = " ".join(told if len(told) == len(codes) > 1 else distinct)
-        response = {"description": description, "x-codes": codes, "headers": headers, "content": contents}
-        name = "Or".join("".join(word.capitalize() for word in code.split("_")) for code in codes)
-        if self.responses.setdefault(name, response) != response:
-            return response
-        return {"$ref": f"#/components/responses/{name}"}
+        return codes, headers, contents
+
+    def for_clients(self, public, title, tags):
+        """`public` for a generator of clients: the operations of `tags`, each with one `default` response for every
+        refusal, so that a client has one type of error. HEAD and the caller's request id need no generated code."""
+        paths = {}
+        for path, method, operation in operations(public):
+            if operation["tags"][0] not in tags or method == "head":
+                continue
+            answers = {status: resolve(public, answer) for status, answer in operation["responses"].items()}
+            refused = [answers.pop(status) for status in list(answers) if status >= "400"]
+            codes, headers, contents = self.combined(refused)
+            answers["default"] = {
+                "description": "A refusal. Known codes: " + ", ".join(f"`{code}`" for code in codes),
+                "x-codes": codes,
+                "headers": headers,
+                "content": {media: {"schema": content["schema"]} for media, content in contents.items()},
+            }
+            parameters = [item for item in operation["parameters"] if not item.get("$ref", "").endswith("/RequestId")]
+            changed = {"tags": [tags[operation["tags"][0]]], "parameters": parameters, "responses": answers}
+            paths.setdefault(path, {})[method] = {**operation, **changed}
+        description = "Generate a client from this file. public.json describes the whole API."
+        document = {
+            **public,
+            "info": {**public["info"], "title": title, "description": description},
+            "servers": [{"url": "http://127.0.0.1:8080", "description": "The system that `make run` starts."}],
+            "tags": [tag for tag in public["tags"] if tag["name"] in tags.values()],
+            "paths": paths,
+        }
+        document["components"] = used(document, public["components"])
+        return document
 
     def optional(self, header):
         header = resolve({"components": self.components}, header)
         return {key: item for key, item in header.items() if key != "required"}
 
-    def used(self, document):
-        """The components that the document refers to, and those that they refer to."""
-        available = {**self.components, "responses": self.responses}
-        wanted, seen = list(references(document)), set()
-        schemes = {name for _, _, operation in operations(document) for need in operation["security"] for name in need}
-        wanted += [f"#/components/securitySchemes/{name}" for name in schemes]
-        while wanted:
-            reference = wanted.pop()
-            if reference not in seen:
-                seen.add(reference)
-                _, _, kind, name = reference.split("/")
-                wanted += references(available[kind][name])
-        return {
-            kind: {name: entry for name, entry in entries.items() if f"#/components/{kind}/{name}" in seen}
-            for kind, entries in available.items()
-            if any(f"#/components/{kind}/{name}" in seen for name in entries)
-        }
+
+def used(document, available):
+    """The components that the document refers to, and those that they refer to."""
+    wanted, seen = list(references(document["paths"])), set()
+    schemes = {name for _, _, operation in operations(document) for need in operation["security"] for name in need}
+    wanted += [f"#/components/securitySchemes/{name}" for name in schemes]
+    while wanted:
+        reference = wanted.pop()
+        if reference not in seen:
+            seen.add(reference)
+            _, _, kind, name = reference.split("/")
+            wanted += references(available[kind][name])
+    return {
+        kind: {name: entry for name, entry in entries.items() if f"#/components/{kind}/{name}" in seen}
+        for kind, entries in available.items()
+        if any(f"#/components/{kind}/{name}" in seen for name in entries)
+    }
 
 
 # --- the page
@@ -248,9 +287,13 @@ def misfits():
 
 
 def main():
-    document = Merge().document()
+    merge = Merge()
+    document = merge.document()
     files = {folder / f"{name}.json": json.loads((folder / f"{name}.json").read_text()) for name in SOURCES}
     files[folder / "public.json"] = document
+    files[folder / "app.json"] = merge.for_clients(document, "Gatehouse", APP)
+    admin = {"Administration": "Administration"}
+    files[folder / "admin.json"] = merge.for_clients(document, "Gatehouse administration", admin)
     files = {file: formatted(content) + "\n" for file, content in files.items()}
     files[folder / "public.html"] = page(document)
     stale = [file for file, text in files.items() if not file.exists() or file.read_text() != text]
