@@ -55,7 +55,7 @@ test-compose: ## docker-compose.yml with Podman, from images that `make images` 
 test-examples: ## generate a service from deploy/examples/new-service, run its tests, and call it through the gateway
 	@tools/test-examples.sh
 
-test-api: ## the descriptions in docs/openapi and their examples against a system; GATEHOUSE_API_SECONDS=60
+test-api: ## the descriptions in docs/openapi, their examples and generated clients against a system; GATEHOUSE_API_SECONDS=60
 	@tools/test-api.sh
 
 test-operator: ## the operator's page and /docs in a headless Chromium
