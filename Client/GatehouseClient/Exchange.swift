@@ -46,13 +46,13 @@ extension GatehouseConfiguration {
 
     private func sendOnce(
         _ send: () async throws -> (Data, HTTPURLResponse)
-    ) async -> (Result<Exchange, GatehouseError>, RetryPolicy.Outcome) {
+    ) async -> (Result<Exchange, GatehouseError>, GatehouseRetryPolicy.Outcome) {
         let sentAt = clock.monotonic
         do {
             let (body, response) = try await send()
             // Only error responses carry `Retry-After`; Foundation's lookup scans all fields, so skip it for a success.
             let asked = response.statusCode < 400 ? nil : response.retryAfter
-            let outcome = RetryPolicy.Outcome.answered(status: response.statusCode, retryAfter: asked)
+            let outcome = GatehouseRetryPolicy.Outcome.answered(status: response.statusCode, retryAfter: asked)
             return (.success(Exchange(body: body, response: response, sentAt: sentAt)), outcome)
         } catch {
             // Only network errors are retried.
@@ -105,7 +105,7 @@ struct API: Sendable {
     ///   - deadline: the end of the call's budget: ``withinBudget(_:)``.
     ///   - unanswered: as in ``GatehouseConfiguration/exchange(to:isIdempotent:by:unanswered:_:)``.
     func send<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)?, bearer: AccessToken? = nil,
+        _ method: String, _ path: String, json: (any Encodable & Sendable)?, bearer: GatehouseAccessToken? = nil,
         isIdempotent: Bool?, by deadline: Duration, unanswered: () -> Void = {}
     ) async throws(GatehouseError) -> Answer<Body> {
         var request = URLRequest(url: configuration.baseURL.appendingPathComponent(path))
@@ -121,7 +121,8 @@ struct API: Sendable {
         }
         let (transport, final) = (configuration.transport, request)
         let exchange = try await configuration.exchange(
-            to: final.url, isIdempotent: isIdempotent ?? RetryPolicy.isIdempotent(method: method), by: deadline,
+            to: final.url, isIdempotent: isIdempotent ?? GatehouseRetryPolicy.isIdempotent(method: method),
+            by: deadline,
             unanswered: unanswered
         ) {
             try await transport.send(final)

@@ -21,7 +21,7 @@ public import Foundation
 public final class GatehouseClient: Sendable {
     public let configuration: GatehouseConfiguration
     /// The current session.
-    public let session: Session
+    public let session: GatehouseSession
     let api: API
     let bearerScope: BearerScope
     let reauthenticationHandler = Locked<(@Sendable (User) async throws -> ReauthenticationProof)?>(nil)
@@ -36,7 +36,7 @@ public final class GatehouseClient: Sendable {
         self.configuration = configuration
         api = API(configuration: configuration)
         bearerScope = BearerScope(configuration: configuration)
-        session = Session(configuration: configuration, api: api)
+        session = GatehouseSession(configuration: configuration, api: api)
     }
 
     /// - Parameter isDebugBuild: whether plain HTTP to the local network is allowed.
@@ -90,24 +90,24 @@ public struct GatehouseConfiguration: Sendable {
     public var baseURL: URL
     /// The store of the session.
     public var store: any TokenStore
-    public var transport: any Transport
-    public var connectivity: any Connectivity
-    public var telemetry: any Telemetry
+    public var transport: any GatehouseTransport
+    public var connectivity: any GatehouseConnectivity
+    public var telemetry: any GatehouseTelemetry
     public var clock: any SessionClock
     /// This device's description in the user's list of sessions.
     public var device: SessionDevice?
     /// Other hosts that may receive the bearer: the team's services that are not behind `baseURL`.
     public var bearerHosts: Set<String>
-    public var retries: RetryPolicy
+    public var retries: GatehouseRetryPolicy
     /// Whether a restored session is verified with the server at once, in the background. A program that ends after one
     /// request does not need this, because the request itself verifies the session.
     public var checksAtLaunch: Bool
 
     public init(
-        baseURL: URL, store: any TokenStore, transport: any Transport = URLSessionTransport(),
-        connectivity: any Connectivity = AlwaysOnline(), telemetry: any Telemetry = NoTelemetry(),
+        baseURL: URL, store: any TokenStore, transport: any GatehouseTransport = URLSessionTransport(),
+        connectivity: any GatehouseConnectivity = AlwaysOnline(), telemetry: any GatehouseTelemetry = NoTelemetry(),
         clock: any SessionClock = SystemClock(), device: SessionDevice? = nil, bearerHosts: Set<String> = [],
-        retries: RetryPolicy = RetryPolicy(), checksAtLaunch: Bool = true
+        retries: GatehouseRetryPolicy = GatehouseRetryPolicy(), checksAtLaunch: Bool = true
     ) {
         self.baseURL = baseURL
         self.store = store

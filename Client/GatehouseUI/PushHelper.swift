@@ -57,7 +57,7 @@
         }
 
         /// Call this at each launch: Apple requires apps to request their token each time. No dialog is shown.
-        public func start(with session: Session) async {
+        public func start(with session: GatehouseSession) async {
             guard !isStarted else { return }
             isStarted = true
             events = AppEvents(in: center) { [weak self] event in

@@ -148,7 +148,7 @@ private enum Homes {
     }()
 }
 
-private struct WorldTransport: Transport {
+private struct WorldTransport: GatehouseTransport {
     let world: World
 
     func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {

@@ -178,5 +178,5 @@ extension UUID {
     fileprivate var path: String { uuidString.lowercased() }
 }
 
-/// An entry in the user's list of sessions. The contract calls it `Session`; here ``Session`` is the actor.
+/// An entry in the user's list of sessions. The contract calls it `Session`.
 public typealias SessionInfo = GatehouseContracts.Session

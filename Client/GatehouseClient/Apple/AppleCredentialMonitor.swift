@@ -15,18 +15,18 @@ import GatehouseContracts
 /// - unknown to the system: no effect.
 actor AppleCredentialMonitor: SessionCompanion {
     /// Weak, because the session retains its companions.
-    private weak var session: Session?
+    private weak var session: GatehouseSession?
     private let credentials: any AppleCredentials
     private var following: Task<Void, Never>?
 
-    init(session: Session, credentials: any AppleCredentials) {
+    init(session: GatehouseSession, credentials: any AppleCredentials) {
         self.session = session
         self.credentials = credentials
     }
 
     #if canImport(AuthenticationServices)
         /// Uses the information of this device.
-        init(session: Session) { self.init(session: session, credentials: SystemAppleCredentials()) }
+        init(session: GatehouseSession) { self.init(session: session, credentials: SystemAppleCredentials()) }
     #endif
 
     func sessionBegan(_ user: User) {
@@ -60,7 +60,7 @@ actor AppleCredentialMonitor: SessionCompanion {
     }
 }
 
-extension Session {
+extension GatehouseSession {
     /// Apple's identifier of the user, if the session began with Sign in with Apple.
     var appleUserID: String? { machine.current?.appleUserID }
 }

@@ -4,7 +4,7 @@
 
     /// Writes events to the system log, in the category `auth`. Events contain no secret, so all values are logged as
     /// public.
-    public struct OSLogTelemetry: Telemetry {
+    public struct OSLogTelemetry: GatehouseTelemetry {
         private let logger: Logger
 
         /// - Parameter subsystem: by default the app's bundle identifier.

@@ -8,12 +8,12 @@ public import Foundation
 /// An endpoint of the team's own services below the base URL: its request and its response type.
 ///
 /// ```swift
-/// extension Endpoint<Order> {
-///     static func order(_ id: Int) -> Self { Endpoint("GET", "/v1/orders/\(id)") }
+/// extension GatehouseEndpoint<Order> {
+///     static func order(_ id: Int) -> Self { GatehouseEndpoint("GET", "/v1/orders/\(id)") }
 /// }
 /// let order = try await client.send(.order(7))
 /// ```
-public struct Endpoint<Response: Sendable>: Sendable {
+public struct GatehouseEndpoint<Response: Sendable>: Sendable {
     public var method: String
     /// The path below the base URL. It begins with a slash and is percent-encoded.
     public var path: String
@@ -88,7 +88,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
 }
 
 // Endpoints whose responses are JSON in Gatehouse's format: camelCase, times in ISO 8601.
-extension Endpoint where Response: Decodable {
+extension GatehouseEndpoint where Response: Decodable {
     public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
         self.init(method: method, path: path, query: query, content: nil, read: Self.readJSON)
     }
@@ -101,7 +101,7 @@ extension Endpoint where Response: Decodable {
 }
 
 // Endpoints whose response has no content.
-extension Endpoint where Response == Void {
+extension GatehouseEndpoint where Response == Void {
     public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
         self.init(method: method, path: path, query: query, content: nil) { _ in }
     }
@@ -112,7 +112,7 @@ extension Endpoint where Response == Void {
 }
 
 // Endpoints that return the response's bytes.
-extension Endpoint where Response == Data {
+extension GatehouseEndpoint where Response == Data {
     public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
         self.init(method: method, path: path, query: query, content: nil) { $0 }
     }
@@ -122,20 +122,20 @@ extension Endpoint where Response == Data {
     }
 }
 
-extension Endpoint.Content {
+extension GatehouseEndpoint.Content {
     static func json(_ value: some Encodable & Sendable) -> Self {
         Self(mediaType: "application/json") { try JSON.encode(value) }
     }
 }
 
-extension AccessToken {
+extension GatehouseAccessToken {
     /// The value of `Authorization` (RFC 6750 §2.1).
     var credentials: String { "Bearer \(value.value)" }
 }
 
 extension URLRequest {
     /// Returns the request with this bearer in place of any other.
-    func carrying(_ token: AccessToken) -> URLRequest {
+    func carrying(_ token: GatehouseAccessToken) -> URLRequest {
         var request = self
         #if canImport(FoundationNetworking)
             // Foundation on Linux parses a single header value character by character. For a bearer, that takes a third

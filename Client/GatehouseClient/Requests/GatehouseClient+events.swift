@@ -39,7 +39,7 @@ extension GatehouseClient {
 
     private func follow(_ request: URLRequest, to continuation: Events) async throws(GatehouseError) {
         var resumption = EventStreamResumption(
-            isIdempotent: RetryPolicy.isIdempotent(method: request.httpMethod ?? "GET"),
+            isIdempotent: GatehouseRetryPolicy.isIdempotent(method: request.httpMethod ?? "GET"),
             lastEventID: request.value(forHTTPHeaderField: "Last-Event-ID"))
         while true {
             var failure: GatehouseError?

@@ -13,7 +13,7 @@ extension GatehouseClient {
     /// - Parameters:
     ///   - path: below the base URL. It begins with `/` and is percent-encoded, and may contain a query.
     public func get<Response: Decodable & Sendable>(_ path: String) async throws(GatehouseError) -> Response {
-        try await send(Endpoint("GET", path))
+        try await send(GatehouseEndpoint("GET", path))
     }
 
     public func post<Response: Decodable & Sendable>(
@@ -35,7 +35,7 @@ extension GatehouseClient {
     }
 
     public func delete<Response: Decodable & Sendable>(_ path: String) async throws(GatehouseError) -> Response {
-        try await send(Endpoint("DELETE", path))
+        try await send(GatehouseEndpoint("DELETE", path))
     }
 }
 
@@ -54,17 +54,17 @@ extension GatehouseClient {
     }
 
     public func delete(_ path: String) async throws(GatehouseError) {
-        try await send(Endpoint<Void>("DELETE", path))
+        try await send(GatehouseEndpoint<Void>("DELETE", path))
     }
 }
 
-extension Endpoint where Response: Decodable {
+extension GatehouseEndpoint where Response: Decodable {
     fileprivate static func decoding(_ method: String, _ path: String, _ body: (any Encodable & Sendable)?) -> Self {
         Self(method: method, path: path, query: [], content: body.map { .json($0) }, read: readJSON)
     }
 }
 
-extension Endpoint where Response == Void {
+extension GatehouseEndpoint where Response == Void {
     fileprivate static func ignoringContent(
         _ method: String, _ path: String, _ body: (any Encodable & Sendable)?
     ) -> Self {

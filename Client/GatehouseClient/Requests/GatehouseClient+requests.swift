@@ -10,7 +10,7 @@ extension GatehouseClient {
     /// Sends a request with the user's bearer and returns the response, whatever its status.
     ///
     /// An expired bearer is refreshed first. If the server refuses the bearer, it is refreshed and the request repeated
-    /// once. Temporary failures are retried as ``RetryPolicy`` says, within ``RetryPolicy/budget``.
+    /// once. Temporary failures are retried as ``GatehouseRetryPolicy`` says, within ``GatehouseRetryPolicy/budget``.
     ///
     /// - Parameters:
     ///   - request: to the base URL's origin or one of the configuration's `bearerHosts`.
@@ -34,7 +34,9 @@ extension GatehouseClient {
     ///
     /// - Throws: as ``data(for:isIdempotent:)``, and the server's error if the status is not 2xx. A 401 that does not
     ///   concern the bearer becomes `forbidden`, because the user is signed in.
-    public func send<Response: Sendable>(_ endpoint: Endpoint<Response>) async throws(GatehouseError) -> Response {
+    public func send<Response: Sendable>(_ endpoint: GatehouseEndpoint<Response>) async throws(GatehouseError)
+        -> Response
+    {
         let request = try endpoint.request(below: configuration.baseURL)
         let transport = configuration.transport
         let isIdempotent = endpoint.isIdempotent
@@ -75,7 +77,7 @@ extension GatehouseClient {
         let token = try await bearer(for: request)
         // A body stream can be read only once.
         let isStreamed = request.httpBodyStream != nil
-        let isIdempotent = isIdempotent ?? RetryPolicy.isIdempotent(method: request.httpMethod ?? "GET")
+        let isIdempotent = isIdempotent ?? GatehouseRetryPolicy.isIdempotent(method: request.httpMethod ?? "GET")
         let first = try await configuration.exchange(
             to: request.url, isIdempotent: isIdempotent && !isStreamed, by: deadline
         ) {
@@ -118,7 +120,7 @@ extension GatehouseClient {
     ///
     /// - Throws: ``GatehouseError/Kind/misuse`` if it may not; ``GatehouseError/Kind/offline`` without a network, so
     ///   that callers do not wait for a refresh that cannot succeed.
-    func bearer(for request: URLRequest) async throws(GatehouseError) -> AccessToken {
+    func bearer(for request: URLRequest) async throws(GatehouseError) -> GatehouseAccessToken {
         guard let url = request.url, bearerScope.covers(url) else {
             throw GatehouseError(.misuse, reason: "no bearer for \(request.url?.host ?? "an address without a host")")
         }

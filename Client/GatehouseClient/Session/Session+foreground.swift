@@ -1,5 +1,5 @@
 // The app's way to the background and back.
-extension Session {
+extension GatehouseSession {
     /// The least time between two verifications when the app comes to the foreground.
     static let checkInterval = Duration.seconds(60)
 

@@ -4,7 +4,7 @@ import Foundation
 /// A refresh in progress.
 struct Refreshing: Sendable {
     var epoch: Int
-    var task: Task<Result<AccessToken, GatehouseError>, Never>
+    var task: Task<Result<GatehouseAccessToken, GatehouseError>, Never>
 }
 
 /// Set after a failed refresh. Until the moment `until` (monotonic clock), no background refresh starts. If `error` has
@@ -14,14 +14,14 @@ struct RefreshDelay: Sendable {
     var error: GatehouseError
 }
 
-extension Session {
+extension GatehouseSession {
     /// Returns the access token for a request, usually from memory. An expired token is refreshed first. A token that
     /// expires soon is refreshed in the background.
     ///
     /// - Throws: `signedOut` or `sessionEnded` if there is no session; `locked` or `storage` if the session cannot be
     ///   read; `offline`, `timedOut`, `unavailable` … if the token could not be refreshed. The session continues after
     ///   a failed refresh.
-    public func accessToken() async throws(GatehouseError) -> AccessToken {
+    public func accessToken() async throws(GatehouseError) -> GatehouseAccessToken {
         try await token(after: nil)
     }
 
@@ -29,7 +29,7 @@ extension Session {
     /// caller has already refreshed it.
     ///
     /// - Parameter refused: the token in the refused request.
-    public func accessToken(after refused: AccessToken) async throws(GatehouseError) -> AccessToken {
+    public func accessToken(after refused: GatehouseAccessToken) async throws(GatehouseError) -> GatehouseAccessToken {
         try await token(after: refused)
     }
 
@@ -38,7 +38,7 @@ extension Session {
     ///
     /// The server may have answered a refresh in progress before its state changed, so this method starts another
     /// refresh after it.
-    func renewedAccessToken() async throws(GatehouseError) -> AccessToken {
+    func renewedAccessToken() async throws(GatehouseError) -> GatehouseAccessToken {
         try await start()
         if let refreshing, refreshing.epoch == machine.epoch { _ = await refreshing.task.value }
         if case .refuse(let kind) = machine.advice(after: nil, at: configuration.clock.monotonic) {
@@ -58,7 +58,7 @@ extension Session {
         }
     }
 
-    private func token(after refused: AccessToken?) async throws(GatehouseError) -> AccessToken {
+    private func token(after refused: GatehouseAccessToken?) async throws(GatehouseError) -> GatehouseAccessToken {
         try await start()
         let now = configuration.clock.monotonic
         switch machine.advice(after: refused, at: now) {
@@ -81,7 +81,7 @@ extension Session {
     }
 
     /// Waits for a refresh, for at most the budget of a call.
-    private func result(of refreshing: Refreshing) async throws(GatehouseError) -> AccessToken {
+    private func result(of refreshing: Refreshing) async throws(GatehouseError) -> GatehouseAccessToken {
         try await api.withinBudget { _ throws(GatehouseError) in try await refreshing.task.value.get() }
     }
 
@@ -94,10 +94,10 @@ extension Session {
         return new
     }
 
-    private func refresh(in epoch: Int) async -> Result<AccessToken, GatehouseError> {
+    private func refresh(in epoch: Int) async -> Result<GatehouseAccessToken, GatehouseError> {
         let clock = configuration.clock
         let begun = clock.monotonic
-        let result: Result<AccessToken, GatehouseError>
+        let result: Result<GatehouseAccessToken, GatehouseError>
         do {
             result = .success(try await exclusively(isCancellable: true) { try await self.rotate(in: epoch) })
         } catch {
@@ -134,7 +134,7 @@ extension Session {
 
     /// Rotates the token once. Adopts tokens that another process has stored; otherwise refreshes at the server and
     /// stores the result before any caller sees it.
-    private func rotate(in epoch: Int) async throws -> AccessToken {
+    private func rotate(in epoch: Int) async throws -> GatehouseAccessToken {
         // A round repeats only if another process has stored a newer token meanwhile, so a few rounds are enough.
         for _ in 0..<4 {
             let mine = try current(in: epoch)
@@ -167,7 +167,7 @@ extension Session {
 
     private func keep(
         _ answer: API.Answer<AuthResponse>, following old: StoredSession, in epoch: Int
-    ) async throws -> AccessToken {
+    ) async throws -> GatehouseAccessToken {
         _ = try current(in: epoch)
         var session = StoredSession(answer, wall: configuration.clock.wall)
         session.appleUserID = old.appleUserID
@@ -176,18 +176,18 @@ extension Session {
         _ = try current(in: epoch)
         if case .follow(let theirs) = outcome {
             try follow(theirs, instead: session)
-            return AccessToken(try current(in: epoch).accessToken)
+            return GatehouseAccessToken(try current(in: epoch).accessToken)
         }
         machine.renew(session, TokenLife(answer))
         publish()
         Task { await self.sendLogouts() }
-        return AccessToken(session.accessToken)
+        return GatehouseAccessToken(session.accessToken)
     }
 
     /// Adopts the session state that another process has stored.
     ///
     /// - Returns: the stored access token if it is still valid; `nil` if it must be refreshed.
-    private func adoptStored(in epoch: Int, besides mine: StoredSession) async throws -> AccessToken? {
+    private func adoptStored(in epoch: Int, besides mine: StoredSession) async throws -> GatehouseAccessToken? {
         let stored: StoredState?
         do throws(TokenStoreError) {
             stored = try await readStore()
@@ -213,7 +213,7 @@ extension Session {
     /// - Returns: the access token if it is still valid.
     /// - Throws: `sessionEnded` if the stored session no longer belongs to this user.
     @discardableResult
-    private func follow(_ stored: StoredSession?, instead mine: StoredSession) throws -> AccessToken? {
+    private func follow(_ stored: StoredSession?, instead mine: StoredSession) throws -> GatehouseAccessToken? {
         let clock = configuration.clock
         guard let stored, stored.user.id == mine.user.id else {
             ended(.otherProcess)
@@ -226,7 +226,7 @@ extension Session {
         let life = TokenLife(stored: stored, wall: clock.wall, monotonic: clock.monotonic)
         machine.renew(stored, life)
         publish()
-        return life.isOver(at: clock.monotonic) ? nil : AccessToken(stored.accessToken)
+        return life.isOver(at: clock.monotonic) ? nil : GatehouseAccessToken(stored.accessToken)
     }
 }
 
@@ -248,7 +248,7 @@ extension TokenLife {
 
 // Access to the store. Operations run one after the other within this process and, if the store supports locking, among
 // all processes that share it.
-extension Session {
+extension GatehouseSession {
     /// Returns the stored state for this server.
     func readStore() async throws(TokenStoreError) -> StoredState? {
         guard let data = try await configuration.store.load() else { return nil }

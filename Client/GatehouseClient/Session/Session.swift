@@ -8,7 +8,7 @@ import Foundation
 /// ``AppleCredentialMonitor`` is active; the stored session is damaged. ``SignOutReason`` names the case. Lost answers,
 /// killed processes, wrong clocks, locked devices and missing networks do not end a session. New tokens are stored
 /// before any caller sees them. If storing fails, the client refreshes again, and the server returns the same token.
-public actor Session {
+public actor GatehouseSession {
     let configuration: GatehouseConfiguration
     let api: API
     var machine = SessionMachine()
@@ -127,7 +127,7 @@ public actor Session {
 }
 
 // Verification of the session and pending logouts, at launch and when the network returns.
-extension Session {
+extension GatehouseSession {
     /// Verifies the session with the server and updates the user. Concurrent callers share one request.
     func check() async {
         let task = checking ?? Task { await self.verifySession() }
@@ -272,7 +272,7 @@ extension GatehouseError {
 }
 
 // How a session begins and ends, here and in other processes that share the store.
-extension Session {
+extension GatehouseSession {
     /// Begins a session after a sign-in. The session is stored before any caller sees it.
     ///
     /// - Throws: `storage` or `locked` if the session could not be stored. It then ends at the server.

@@ -15,7 +15,7 @@ struct SessionCompanions: Sendable {
     var lastNotification: Task<Void, Never>?
 }
 
-extension Session {
+extension GatehouseSession {
     /// Adds a companion. If a session exists, the companion is notified at once. The session retains the companion
     /// until ``remove(_:)``.
     public func add(_ companion: any SessionCompanion) {
@@ -42,7 +42,7 @@ extension Session {
     }
 
     @discardableResult
-    private func enqueue(_ notification: @escaping @Sendable (Session) async -> Void) -> Task<Void, Never> {
+    private func enqueue(_ notification: @escaping @Sendable (GatehouseSession) async -> Void) -> Task<Void, Never> {
         let previous = companions.lastNotification
         let task = Task {
             await previous?.value

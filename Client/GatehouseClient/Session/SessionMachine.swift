@@ -86,21 +86,21 @@ struct SessionMachine: Sendable {
     // MARK: - Access tokens
 
     enum TokenAdvice: Sendable, Equatable {
-        case use(AccessToken)
+        case use(GatehouseAccessToken)
         /// The token is still valid. Refresh it in the background.
-        case useAndRefresh(AccessToken)
+        case useAndRefresh(GatehouseAccessToken)
         case refresh
         case refuse(GatehouseError.Kind)
     }
 
     /// - Parameter refused: the token that the server refused; `nil` for the first attempt.
-    func advice(after refused: AccessToken? = nil, at monotonic: Duration) -> TokenAdvice {
+    func advice(after refused: GatehouseAccessToken? = nil, at monotonic: Duration) -> TokenAdvice {
         switch phase {
         case .restoring, .locked: return .refuse(.locked)
         case .signedOut(nil), .signedOut(.some(.user)), .signedOut(.some(.accountDeleted)): return .refuse(.signedOut)
         case .signedOut: return .refuse(.sessionEnded)
         case .signedIn(let session, let life):
-            let token = AccessToken(session.accessToken)
+            let token = GatehouseAccessToken(session.accessToken)
             // Alamofire's rule: only a caller that failed with the current token requests a new one.
             if refused == token || life.isOver(at: monotonic) { return .refresh }
             return life.isDue(at: monotonic) && refused == nil ? .useAndRefresh(token) : .use(token)
@@ -177,7 +177,7 @@ public enum SessionState: Sendable, Equatable {
     public enum Lock: Sendable, Equatable {
         /// Until the device has been unlocked once.
         case device
-        /// Until ``Session/unlock(reason:)``.
+        /// Until ``GatehouseSession/unlock(reason:)``.
         case userPresence
     }
 
@@ -245,7 +245,7 @@ struct TokenLife: Sendable, Equatable {
 }
 
 /// The credential of a request. Get one from the session before each request, because it expires.
-public struct AccessToken: Sendable, Equatable {
+public struct GatehouseAccessToken: Sendable, Equatable {
     public let value: Redacted<String>
 
     init(_ value: Redacted<String>) { self.value = value }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Keeps a session between launches, as bytes that only ``Session`` understands.
+/// Keeps a session between launches, as bytes that only ``GatehouseSession`` understands.
 ///
 /// A store must not treat unreadable data as an empty store: a locked device or a damaged file is an error. To a
 /// session, an empty store means that no user is signed in.

@@ -1,7 +1,7 @@
 /// Receives events about sign-ins and sessions, for an app's own metrics. Events never contain a secret.
 ///
 /// The session calls it synchronously, so it must return quickly.
-public protocol Telemetry: Sendable {
+public protocol GatehouseTelemetry: Sendable {
     func record(_ event: TelemetryEvent)
 }
 
@@ -39,7 +39,7 @@ public struct TelemetryEvent: Sendable, Equatable {
 }
 
 /// Discards all events.
-public struct NoTelemetry: Telemetry {
+public struct NoTelemetry: GatehouseTelemetry {
     public init() {}
 
     public func record(_ event: TelemetryEvent) {}

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// Reports whether a network is available, so that a request without one fails at once.
-public protocol Connectivity: Sendable {
+public protocol GatehouseConnectivity: Sendable {
     /// `false` only if the system is certain that no server can be reached.
     var isOnline: Bool { get }
 
@@ -12,12 +12,12 @@ public protocol Connectivity: Sendable {
     var changes: AsyncStream<Bool> { get }
 }
 
-extension Connectivity {
+extension GatehouseConnectivity {
     public func isOnline(for url: URL) -> Bool { isOnline }
 }
 
 /// For systems that do not report connectivity: every request is attempted.
-public struct AlwaysOnline: Connectivity {
+public struct AlwaysOnline: GatehouseConnectivity {
     public init() {}
 
     public var isOnline: Bool { true }

@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 /// How often and when a failed request is retried automatically.
-public struct RetryPolicy: Sendable, Equatable {
+public struct GatehouseRetryPolicy: Sendable, Equatable {
     /// The number of attempts, including the first.
     public var attempts = 3
     /// The longest pause. The n-th pause is drawn uniformly between 0 and the smaller of this value and 200 ms · 2ⁿ
@@ -18,7 +18,7 @@ public struct RetryPolicy: Sendable, Equatable {
     public init() {}
 }
 
-extension RetryPolicy {
+extension GatehouseRetryPolicy {
     /// How an attempt ended.
     enum Outcome: Sendable, Equatable {
         case failed(URLError.Code)

@@ -6,7 +6,7 @@
     /// Connectivity as the system reports it (`NWPathMonitor`).
     ///
     /// A server may be unreachable although a path exists. The monitor reports only that an attempt is useless.
-    public final class SystemConnectivity: Connectivity {
+    public final class SystemConnectivity: GatehouseConnectivity {
         private let monitor = NWPathMonitor()
         /// A lock whose condition is ``unknown``, ``online`` or ``offline``.
         private let state = NSConditionLock(condition: SystemConnectivity.unknown)

@@ -9,7 +9,7 @@ public import Foundation
 /// Only ``send(_:)`` is required. The other methods are built on it by default, in memory. Cancelling the task cancels
 /// the request. Network errors are thrown unchanged, usually as `URLError`. A transport must never forward a request
 /// with a bearer to another origin.
-public protocol Transport: Sendable {
+public protocol GatehouseTransport: Sendable {
     /// Sends `request` and returns the whole response, whatever its status.
     func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse)
 
@@ -26,7 +26,7 @@ public protocol Transport: Sendable {
     func webSocketTask(with request: URLRequest) throws -> URLSessionWebSocketTask
 }
 
-extension Transport {
+extension GatehouseTransport {
     public func upload(_ request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
         var request = request
         request.httpBody = try Data(contentsOf: file)

@@ -8,7 +8,7 @@ public import Foundation
 ///
 /// Redirects are followed within an origin, at most five. To another origin, only a GET or HEAD is followed, without
 /// the bearer. If a redirect is not followed, the caller gets the redirect response.
-public struct URLSessionTransport: Transport {
+public struct URLSessionTransport: GatehouseTransport {
     private let connection: Connection
     private let exchanges: Deadlines
     private let transfers: Deadlines

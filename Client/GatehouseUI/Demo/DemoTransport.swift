@@ -9,7 +9,7 @@
 
     /// A simulated server for demo builds. It accepts every sign-in and stores nothing. It exists only in
     /// debug builds.
-    struct DemoTransport: Transport {
+    struct DemoTransport: GatehouseTransport {
         let user: User
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {

@@ -110,7 +110,7 @@ struct ReauthenticationTests {
     func ofOnesOwn() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(Self.asked, .status(204), .json(Sample.auth("second")), .status(204))
-        let pay = Endpoint<Void>("POST", "/payments")
+        let pay = GatehouseEndpoint<Void>("POST", "/payments")
         signedIn.client.setReauthenticationHandler { _ in .password("p") }
         try await signedIn.client.send(pay)
         #expect(await signedIn.requests.last?.line == "POST /payments")

@@ -18,7 +18,7 @@ struct RefusalTests {
     }
 
     private func refused(
-        _ reply: FakeTransport.Reply, _ endpoint: Endpoint<Order> = Endpoint("POST", "/v1/orders")
+        _ reply: FakeTransport.Reply, _ endpoint: GatehouseEndpoint<Order> = GatehouseEndpoint("POST", "/v1/orders")
     ) async throws -> GatehouseError {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(reply)

@@ -72,7 +72,7 @@ struct AuthorisedRequestTests {
         #expect(try await signedIn.client.data(for: signedIn.request()).1.statusCode == 401)
         // The client does not ask a user to sign in who is signed in.
         let error = await #expect(throws: GatehouseError.self) {
-            try await signedIn.client.send(Endpoint<Data>("GET", "/v1/orders"))
+            try await signedIn.client.send(GatehouseEndpoint<Data>("GET", "/v1/orders"))
         }
         #expect(error?.kind == .forbidden)
         #expect(await signedIn.requests.map(\.line) == ["GET /v1/orders", "GET /v1/orders"])

@@ -68,9 +68,9 @@ import Testing
     }
 
     @Test("No pause is begun that ends after it: the caller gets the attempt's error") func pauses() {
-        let policy = RetryPolicy()
-        let lost = RetryPolicy.Outcome.failed(.networkConnectionLost)
-        func decision(left: Duration?) -> RetryPolicy.Decision {
+        let policy = GatehouseRetryPolicy()
+        let lost = GatehouseRetryPolicy.Outcome.failed(.networkConnectionLost)
+        func decision(left: Duration?) -> GatehouseRetryPolicy.Decision {
             policy.decision(after: 1, isIdempotent: true, outcome: lost, random: 0.5, left: left)
         }
         #expect(decision(left: .milliseconds(200)) == .giveUp)

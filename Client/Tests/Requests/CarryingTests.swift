@@ -11,7 +11,7 @@ struct CarryingTests {
     private func carried(_ token: String, by fields: [(String, String)] = []) throws -> URLRequest {
         var request = URLRequest(url: try #require(URL(string: "https://api.example.com/")))
         for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
-        return request.carrying(AccessToken(Redacted(token)))
+        return request.carrying(GatehouseAccessToken(Redacted(token)))
     }
 
     @Test(arguments: ["Authorization", "authorization", "AUTHORIZATION"])

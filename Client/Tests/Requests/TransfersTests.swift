@@ -86,9 +86,9 @@ struct TransfersTests {
 private final class FilesTransport: Sendable {
     let files = Mutex<[URL]>([])
 
-    func following(_ transport: FakeTransport) -> any Transport { Recorder(transport: transport, log: self) }
+    func following(_ transport: FakeTransport) -> any GatehouseTransport { Recorder(transport: transport, log: self) }
 
-    private struct Recorder: Transport {
+    private struct Recorder: GatehouseTransport {
         let transport: FakeTransport
         let log: FilesTransport
 
@@ -103,7 +103,7 @@ private final class FilesTransport: Sendable {
 }
 
 /// Makes sockets that the test does not open.
-private struct SocketTransport: Transport {
+private struct SocketTransport: GatehouseTransport {
     let requests: FakeTransport
     let sockets = URLSessionTransport()
 

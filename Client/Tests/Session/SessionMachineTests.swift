@@ -37,7 +37,7 @@ import Testing
 
     @Test("Advice follows the token's life") func advice() {
         let machine = restored(StoredState(session: session))
-        let token = AccessToken(session.accessToken)
+        let token = GatehouseAccessToken(session.accessToken)
         #expect(machine.advice(at: .zero) == .use(token))
         #expect(machine.advice(at: .seconds(3299)) == .use(token))
         #expect(machine.advice(at: .seconds(3300)) == .useAndRefresh(token))
@@ -46,11 +46,11 @@ import Testing
 
     @Test("A refusal counts only of the current token") func refusal() {
         let machine = restored(StoredState(session: session))
-        let token = AccessToken(session.accessToken)
+        let token = GatehouseAccessToken(session.accessToken)
         #expect(machine.advice(after: token, at: .zero) == .refresh)
-        #expect(machine.advice(after: AccessToken(Redacted("older")), at: .zero) == .use(token))
+        #expect(machine.advice(after: GatehouseAccessToken(Redacted("older")), at: .zero) == .use(token))
         // A caller that was refused with an older one takes the current one, and does not fetch another beside it.
-        #expect(machine.advice(after: AccessToken(Redacted("older")), at: .seconds(3300)) == .use(token))
+        #expect(machine.advice(after: GatehouseAccessToken(Redacted("older")), at: .seconds(3300)) == .use(token))
     }
 
     @Test(

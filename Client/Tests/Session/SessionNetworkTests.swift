@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test("A client that is let go leaves nothing behind") func released() async throws {
-        weak var session: Session?
+        weak var session: GatehouseSession?
         do {
             let client = try await device.signedIn()
             session = client.session

@@ -9,7 +9,7 @@ import Testing
         let device = TestDevice()
         let client = try await device.signedIn()
         device.clock.advance(by: .seconds(3601))
-        let tokens = try await withThrowingTaskGroup(of: AccessToken.self) { group in
+        let tokens = try await withThrowingTaskGroup(of: GatehouseAccessToken.self) { group in
             for _ in 0..<500 { group.addTask { try await client.session.accessToken() } }
             return try await group.reduce(into: []) { $0.append($1) }
         }

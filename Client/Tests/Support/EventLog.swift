@@ -2,7 +2,7 @@ import GatehouseClient
 import Synchronization
 
 /// Remembers what it is told.
-final class EventLog: Telemetry {
+final class EventLog: GatehouseTelemetry {
     private let log = Mutex<[TelemetryEvent]>([])
 
     var events: [TelemetryEvent] { log.withLock { $0 } }
@@ -11,7 +11,7 @@ final class EventLog: Telemetry {
 }
 
 /// A network that is there or not.
-struct FixedConnectivity: Connectivity {
+struct FixedConnectivity: GatehouseConnectivity {
     var isOnline: Bool
     var changes: AsyncStream<Bool> { AsyncStream { $0.finish() } }
 }

@@ -10,7 +10,7 @@ import Synchronization
 
 /// A server in memory with the contract's rules for refresh tokens: the successor of a predecessor is the same as often
 /// as it is asked for, an older one is theft.
-final class FakeGatehouse: Transport {
+final class FakeGatehouse: GatehouseTransport {
     /// What becomes of an exchange.
     enum Fault: Sendable {
         case none

@@ -7,7 +7,7 @@ import GatehouseClient
 #endif
 
 /// Answers requests one after the other by a script, and remembers them.
-actor FakeTransport: Transport {
+actor FakeTransport: GatehouseTransport {
     struct Reply: Sendable {
         var status = 200
         var headers: [String: String] = [:]

@@ -17,7 +17,7 @@ struct SignedIn {
 
     /// - Parameter carrier: what stands before the scripted transport.
     init(
-        bearerHosts: Set<String> = [], carrier: (FakeTransport) -> any Transport = { $0 }
+        bearerHosts: Set<String> = [], carrier: (FakeTransport) -> any GatehouseTransport = { $0 }
     ) async throws {
         transport = FakeTransport(.json(Sample.auth("first")))
         let configuration = GatehouseConfiguration(

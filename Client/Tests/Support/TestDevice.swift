@@ -54,7 +54,7 @@ extension GatehouseClient {
     }
 }
 
-final class RecordedTelemetry: Telemetry {
+final class RecordedTelemetry: GatehouseTelemetry {
     private let events = Mutex<[TelemetryEvent]>([])
 
     func record(_ event: TelemetryEvent) { events.withLock { $0.append(event) } }
@@ -64,7 +64,7 @@ final class RecordedTelemetry: Telemetry {
     }
 }
 
-final class SwitchedConnectivity: Connectivity {
+final class SwitchedConnectivity: GatehouseConnectivity {
     private struct State {
         var isOnline = true
         var listeners: [Int: AsyncStream<Bool>.Continuation] = [:]

@@ -8,16 +8,16 @@ import Testing
 #endif
 
 struct RetryPolicyTests {
-    private let policy = RetryPolicy()
+    private let policy = GatehouseRetryPolicy()
 
     private func decide(
-        _ outcome: RetryPolicy.Outcome, attempt: Int = 1, isIdempotent: Bool = true, random: Double = 0.5
-    ) -> RetryPolicy.Decision {
+        _ outcome: GatehouseRetryPolicy.Outcome, attempt: Int = 1, isIdempotent: Bool = true, random: Double = 0.5
+    ) -> GatehouseRetryPolicy.Decision {
         policy.decision(after: attempt, isIdempotent: isIdempotent, outcome: outcome, random: random)
     }
 
     @Test func pausesGrowAndAreDrawnFromTheWholeRange() {
-        let lost = RetryPolicy.Outcome.failed(.networkConnectionLost)
+        let lost = GatehouseRetryPolicy.Outcome.failed(.networkConnectionLost)
         #expect(decide(lost, random: 0) == .pause(.zero))
         #expect(decide(lost, random: 0.5) == .pause(.milliseconds(200)))
         #expect(decide(lost, attempt: 2, random: 0.5) == .pause(.milliseconds(400)))
@@ -37,7 +37,7 @@ struct RetryPolicyTests {
         ("PATCH", false), ("get", false), ("ǴET", false),
     ])
     func methods(method: String, isIdempotent: Bool) {
-        #expect(RetryPolicy.isIdempotent(method: method) == isIdempotent)
+        #expect(GatehouseRetryPolicy.isIdempotent(method: method) == isIdempotent)
     }
 
     @Test func whatMayNotBeRepeatedIsNot() {
@@ -71,10 +71,10 @@ struct RetryPolicyTests {
     }
 
     @Test func theServersPauseIsKeptAndSpreadWithinTheLongest() {
-        let asked = RetryPolicy.Outcome.answered(status: 503, retryAfter: .seconds(1))
+        let asked = GatehouseRetryPolicy.Outcome.answered(status: 503, retryAfter: .seconds(1))
         #expect(decide(asked, random: 0) == .pause(.seconds(1)))
         #expect(decide(asked, random: 0.5) == .pause(.milliseconds(1200)))
-        let longest = RetryPolicy.Outcome.answered(status: 429, retryAfter: .seconds(2))
+        let longest = GatehouseRetryPolicy.Outcome.answered(status: 429, retryAfter: .seconds(2))
         #expect(decide(longest, random: 0.99) == .pause(.seconds(2)))
     }
 

@@ -117,7 +117,7 @@ struct URLSessionTransportTests {
         for path in ["/", "/half"] {
             await #expect { try await URLSessionTransport().send(request(server, path)) } throws: {
                 guard let code = GatehouseError.networkCode(of: $0) else { return false }
-                return RetryPolicy().decision(
+                return GatehouseRetryPolicy().decision(
                     after: 1, isIdempotent: true, outcome: .failed(code), random: 0) == .pause(.zero)
             }
         }

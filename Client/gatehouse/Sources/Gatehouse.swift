@@ -37,7 +37,7 @@ struct Console: Sendable {
     @TaskLocal static var current = Console.system
 
     var environment: [String: String]
-    var transport: any Transport
+    var transport: any GatehouseTransport
     var clock: any SessionClock
     /// Standard output.
     var write: @Sendable (Data) -> Void

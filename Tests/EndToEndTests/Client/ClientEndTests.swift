@@ -54,7 +54,7 @@ private final class Seen: Sendable {
 
     var ends: [SignOutReason?] { reasons.withLock { $0 } }
 
-    init(_ session: Session) {
+    init(_ session: GatehouseSession) {
         let changes = session.changes()
         Task { [weak self] in
             for await case .signedOut(let reason) in changes { self?.reasons.withLock { $0.append(reason) } }

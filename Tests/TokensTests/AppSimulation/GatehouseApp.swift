@@ -15,7 +15,7 @@ struct GatehouseApp: Sendable {
     ///   - transport: in place of the device's network.
     init(
         _ device: SimulatedDevice, _ process: SimulatedProcess, checksAtLaunch: Bool = true,
-        transport: (any Transport)? = nil
+        transport: (any GatehouseTransport)? = nil
     ) throws {
         client = try GatehouseClient(
             configuration: GatehouseConfiguration(

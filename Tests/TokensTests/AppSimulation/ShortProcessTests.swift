@@ -75,7 +75,7 @@ extension SimulatedDevice {
 
 /// A network on which new tokens, once the server has made them, come later than the answer to the request that went out
 /// beside.
-private final class LateRefreshes: Transport {
+private final class LateRefreshes: GatehouseTransport {
     private struct State {
         var isLate: Bool
         var hasAsked = false

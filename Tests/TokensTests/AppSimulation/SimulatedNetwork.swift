@@ -9,7 +9,7 @@ import TestKit
 #endif
 
 /// What lies between a device and the server: it loses requests and answers.
-final class SimulatedNetwork: Connectivity {
+final class SimulatedNetwork: GatehouseConnectivity {
     /// Of all answers.
     static let lostAnswers = 0.05
     /// Of all requests.
@@ -130,7 +130,7 @@ final class SimulatedNetwork: Connectivity {
 }
 
 /// The network as one process of the app sees it.
-struct SimulatedTransport: Transport {
+struct SimulatedTransport: GatehouseTransport {
     let network: SimulatedNetwork
     let process: SimulatedProcess
 

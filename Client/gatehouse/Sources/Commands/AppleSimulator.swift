@@ -9,7 +9,7 @@ import GatehouseClient
 /// The development simulator of Apple. It signs in every caller.
 struct AppleSimulator: Sendable {
     var address: URL
-    var transport: any Transport
+    var transport: any GatehouseTransport
 
     struct SignIn: Decodable, Sendable {
         var identityToken: String

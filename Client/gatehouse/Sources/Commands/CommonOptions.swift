@@ -180,7 +180,7 @@ private actor OpenClients {
     func settle() async { for client in clients { await client.session.settle() } }
 }
 
-private struct NeverOnline: Connectivity {
+private struct NeverOnline: GatehouseConnectivity {
     var isOnline: Bool { false }
     var changes: AsyncStream<Bool> { AsyncStream { $0.finish() } }
 }

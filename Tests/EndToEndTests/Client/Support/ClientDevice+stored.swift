@@ -65,7 +65,7 @@ extension GatehouseClient {
     }
 }
 
-extension Session {
+extension GatehouseSession {
     /// A refresh, as after a request that was refused.
     func renewOnce() async throws { _ = try await accessToken(after: accessToken()) }
 }

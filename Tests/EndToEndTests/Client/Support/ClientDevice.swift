@@ -14,7 +14,7 @@ struct ClientDevice: Sendable {
     /// - Parameter gateway: by default the running system's.
     init(
         gateway: URL = GatehouseSystem.current.process("gateway").url, store: SteeredStore = SteeredStore(),
-        transport: any Transport = URLSessionTransport()
+        transport: any GatehouseTransport = URLSessionTransport()
     ) {
         self.gateway = gateway
         self.store = store
@@ -48,7 +48,7 @@ struct ClientDevice: Sendable {
 }
 
 /// What a client told its app's measurements.
-final class TelemetryLog: Telemetry {
+final class TelemetryLog: GatehouseTelemetry {
     private let events = Mutex<[TelemetryEvent]>([])
 
     func record(_ event: TelemetryEvent) { events.withLock { $0.append(event) } }

@@ -9,7 +9,7 @@ import TestKit
 /// A transport without `URLSession`, for connections that break anywhere: on Linux, Foundation 6.3 ends the process
 /// ("Transfer completed, but there's no response") where one does between a response's status line and the end of its
 /// head.
-struct PlainTransport: Transport {
+struct PlainTransport: GatehouseTransport {
     private static let fields = ["Content-Type", "Date", "Retry-After", "X-Request-Id"]
 
     func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {

@@ -7,11 +7,11 @@ import Synchronization
 #endif
 
 /// A real transport whose requests a test counts.
-final class WatchedTransport: Transport {
-    private let real: any Transport
+final class WatchedTransport: GatehouseTransport {
+    private let real: any GatehouseTransport
     private let counts = Mutex<[String: Int]>([:])
 
-    init(_ real: any Transport = URLSessionTransport()) { self.real = real }
+    init(_ real: any GatehouseTransport = URLSessionTransport()) { self.real = real }
 
     /// How many requests went to this path.
     func count(_ path: String) -> Int { counts.withLock { $0[path] ?? 0 } }
