@@ -29,5 +29,7 @@ note "Testing the client's package"
 try Client client /GatehouseClient/ 96
 note "Testing the client against stand-ins for Apple's frameworks"
 try Tests/AppleStandIns "Keychain store" /Storage/Keychain 90
+APPLE_STAND_INS=macOS swift build --package-path Tests/AppleStandIns --scratch-path Tests/AppleStandIns/.build-macos ||
+    fail "the client's code for Macs does not compile"
 note "Building the client as an app gets it"
 tools/checks/test-client-package.sh debug
