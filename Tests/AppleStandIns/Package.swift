@@ -24,7 +24,7 @@ func standIn(_ name: String, uses dependencies: [Target.Dependency] = []) -> Tar
 
 let standIns: [Target] = [
     .systemLibrary(name: "COpenSSL"),
-    standIn("AuthenticationServices", uses: ["SwiftUI", "UIKit"]),
+    standIn("AuthenticationServices", uses: ["SwiftUI", applicationKit]),
     standIn("Combine"),
     standIn("CryptoKit", uses: ["COpenSSL"]),
     standIn("LocalAuthentication", uses: ["Security"]),

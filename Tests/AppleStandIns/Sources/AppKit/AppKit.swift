@@ -13,7 +13,14 @@ public final class NSApplication {
 
     // AppKit, "registerForRemoteNotifications()"
     public func registerForRemoteNotifications() {}
+
+    // AppKit, "keyWindow"
+    public var keyWindow: NSWindow? { nil }
 }
+
+// AppKit, "NSWindow"
+@MainActor
+public final class NSWindow {}
 
 // AppKit, "NSTextContentType"
 public struct NSTextContentType: RawRepresentable, Hashable, Sendable {
@@ -23,4 +30,5 @@ public struct NSTextContentType: RawRepresentable, Hashable, Sendable {
 
     public static let username = Self(rawValue: "NSTextContentTypeUsername")
     public static let password = Self(rawValue: "NSTextContentTypePassword")
+    public static let oneTimeCode = Self(rawValue: "NSTextContentTypeOneTimeCode")
 }

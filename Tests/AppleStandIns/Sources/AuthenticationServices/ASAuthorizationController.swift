@@ -1,8 +1,17 @@
 public import Foundation
-public import UIKit
+
+#if canImport(UIKit)
+    public import UIKit
+#else
+    public import AppKit
+#endif
 
 // AuthenticationServices, "ASPresentationAnchor"
-public typealias ASPresentationAnchor = UIWindow
+#if canImport(UIKit)
+    public typealias ASPresentationAnchor = UIWindow
+#else
+    public typealias ASPresentationAnchor = NSWindow
+#endif
 
 // AuthenticationServices, "ASAuthorizationRequest"
 open class ASAuthorizationRequest: NSObject {}
