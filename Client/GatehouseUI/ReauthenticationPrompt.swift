@@ -6,6 +6,8 @@
 
     #if canImport(UIKit)
         import UIKit
+    #else
+        import AppKit
     #endif
 
     /// Asks the user for the credential that a call requires: the password, Apple's dialog, or a code that is sent to
