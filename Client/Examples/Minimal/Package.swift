@@ -9,5 +9,6 @@ let package = Package(
     dependencies: [.package(name: "gatehouse-swift", path: "../..")],
     targets: [
         .executableTarget(
-            name: "minimal", dependencies: [.product(name: "GatehouseClient", package: "gatehouse-swift")], path: "Sources")
+            name: "minimal", dependencies: [.product(name: "GatehouseClient", package: "gatehouse-swift")],
+            path: "Sources")
     ])

@@ -3,10 +3,11 @@ import Foundation
 import Testing
 
 struct ConfidentialTests {
-    @Test(arguments: [
-        PasswordResetMessage(channel: "email", to: "ada@example.com", token: "open-sesame", expiresAt: Date()),
-        AppleNotificationRequest(payload: "open-sesame"), RefreshRequest(refreshToken: "open-sesame"),
-    ] as [any Confidential & Sendable])
+    @Test(
+        arguments: [
+            PasswordResetMessage(channel: "email", to: "ada@example.com", token: "open-sesame", expiresAt: Date()),
+            AppleNotificationRequest(payload: "open-sesame"), RefreshRequest(refreshToken: "open-sesame"),
+        ] as [any Confidential & Sendable])
     func aSecretIsNotPrinted(value: any Confidential & Sendable) {
         var dumped = ""
         dump(value, to: &dumped)
