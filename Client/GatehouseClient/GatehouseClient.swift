@@ -24,7 +24,7 @@ public final class GatehouseClient: Sendable {
     public let session: GatehouseSession
     let api: API
     let bearerScope: BearerScope
-    let reauthenticationHandler = Locked<(@Sendable (User) async throws -> ReauthenticationProof)?>(nil)
+    let reauthenticationHandler = Locked<(@Sendable (GatehouseClient, User) async throws -> Void)?>(nil)
 
     /// - Throws: ``GatehouseError/Kind/misuse`` if the base URL has no host, or is neither https nor this machine. A
     ///   debug build may also use plain HTTP to a development server on the local network. Tokens must not travel in

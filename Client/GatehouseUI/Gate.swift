@@ -31,7 +31,8 @@
                         .id(reason)
                 case .needsUnlock: UnlockView(session: session, options: options)
                 case .signedIn(let user):
-                    ReauthenticationAlert(prompt: session.prompt, client: session.client, content: content)
+                    content
+                        .reauthentication(session)
                         .environment(session: session)
                         .id(user.id)
                 }

@@ -2,117 +2,105 @@
     import Combine
     import Foundation
     import GatehouseClient
-    import SwiftUI
+    public import SwiftUI
 
-    #if canImport(UIKit)
-        import UIKit
-    #else
-        import AppKit
-    #endif
-
-    /// Asks the user for the credential that a call requires: the password, Apple's dialog, or a code that is sent to
-    /// the user's verified address or number.
-    @MainActor
-    final class ReauthenticationPrompt: ObservableObject {
-        enum Question: Sendable {
-            case password
-            case code(CodeResponse, identifier: String)
-        }
-
-        /// The question of the open alert.
-        @Published private(set) var question: Question?
-        @Published var answer = ""
-        /// The calls that wait for the answer. One answer serves them all.
-        private var waiting: [CheckedContinuation<ReauthenticationProof, any Error>] = []
-
-        /// The setter does nothing: the alert's buttons call ``submit()`` and ``cancel()``.
-        var isOpen: Bool {
-            get { question != nil }
-            set {}
-        }
-
-        /// Answers the client's questions from now on, unless the app has a handler of its own.
-        func attach(to client: GatehouseClient) {
-            client.setDefaultReauthenticationHandler { [self, weak client] user in
-                guard let client else { throw CancellationError() }
-                return try await proof(of: user, for: client)
-            }
-        }
-
-        func proof(of user: User, for client: GatehouseClient) async throws -> ReauthenticationProof {
-            if question != nil || user.authProviders.contains(.password) { return try await ask(.password) }
-            #if canImport(AuthenticationServices)
-                if user.authProviders.contains(.apple) { return .apple(try await AppleDialog.credential()) }
-            #endif
-            let phone = user.phoneVerified == true ? user.phone : nil
-            guard let identifier = user.emailVerified ? user.email : phone else {
-                throw GatehouseError(.reauthenticationRequired)
-            }
-            let code = try await client.requestCode(identifier: identifier, purpose: .stepUp)
-            return try await ask(.code(code, identifier: identifier))
-        }
-
-        /// Opens the alert, unless it is open.
-        private func ask(_ question: Question) async throws -> ReauthenticationProof {
-            try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
-                    waiting.append(continuation)
-                    if self.question == nil { self.question = question }
-                }
-            } onCancel: {
-                Task { @MainActor in cancel() }
-            }
-        }
-
-        func submit() {
-            switch question {
-            case .password: end(.success(.password(answer)))
-            case .code(let asked, let identifier):
-                end(.success(.code(answer, identifier: identifier, asked: asked)))
-            case nil: break
-            }
-        }
-
-        func cancel() { end(.failure(CancellationError())) }
-
-        private func end(_ result: Result<ReauthenticationProof, any Error>) {
-            for continuation in waiting { continuation.resume(with: result) }
-            (question, answer, waiting) = (nil, "", [])
+    extension View {
+        /// Shows a sheet when a call requires recent authentication, and repeats the call when the user has authenticated.
+        ///
+        /// The gate and ``AccountView`` have the sheet. Add it to the content of your own sheets and full-screen covers
+        /// that make such calls, because the sheet of a view behind them is not shown.
+        @MainActor
+        public func reauthentication(_ session: AppSession) -> some View {
+            modifier(ReauthenticationSheet(prompt: session.prompt, client: session.client))
         }
     }
 
-    /// An app's content, and the alert of a ``ReauthenticationPrompt`` above it.
-    struct ReauthenticationAlert<Content: View>: View {
+    private struct ReauthenticationSheet: ViewModifier {
         @ObservedObject var prompt: ReauthenticationPrompt
         let client: GatehouseClient
-        let content: Content
-        @Environment(\.locale) private var locale
+        @State private var presenter = UUID()
 
-        var body: some View {
-            let texts = Texts(locale)
-            content.alert(texts[.confirmIdentity], isPresented: $prompt.isOpen) {
-                if asksForPassword {
-                    SecureField(texts[.password], text: $prompt.answer)
-                        .textContentType(.password)
-                        .accessibilityIdentifier("gatehouse.confirm.password")
-                } else {
-                    TextField(texts[.code], text: $prompt.answer)
-                        .textContentType(.oneTimeCode)
-                        .accessibilityIdentifier("gatehouse.confirm.code")
+        func body(content: Content) -> some View {
+            content
+                .sheet(item: request) { request in
+                    ReauthenticationView(client: client, user: request.user, done: prompt.succeeded)
+                        .onDisappear { prompt.closed(request) }
                 }
-                Button(texts[.confirm]) { prompt.submit() }
-                    .accessibilityIdentifier("gatehouse.confirm.submit")
-                Button(texts[.cancel], role: .cancel) { prompt.cancel() }
-                    .accessibilityIdentifier("gatehouse.confirm.cancel")
-            } message: {
-                Text(verbatim: texts[asksForPassword ? .confirmByPassword : .confirmByCode])
-            }
-            // Only an alert that is on the screen can answer.
-            .task { prompt.attach(to: client) }
+                .onAppear { prompt.appeared(presenter, for: client) }
+                .onDisappear { prompt.disappeared(presenter) }
         }
 
-        private var asksForPassword: Bool {
-            if case .password = prompt.question { true } else { false }
+        /// The prompt's request, if this view shows it.
+        private var request: Binding<ReauthenticationPrompt.Request?> {
+            let shown = prompt.request?.presenter == presenter ? prompt.request : nil
+            return Binding(get: { shown }, set: { if $0 == nil, let shown { prompt.closed(shown) } })
+        }
+    }
+
+    /// Requests the sheet in which the user authenticates. The sheet of the view that appeared last is shown.
+    @MainActor
+    final class ReauthenticationPrompt: ObservableObject {
+        struct Request: Identifiable, Equatable {
+            let id: Int
+            let user: User
+            /// The view that shows the sheet.
+            let presenter: UUID
+        }
+
+        /// The sheet is shown while this is not `nil`.
+        @Published private(set) var request: Request?
+        /// The views on the screen that can show the sheet, in the order of their appearance.
+        private var presenters: [UUID] = []
+        private var calls = 0
+        /// The calls that wait. One authentication serves them all.
+        private(set) var waiting: [Int: CheckedContinuation<Void, any Error>] = [:]
+
+        /// Answers the client's requests from now on, unless the app has a handler of its own.
+        func appeared(_ presenter: UUID, for client: GatehouseClient) {
+            disappeared(presenter)
+            presenters.append(presenter)
+            client.setDefaultReauthenticationHandler { [self] _, user in try await authenticate(user) }
+        }
+
+        func disappeared(_ presenter: UUID) { presenters.removeAll { $0 == presenter } }
+
+        /// Shows the sheet, and returns when the user has authenticated.
+        ///
+        /// - Throws: `CancellationError` if the user closed the sheet, `reauthenticationRequired` if no view can show it
+        ///   or the user has no credential for it.
+        func authenticate(_ user: User) async throws {
+            guard let presenter = presenters.last, !ReauthenticationMethod.all(of: user).isEmpty else {
+                throw GatehouseError(.reauthenticationRequired)
+            }
+            calls += 1
+            let call = calls
+            try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    waiting[call] = continuation
+                    if request == nil { request = Request(id: call, user: user, presenter: presenter) }
+                }
+            } onCancel: {
+                Task { @MainActor in cancelled(call) }
+            }
+        }
+
+        /// The user has authenticated in the sheet.
+        func succeeded() { end(.success(())) }
+
+        /// The sheet has disappeared. It may be one that has succeeded before.
+        func closed(_ closed: Request) {
+            if closed.id == request?.id { end(.failure(CancellationError())) }
+        }
+
+        private func cancelled(_ call: Int) {
+            waiting.removeValue(forKey: call)?.resume(throwing: CancellationError())
+            if waiting.isEmpty { request = nil }
+        }
+
+        private func end(_ result: Result<Void, any Error>) {
+            let continuations = waiting.values
+            (request, waiting) = (nil, [:])
+            for continuation in continuations { continuation.resume(with: result) }
         }
     }
 #endif

@@ -195,7 +195,7 @@ extension GatehouseClient {
 
     /// Sets how the user authenticates when the server requires it for a call of this library, or for an endpoint of
     /// the team's own service behind the gateway. The client then repeats the call. If the app sets no handler, the gate
-    /// of `GatehouseUI` asks for the password, opens Apple's dialog, or sends a code.
+    /// of `GatehouseUI` shows a sheet for the password, Sign in with Apple, or a code.
     ///
     /// ```swift
     /// gatehouse.setReauthenticationHandler { user in .password(try await askForPassword(of: user)) }
@@ -207,12 +207,16 @@ extension GatehouseClient {
     public func setReauthenticationHandler(
         _ handler: (@Sendable (User) async throws -> ReauthenticationProof)?
     ) {
-        reauthenticationHandler.withLock { $0 = handler }
+        guard let handler else { return reauthenticationHandler.withLock { $0 = nil } }
+        reauthenticationHandler.withLock {
+            $0 = { client, user in try await client.reauthenticate(with: try await handler(user)) }
+        }
     }
 
-    /// Sets the gate's handler, unless the app has set its own.
+    /// Sets the gate's handler, unless the app has set its own. It authenticates the user itself, so that the user can
+    /// correct a wrong credential.
     package func setDefaultReauthenticationHandler(
-        _ handler: @escaping @Sendable (User) async throws -> ReauthenticationProof
+        _ handler: @escaping @Sendable (GatehouseClient, User) async throws -> Void
     ) {
         reauthenticationHandler.withLock { $0 = $0 ?? handler }
     }
@@ -227,9 +231,7 @@ extension GatehouseClient {
             guard error.kind == .reauthenticationRequired, let handler = reauthenticationHandler.withLock({ $0 }),
                 let user = await session.state.user
             else { throw error }
-            let proof: ReauthenticationProof
-            do { proof = try await handler(user) } catch { throw GatehouseError.of(error) }
-            try await reauthenticate(with: proof)
+            do { try await handler(self, user) } catch { throw GatehouseError.of(error) }
             return try await call()
         }
     }

@@ -61,6 +61,12 @@ extension Section where Parent == EmptyView, Content: View, Footer == EmptyView 
     public init(@ViewBuilder content: () -> Content) {}
 }
 
+extension Section where Parent == Text, Content: View, Footer == EmptyView {
+    // SwiftUI, "init(_:content:)"
+    @_disfavoredOverload
+    public init<S: StringProtocol>(_ title: S, @ViewBuilder content: () -> Content) {}
+}
+
 // SwiftUI, "ForEach"
 public struct ForEach<Data: RandomAccessCollection, ID: Hashable, Content> {}
 
@@ -97,4 +103,15 @@ public struct NavigationStack<Data, Root: View>: View {
 
     // SwiftUI, "init(root:)"
     public init(@ViewBuilder root: () -> Root) where Data == NavigationPath {}
+}
+
+// SwiftUI, "NavigationLink"
+public struct NavigationLink<Label: View, Destination: View>: View {
+    public typealias Body = Never
+}
+
+extension NavigationLink where Label == Text {
+    // SwiftUI, "init(_:destination:)"
+    @_disfavoredOverload
+    public init<S: StringProtocol>(_ title: S, @ViewBuilder destination: () -> Destination) {}
 }

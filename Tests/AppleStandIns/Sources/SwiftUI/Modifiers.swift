@@ -83,6 +83,9 @@ extension View {
     // SwiftUI, "accessibilityIdentifier(_:)"
     public func accessibilityIdentifier(_ identifier: String) -> some View { self }
 
+    // SwiftUI, "accessibilityElement(children:)"
+    public func accessibilityElement(children: AccessibilityChildBehavior = .ignore) -> some View { self }
+
     // SwiftUI, "accessibilityHidden(_:)"
     public func accessibilityHidden(_ hidden: Bool) -> some View { self }
 
@@ -120,6 +123,27 @@ extension View {
         @ViewBuilder actions: () -> A
     ) -> some View { self }
 
+    // SwiftUI, "confirmationDialog(_:isPresented:titleVisibility:presenting:actions:message:)"
+    @_disfavoredOverload
+    public func confirmationDialog<S: StringProtocol, A: View, M: View, T>(
+        _ title: S, isPresented: Binding<Bool>, titleVisibility: Visibility = .automatic, presenting data: T?,
+        @ViewBuilder actions: (T) -> A, @ViewBuilder message: (T) -> M
+    ) -> some View { self }
+
+    // SwiftUI, "sheet(item:onDismiss:content:)"
+    public func sheet<Item: Identifiable, Content: View>(
+        item: Binding<Item?>, onDismiss: (() -> Void)? = nil, @ViewBuilder content: @escaping (Item) -> Content
+    ) -> some View { self }
+
+    // SwiftUI, "onAppear(perform:)"
+    public func onAppear(perform action: (() -> Void)? = nil) -> some View { self }
+
+    // SwiftUI, "onDisappear(perform:)"
+    public func onDisappear(perform action: (() -> Void)? = nil) -> some View { self }
+
+    // SwiftUI, "onOpenURL(perform:)"
+    public func onOpenURL(perform action: @escaping (URL) -> Void) -> some View { self }
+
     // SwiftUI, "environment(_:_:)"
     public func environment<V>(_ keyPath: WritableKeyPath<EnvironmentValues, V>, _ value: V) -> some View { self }
 
@@ -135,10 +159,16 @@ extension View {
     // SwiftUI, "navigationTitle(_:)"
     public func navigationTitle(_ titleKey: LocalizedStringKey) -> some View { self }
 
+    @_disfavoredOverload
+    public func navigationTitle<S: StringProtocol>(_ title: S) -> some View { self }
+
     // SwiftUI, "swipeActions(edge:allowsFullSwipe:content:)"
     public func swipeActions<T: View>(
         edge: HorizontalEdge = .trailing, allowsFullSwipe: Bool = true, @ViewBuilder content: () -> T
     ) -> some View { self }
+
+    // SwiftUI, "contextMenu(menuItems:)"
+    public func contextMenu<MenuItems: View>(@ViewBuilder menuItems: () -> MenuItems) -> some View { self }
 
     // SwiftUI, "refreshable(action:)"
     public func refreshable(action: @escaping @Sendable () async -> Void) -> some View { self }
@@ -279,6 +309,12 @@ extension TextFieldStyle where Self == RoundedBorderTextFieldStyle {
 // SwiftUI, "TextInputAutocapitalization"
 public struct TextInputAutocapitalization: Sendable {
     public static var never: TextInputAutocapitalization { TextInputAutocapitalization() }
+}
+
+// SwiftUI, "AccessibilityChildBehavior"
+public struct AccessibilityChildBehavior: Hashable, Sendable {
+    public static let ignore = AccessibilityChildBehavior()
+    public static let combine = AccessibilityChildBehavior()
 }
 
 // SwiftUI, "AccessibilityTraits"

@@ -64,6 +64,7 @@ public struct EnvironmentObject<ObjectType: ObservableObject> {
 // SwiftUI, "Binding"
 @MainActor
 @propertyWrapper
+@dynamicMemberLookup
 public struct Binding<Value> {
     public init(get: @escaping @MainActor () -> Value, set: @escaping @MainActor (Value) -> Void) {}
 
@@ -73,6 +74,11 @@ public struct Binding<Value> {
     }
 
     public var projectedValue: Binding<Value> { self }
+
+    // SwiftUI, "subscript(dynamicMember:)"
+    public subscript<Subject>(dynamicMember keyPath: WritableKeyPath<Value, Subject>) -> Binding<Subject> {
+        notDrawn()
+    }
 }
 
 // SwiftUI, "FocusState"
@@ -103,6 +109,9 @@ public struct EnvironmentValues: Sendable {
     public var colorScheme = ColorScheme.light
     public var layoutDirection = LayoutDirection.leftToRight
     public var scenePhase = ScenePhase.active
+
+    // SwiftUI, "dismiss"
+    public var dismiss: DismissAction { DismissAction() }
 }
 
 // SwiftUI, "Environment"
@@ -115,6 +124,14 @@ public struct Environment<Value> {
     public init(_ objectType: Value.Type) where Value: AnyObject & Observable {}
 
     public var wrappedValue: Value { notDrawn() }
+}
+
+// SwiftUI, "DismissAction"
+@MainActor
+public struct DismissAction {
+    nonisolated init() {}
+
+    public func callAsFunction() {}
 }
 
 // SwiftUI, "ColorScheme"

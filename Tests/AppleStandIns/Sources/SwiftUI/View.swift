@@ -71,6 +71,24 @@ public struct _ConditionalContent<TrueContent: View, FalseContent: View>: View {
     public typealias Body = Never
 }
 
+// SwiftUI, "ViewModifier"
+@MainActor
+@preconcurrency
+public protocol ViewModifier {
+    associatedtype Body: View
+    typealias Content = _ViewModifier_Content<Self>
+    @ViewBuilder @MainActor func body(content: Self.Content) -> Self.Body
+}
+
+public struct _ViewModifier_Content<Modifier: ViewModifier>: View {
+    public typealias Body = Never
+}
+
+extension View {
+    // SwiftUI, "modifier(_:)"
+    public func modifier<T: ViewModifier>(_ modifier: T) -> some View { self }
+}
+
 // MARK: - Apps
 
 // SwiftUI, "App"

@@ -34,6 +34,8 @@ public final class UIApplication {
 // UIKit, "UIKeyboardType"
 public enum UIKeyboardType: Int, Sendable {
     case `default` = 0
+    case numberPad = 4
+    case phonePad = 5
     case emailAddress = 7
 }
 
@@ -43,9 +45,11 @@ public struct UITextContentType: RawRepresentable, Hashable, Sendable {
 
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    public static let oneTimeCode = Self(rawValue: "one-time-code")
     public static let username = Self(rawValue: "username")
     public static let password = Self(rawValue: "password")
+    public static let newPassword = Self(rawValue: "new-password")
+    public static let telephoneNumber = Self(rawValue: "tel")
+    public static let oneTimeCode = Self(rawValue: "one-time-code")
 }
 
 // UIKit, "UIScene"

@@ -93,59 +93,21 @@ struct AppInterfaceTests {
         #expect(await transport.requests.isEmpty)
     }
 
-    @Test("Deleting the account asks in the gate's alert for the password")
-    func deletesTheAccount() async throws {
-        let gatehouse = try live()
-        let session = AppSession(gatehouse)
-        session.prompt.attach(to: gatehouse)
-        await transport.then(
-            .json(Sample.auth("first")), .problem(.reauthenticationRequired), .status(204),
-            .json(Sample.auth("second")), .status(202))
-        try await gatehouse.signIn(identifier: "ada@example.com", password: "correct horse")
-        async let deletion: Void = gatehouse.deleteAccount()
-        try await eventually("the alert is open") { session.prompt.isOpen }
-        session.prompt.answer = "correct horse"
-        session.prompt.submit()
-        try await deletion
-        #expect(!session.prompt.isOpen && session.prompt.answer.isEmpty)
-        #expect(await transport.requests.dropFirst(2).first?.json == #"{"password":"correct horse"}"#)
-        #expect(await gatehouse.session.state == .signedOut(reason: .accountDeleted))
-    }
-
-    @Test("A user of Apple gets the dialog, and a user without either a code")
-    func otherProofs() async throws {
-        defer { SimulatedAppleDialog.answer = nil }
-        let (gatehouse, prompt) = (try live(), ReauthenticationPrompt())
-        answerDialog("ada")
-        var user = Sample.user
-        user.authProviders = [.apple]
-        _ = try await prompt.proof(of: user, for: gatehouse)
-        (user.authProviders, user.emailVerified) = ([], true)
-        await transport.then(.json(CodeResponse(codeRequest: "r", expiresIn: 600, resendAfter: 60)))
-        async let proof = prompt.proof(of: user, for: gatehouse)
-        try await eventually("the alert is open") { prompt.isOpen }
-        guard case .code(_, "ada@example.com") = prompt.question else { throw CancellationError() }
-        prompt.answer = "012345"
-        prompt.submit()
-        _ = try await proof
-        #expect(await transport.requests.map(\.line) == ["POST /v1/auth/code"])
-        #expect(await transport.requests.first?.json?.contains("stepUp") == true)
-    }
-
     @Test("A user who declines, and a task that is cancelled, leave the account as it is")
     func declines() async throws {
         let gatehouse = try live()
         let session = AppSession(gatehouse)
-        session.prompt.attach(to: gatehouse)
+        session.prompt.appeared(UUID(), for: gatehouse)
         await transport.then(
             .json(Sample.auth("first")), .problem(.reauthenticationRequired), .problem(.reauthenticationRequired))
         try await gatehouse.signIn(identifier: "ada@example.com", password: "correct horse")
-        for decline in [{ _ in session.prompt.cancel() }, { $0.cancel() }] as [(Task<Void, any Error>) -> Void] {
+        let close: (Task<Void, any Error>) -> Void = { _ in session.prompt.request.map(session.prompt.closed) }
+        for decline in [close, { $0.cancel() }] {
             let deletion = Task { try await gatehouse.deleteAccount() }
-            try await eventually("the alert is open") { session.prompt.isOpen }
+            try await eventually("the sheet is shown") { session.prompt.request != nil }
             decline(deletion)
             await #expect { try await deletion.value } throws: { ($0 as? GatehouseError)?.kind == .cancelled }
-            #expect(!session.prompt.isOpen)
+            #expect(session.prompt.request == nil)
         }
         #expect(await gatehouse.session.state.user == Sample.user)
     }
@@ -160,9 +122,9 @@ struct AppInterfaceTests {
         let first = await #expect(throws: GatehouseError.self) { try await gatehouse.deleteAccount() }
         #expect(first?.kind == .reauthenticationRequired)
         gatehouse.setReauthenticationHandler { _ in throw CancellationError() }
-        session.prompt.attach(to: gatehouse)
+        session.prompt.appeared(UUID(), for: gatehouse)
         let second = await #expect(throws: GatehouseError.self) { try await gatehouse.deleteAccount() }
-        #expect(second?.kind == .cancelled && !session.prompt.isOpen)
+        #expect(second?.kind == .cancelled && session.prompt.request == nil)
     }
 
     @Test("Views observe the session")
