@@ -4,12 +4,6 @@
     public import GatehouseClient
     public import SwiftUI
 
-    #if canImport(UIKit)
-        import UIKit
-    #else
-        import AppKit
-    #endif
-
     /// The sign-in screen: with Apple, or with an e-mail address or phone number and a password.
     ///
     /// It supports dark mode, Dynamic Type and right-to-left languages. The accessibility identifiers of its elements
@@ -20,6 +14,10 @@
             /// Requires an app identifier or Services ID that is registered for Sign in with Apple.
             public var offersApple: Bool
             public var offersPassword: Bool
+            /// Adds a button that signs in with a six-digit code.
+            public var offersCode: Bool
+            /// Adds a button that signs up with a password.
+            public var offersRegistration: Bool
             /// Shorter passwords are not sent. The server decides about new passwords.
             public var minimumPasswordLength: Int
             /// The color of buttons and of the cursor; `nil` for the app's accent color.
@@ -30,11 +28,13 @@
             private(set) var header: (@MainActor @Sendable () -> AnyView)?
 
             public init(
-                offersApple: Bool = true, offersPassword: Bool = true, minimumPasswordLength: Int = 8,
-                tint: Color? = nil
+                offersApple: Bool = true, offersPassword: Bool = true, offersCode: Bool = false,
+                offersRegistration: Bool = false, minimumPasswordLength: Int = 8, tint: Color? = nil
             ) {
                 self.offersApple = offersApple
                 self.offersPassword = offersPassword
+                self.offersCode = offersCode
+                self.offersRegistration = offersRegistration
                 self.minimumPasswordLength = minimumPasswordLength
                 self.tint = tint
             }
@@ -63,6 +63,7 @@
         @StateObject private var model: LoginModel
         @Environment(\.locale) private var locale
         private let options: Options
+        private let client: GatehouseClient
 
         /// - Parameters:
         ///   - client: the client to sign in with.
@@ -71,6 +72,7 @@
         ///     gate passes it automatically.
         public init(client: GatehouseClient, options: Options = Options(), after reason: SignOutReason? = nil) {
             self.options = options
+            self.client = client
             _model = StateObject(
                 wrappedValue: LoginModel(
                     client: client, minimumPasswordLength: options.minimumPasswordLength, after: reason))
@@ -97,6 +99,10 @@
                             .foregroundStyle(.secondary)
                     }
                     if options.offersPassword { LoginFields(model: model, texts: texts) }
+                    if options.offersCode || options.offersRegistration {
+                        SignInAlternatives(client: client, options: options, texts: texts)
+                            .disabled(model.form.isWorking)
+                    }
                     if model.form.isWorking {
                         ProgressView()
                             .accessibilityLabel(Text(verbatim: texts[.signingIn]))
@@ -179,9 +185,7 @@
         var body: some View {
             VStack(alignment: .leading, spacing: 12) {
                 TextField(texts[.identifier], text: $model.identifier)
-                    .identifierKeyboard()
-                    .textContentType(.username)
-                    .autocorrectionDisabled()
+                    .identifierField()
                     .submitLabel(.next)
                     .focused($focus, equals: .identifier)
                     .onSubmit { focus = .password }
@@ -190,7 +194,7 @@
                     .accessibilityIdentifier("gatehouse.login.identifier")
                 fault(.identifierMissing)
                 SecureField(texts[.password], text: $model.password)
-                    .textContentType(.password)
+                    .passwordField()
                     .submitLabel(.go)
                     .focused($focus, equals: .password)
                     .onSubmit { send(.submit) }
@@ -256,18 +260,6 @@
             case .identifierMissing: .identifier
             case .passwordMissing, .passwordTooShort: .password
             }
-        }
-    }
-
-    extension View {
-        /// Selects the e-mail keyboard. A Mac has only one keyboard.
-        @MainActor
-        fileprivate func identifierKeyboard() -> some View {
-            #if canImport(UIKit)
-                keyboardType(.emailAddress).textInputAutocapitalization(.never)
-            #else
-                self
-            #endif
         }
     }
 
