@@ -26,6 +26,15 @@ final class ShopUITests: XCTestCase {
         app.buttons["gatehouse.login.submit"].tap()
     }
 
+    /// A button at the end of the account screen. The list creates its rows when they come into view.
+    private func lowerButton(_ app: XCUIApplication, _ identifier: String) -> XCUIElement {
+        XCTAssertTrue(app.staticTexts["gatehouse.account.name"].waitForExistence(timeout: timeout))
+        let button = app.buttons[identifier]
+        for _ in 0..<5 where !button.exists || !button.isHittable { app.swipeUp() }
+        XCTAssertTrue(button.waitForExistence(timeout: timeout))
+        return button
+    }
+
     func testWrongPassword() {
         let app = launch()
         signIn(app, password: "wrong horse")
@@ -50,9 +59,10 @@ final class ShopUITests: XCTestCase {
         signIn(app, password: "correct horse")
         XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: timeout))
         app.tabBars.buttons["Account"].tap()
-        let signOut = app.buttons["shop.account.signOut"]
-        XCTAssertTrue(signOut.waitForExistence(timeout: timeout))
-        XCTAssertEqual(app.staticTexts["shop.account.name"].label, "Ada")
+        let name = app.staticTexts["gatehouse.account.name"]
+        XCTAssertTrue(name.waitForExistence(timeout: timeout))
+        XCTAssertEqual(name.label, "Ada")
+        let signOut = lowerButton(app, "gatehouse.account.signOut")
         signOut.tap()
         XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: timeout))
     }
@@ -66,8 +76,7 @@ final class ShopUITests: XCTestCase {
         app = launch(keychain: name)
         XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: timeout))
         app.tabBars.buttons["Account"].tap()
-        let signOut = app.buttons["shop.account.signOut"]
-        XCTAssertTrue(signOut.waitForExistence(timeout: timeout))
+        let signOut = lowerButton(app, "gatehouse.account.signOut")
         signOut.tap()
         XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: timeout))
         app.terminate()
@@ -80,10 +89,9 @@ final class ShopUITests: XCTestCase {
         signIn(app, password: "correct horse")
         XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: timeout))
         app.tabBars.buttons["Account"].tap()
-        let delete = app.buttons["shop.account.delete"]
-        XCTAssertTrue(delete.waitForExistence(timeout: timeout))
+        let delete = lowerButton(app, "gatehouse.account.delete")
         delete.tap()
-        let forEver = app.buttons["Delete for ever"]
+        let forEver = app.buttons["Delete Permanently"]
         XCTAssertTrue(forEver.waitForExistence(timeout: timeout))
         forEver.tap()
         XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: timeout))

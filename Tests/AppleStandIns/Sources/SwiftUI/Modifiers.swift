@@ -117,12 +117,6 @@ extension View {
         _ title: S, isPresented: Binding<Bool>, @ViewBuilder actions: () -> A, @ViewBuilder message: () -> M
     ) -> some View { self }
 
-    // SwiftUI, "confirmationDialog(_:isPresented:titleVisibility:actions:)"
-    public func confirmationDialog<A: View>(
-        _ titleKey: LocalizedStringKey, isPresented: Binding<Bool>, titleVisibility: Visibility = .automatic,
-        @ViewBuilder actions: () -> A
-    ) -> some View { self }
-
     // SwiftUI, "confirmationDialog(_:isPresented:titleVisibility:presenting:actions:message:)"
     @_disfavoredOverload
     public func confirmationDialog<S: StringProtocol, A: View, M: View, T>(

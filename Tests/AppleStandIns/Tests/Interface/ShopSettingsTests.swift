@@ -26,6 +26,24 @@ struct ShopSettingsTests {
         #expect(settings == [["Debug", "development"], ["Release", "production"]])
     }
 
+    @Test(
+        "A link of a message opens its screen with the token behind the #",
+        arguments: [
+            ("https://shop.example/reset#abc", "reset abc"), ("https://shop.example/account/undo#abc", "undo abc"),
+            ("https://shop.example/reset", nil), ("https://shop.example/reset#", nil),
+            ("https://shop.example/orders#abc", nil),
+        ])
+    func links(url: String, screen: String?) throws {
+        let link = MessageLink(try #require(URL(string: url)))
+        let opened: String? =
+            switch link {
+            case .resetPassword(let token): "reset \(token)"
+            case .undoChange(let token): "undo \(token)"
+            case nil: nil
+            }
+        #expect(opened == screen)
+    }
+
     @Test("The installation keeps its id")
     func installation() throws {
         let bench = KeychainBench()
