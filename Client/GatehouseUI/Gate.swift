@@ -212,6 +212,7 @@
                 for await change in changes {
                     guard let self else { return }
                     state = AppState(change)
+                    prompt.sessionChanged(to: change.user?.id)
                     if change.user == nil { life.sessionClosed() }
                 }
             }

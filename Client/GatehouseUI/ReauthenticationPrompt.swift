@@ -92,6 +92,11 @@
             if closed.id == request?.id { end(.failure(CancellationError())) }
         }
 
+        /// Closes the sheet of a user who is no longer signed in.
+        func sessionChanged(to user: UUID?) {
+            if let request, request.user.id != user { end(.failure(CancellationError())) }
+        }
+
         private func cancelled(_ call: Int) {
             waiting.removeValue(forKey: call)?.resume(throwing: CancellationError())
             if waiting.isEmpty { request = nil }

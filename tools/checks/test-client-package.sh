@@ -13,7 +13,7 @@ unset GATEHOUSE_WARNINGS_AS_ERRORS
 git init -q --bare -b main "$repository"
 export GIT_AUTHOR_NAME=Gatehouse GIT_AUTHOR_EMAIL=gatehouse@localhost
 export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
-"$scripts/publish-client.sh" "$repository" >/dev/null
+"$scripts/publish-client.sh" "$repository" &>"$scratch/output" || fail "the client cannot be published: $(cat "$scratch/output")"
 if "$scripts/publish-client.sh" "$repository" 2>/dev/null; then fail "a version can be published twice"; fi
 
 cp -R "$root/Client/Examples/Minimal" "$consumer"

@@ -221,17 +221,21 @@ extension GatehouseClient {
         reauthenticationHandler.withLock { $0 = $0 ?? handler }
     }
 
-    /// Makes a call. If the server requires recent authentication, asks the user and repeats the call once.
+    /// Makes a call. If the server requires recent authentication, asks the user and repeats the call once. It is never
+    /// repeated for another user, who may have signed in meanwhile.
     func reauthenticating<Value: Sendable>(
         _ call: () async throws(GatehouseError) -> Value
     ) async throws(GatehouseError) -> Value {
+        let caller = await session.state.user?.id
         do {
             return try await call()
         } catch {
             guard error.kind == .reauthenticationRequired, let handler = reauthenticationHandler.withLock({ $0 }),
                 let user = await session.state.user
             else { throw error }
+            guard caller == nil || caller == user.id else { throw GatehouseError(.sessionEnded) }
             do { try await handler(self, user) } catch { throw GatehouseError.of(error) }
+            guard await session.state.user?.id == user.id else { throw GatehouseError(.sessionEnded) }
             return try await call()
         }
     }

@@ -1,5 +1,3 @@
-import Foundation
-
 #if canImport(FoundationNetworking)
     import Foundation
     public import FoundationNetworking
@@ -41,13 +39,17 @@ extension GatehouseClient {
         var resumption = EventStreamResumption(
             isIdempotent: GatehouseRetryPolicy.isIdempotent(method: request.httpMethod ?? "GET"),
             lastEventID: request.value(forHTTPHeaderField: "Last-Event-ID"))
+        var user: UUID?
         while true {
+            // The stream is one user's. Another one may have signed in before it connects again.
+            if let user, await session.state.user?.id != user { throw GatehouseError(.sessionEnded) }
             var failure: GatehouseError?
             do throws(GatehouseError) {
                 guard try await read(request, to: continuation, &resumption) else { return }
             } catch {
                 failure = error
             }
+            if user == nil { user = await session.state.user?.id }
             switch resumption.decision(after: failure, random: Double.random(in: 0..<1)) {
             case .finish: return
             case .fail(let error): throw error

@@ -176,12 +176,15 @@ extension GatehouseSession {
         _ = try current(in: epoch)
         if case .follow(let theirs) = outcome {
             try follow(theirs, instead: session)
-            return GatehouseAccessToken(try current(in: epoch).accessToken)
+            let session = try current(in: epoch)
+            return GatehouseAccessToken(session.accessToken, of: session.user.id)
         }
         machine.renew(session, TokenLife(answer))
+        // The server still knows the session, so the account has not been deleted.
+        unansweredDeletion.withLock { $0 = nil }
         publish()
         Task { await self.sendLogouts() }
-        return GatehouseAccessToken(session.accessToken)
+        return GatehouseAccessToken(session.accessToken, of: session.user.id)
     }
 
     /// Adopts the session state that another process has stored.
@@ -226,7 +229,7 @@ extension GatehouseSession {
         let life = TokenLife(stored: stored, wall: clock.wall, monotonic: clock.monotonic)
         machine.renew(stored, life)
         publish()
-        return life.isOver(at: clock.monotonic) ? nil : GatehouseAccessToken(stored.accessToken)
+        return life.isOver(at: clock.monotonic) ? nil : GatehouseAccessToken(stored.accessToken, of: stored.user.id)
     }
 }
 

@@ -292,7 +292,6 @@ extension GatehouseSession {
             await revokeUnstored(new)
             throw GatehouseError.of(error)
         }
-        notifyBegan(new.user)
         Task { await self.sendLogouts() }
     }
 
@@ -314,6 +313,8 @@ extension GatehouseSession {
         isUnchecked = false
         refreshDelay = nil
         publish()
+        // Before a sign-out can follow: the companions hear of both in this order.
+        notifyBegan(session.user)
     }
 
     /// Ends the session here at once. Then clears the store, notifies the companions and informs the server now or

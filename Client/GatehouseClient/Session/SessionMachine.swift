@@ -100,7 +100,9 @@ struct SessionMachine: Sendable {
         case .signedOut(nil), .signedOut(.some(.user)), .signedOut(.some(.accountDeleted)): return .refuse(.signedOut)
         case .signedOut: return .refuse(.sessionEnded)
         case .signedIn(let session, let life):
-            let token = GatehouseAccessToken(session.accessToken)
+            // A request of one user is never repeated with another's token.
+            if let user = refused?.user, user != session.user.id { return .refuse(.sessionEnded) }
+            let token = GatehouseAccessToken(session.accessToken, of: session.user.id)
             // Alamofire's rule: only a caller that failed with the current token requests a new one.
             if refused == token || life.isOver(at: monotonic) { return .refresh }
             return life.isDue(at: monotonic) && refused == nil ? .useAndRefresh(token) : .use(token)
@@ -248,7 +250,14 @@ struct TokenLife: Sendable, Equatable {
 public struct GatehouseAccessToken: Sendable, Equatable {
     public let value: Redacted<String>
 
-    init(_ value: Redacted<String>) { self.value = value }
+    let user: UUID?
+
+    init(_ value: Redacted<String>, of user: UUID? = nil) {
+        self.value = value
+        self.user = user
+    }
+
+    public static func == (one: Self, other: Self) -> Bool { one.value == other.value }
 }
 
 /// The two clocks that a session reads. Tests replace them.

@@ -106,6 +106,23 @@ struct ReauthenticationTests {
         #expect(await signedIn.client.session.state == .signedIn(Sample.user))
     }
 
+    @Test("A call is not repeated for a user who has signed in meanwhile")
+    func anotherUser() async throws {
+        let signedIn = try await SignedIn()
+        var other = Sample.auth("other")
+        other.user.id = UUID()
+        await signedIn.transport.then(Self.asked, .json(other), .status(204), .json(other), .status(202))
+        signedIn.client.setReauthenticationHandler { [unowned client = signedIn.client] _ in
+            try await client.signIn(identifier: "eve@example.com", password: "correct horse")
+            return .password("correct horse")
+        }
+        await #expect { try await signedIn.client.deleteAccount() } throws: {
+            ($0 as? GatehouseError)?.kind == .sessionEnded
+        }
+        #expect(await signedIn.requests.filter { $0.line == "DELETE /v1/auth/account" }.count == 1)
+        #expect(await signedIn.client.session.state == .signedIn(other.user))
+    }
+
     @Test("A service of one's own may ask for a proof too")
     func ofOnesOwn() async throws {
         let signedIn = try await SignedIn()

@@ -49,6 +49,8 @@ import Testing
         let token = GatehouseAccessToken(session.accessToken)
         #expect(machine.advice(after: token, at: .zero) == .refresh)
         #expect(machine.advice(after: GatehouseAccessToken(Redacted("older")), at: .zero) == .use(token))
+        let foreign = GatehouseAccessToken(Redacted("older"), of: UUID())
+        #expect(machine.advice(after: foreign, at: .zero) == .refuse(.sessionEnded))
         // A caller that was refused with an older one takes the current one, and does not fetch another beside it.
         #expect(machine.advice(after: GatehouseAccessToken(Redacted("older")), at: .seconds(3300)) == .use(token))
     }
