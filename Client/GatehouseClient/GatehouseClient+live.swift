@@ -7,7 +7,7 @@ extension GatehouseClient {
     /// user's application support folder.
     ///
     /// ```swift
-    /// let gatehouse = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
+    /// let client = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
     /// ```
     ///
     /// - Parameters:

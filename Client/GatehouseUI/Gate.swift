@@ -99,10 +99,10 @@
     /// The observable session for an app's screens. Create one when the app starts, and gate the app with it:
     ///
     /// ```swift
-    /// let gatehouse = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
+    /// let client = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
     ///
     /// @main struct Shop: App {
-    ///     @State private var session = AppSession(gatehouse)
+    ///     @State private var session = AppSession(client)
     ///     var body: some Scene { WindowGroup { ShopView().gatehouse(session) } }
     /// }
     /// ```

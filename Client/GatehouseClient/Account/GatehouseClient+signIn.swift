@@ -198,8 +198,8 @@ extension GatehouseClient {
     /// of `GatehouseUI` shows a sheet for the password, Sign in with Apple, or a code.
     ///
     /// ```swift
-    /// gatehouse.setReauthenticationHandler { user in .password(try await askForPassword(of: user)) }
-    /// try await gatehouse.deleteAccount()
+    /// client.setReauthenticationHandler { user in .password(try await askForPassword(of: user)) }
+    /// try await client.deleteAccount()
     /// ```
     ///
     /// - Parameter handler: asks the user for a credential. It throws `CancellationError` if the user declines; its
@@ -209,7 +209,11 @@ extension GatehouseClient {
     ) {
         guard let handler else { return reauthenticationHandler.withLock { $0 = nil } }
         reauthenticationHandler.withLock {
-            $0 = { client, user in try await client.reauthenticate(with: try await handler(user)) }
+            $0 = { client, user in
+                let proof = try await handler(user)
+                try await client.requireUser(user)
+                try await client.reauthenticate(with: proof)
+            }
         }
     }
 
@@ -235,9 +239,13 @@ extension GatehouseClient {
             else { throw error }
             guard caller == nil || caller == user.id else { throw GatehouseError(.sessionEnded) }
             do { try await handler(self, user) } catch { throw GatehouseError.of(error) }
-            guard await session.state.user?.id == user.id else { throw GatehouseError(.sessionEnded) }
+            try await requireUser(user)
             return try await call()
         }
+    }
+
+    private func requireUser(_ user: User) async throws(GatehouseError) {
+        guard await session.state.user?.id == user.id else { throw GatehouseError(.sessionEnded) }
     }
 }
 
