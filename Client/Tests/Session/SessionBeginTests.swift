@@ -73,7 +73,8 @@ import Testing
         try await client.begin("ada@example.com")
         #expect(await device.store.stored?.pendingLogouts == [Redacted("refresh.session1.0")])
         device.server.fault("/v1/auth/logout", .none)
-        await client.session.sendLogouts()
+        // The first may join an attempt that has met the fault.
+        for _ in 0..<2 { await client.session.sendLogouts() }
         #expect(device.server.state.withLock { $0.chains["session1"]?.isRevoked } == true)
         #expect(device.server.state.withLock { $0.chains["session2"]?.isRevoked } == false)
     }
