@@ -57,6 +57,27 @@ struct EventsTests {
         await #expect { try await collect(signedIn) } throws: { ($0 as? GatehouseError)?.kind == .forbidden }
     }
 
+    @Test("A stream does not go on for a user who has signed in meanwhile")
+    func anotherUser() async throws {
+        let signedIn = try await SignedIn()
+        var other = Sample.auth("other")
+        other.user.id = UUID()
+        // A pause that the clock does not pass by itself, so that the sign-in comes before the next connection.
+        await signedIn.transport.then(
+            .text("retry: 20000\ndata: 1\n\n", mediaType: "text/event-stream"), .json(other))
+        var events = signedIn.client.events(for: try signedIn.request()).makeAsyncIterator()
+        #expect(try await events.next()?.data == "1")
+        try await signedIn.client.signIn(identifier: "eve@example.com", password: "correct horse")
+        let time = Task {
+            while !Task.isCancelled {
+                signedIn.clock.advance(by: .seconds(30))
+                await Task.yield()
+            }
+        }
+        defer { time.cancel() }
+        await #expect { _ = try await events.next() } throws: { ($0 as? GatehouseError)?.kind == .sessionEnded }
+    }
+
     @Test("A request that is not idempotent is sent once")
     func sentOnce() async throws {
         let signedIn = try await SignedIn()
