@@ -15,7 +15,12 @@ struct Exchange: Sendable {
     /// The server's clock, to the second.
     var serverDate: Date? { response.value(forHTTPHeaderField: "Date").flatMap(HTTPDate.read) }
 
-    var requestID: String? { response.value(forHTTPHeaderField: "X-Request-Id") }
+    var requestID: String? { response.requestID }
+}
+
+extension HTTPURLResponse {
+    /// The id of the request, which every response of a gateway carries.
+    var requestID: String? { value(forHTTPHeaderField: "X-Request-Id") }
 }
 
 extension GatehouseConfiguration {
@@ -122,8 +127,7 @@ struct API: Sendable {
         let (transport, final) = (configuration.transport, request)
         let exchange = try await configuration.exchange(
             to: final.url, isIdempotent: isIdempotent ?? GatehouseRetryPolicy.isIdempotent(method: method),
-            by: deadline,
-            unanswered: unanswered
+            by: deadline, unanswered: unanswered
         ) {
             try await transport.send(final)
         }

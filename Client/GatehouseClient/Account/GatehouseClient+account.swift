@@ -132,9 +132,8 @@ extension GatehouseClient {
         var request = proof.request.value
         request.device = configuration.device
         let appleUserID = request.identityToken.flatMap { AppleIdentityToken.subject(of: $0) }
-        let body = request
         let answer = try await reauthenticating { () throws(GatehouseError) in
-            try await session.answer("POST", "/v1/auth/merge", json: body, returning: MergeResponse.self)
+            try await session.answer("POST", "/v1/auth/merge", json: request, returning: MergeResponse.self)
         }
         guard let auth = answer.body.session else { return try await updated(answer.body.user) }
         try await session.begin(

@@ -129,7 +129,7 @@ extension GatehouseError {
         let kind = problem.code.flatMap(Self.kind(ofCode:)) ?? Self.kind(ofStatus: response.statusCode)
         self.init(
             kind, code: problem.code,
-            requestID: response.value(forHTTPHeaderField: "X-Request-Id") ?? problem.requestId,
+            requestID: response.requestID ?? problem.requestId,
             fields: problem.errors ?? [], retryAfter: response.retryAfter,
             reason: "HTTP \(response.statusCode)", status: response.statusCode, body: Redacted(body))
     }

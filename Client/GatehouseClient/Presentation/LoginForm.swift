@@ -124,7 +124,7 @@ package struct LoginForm: Sendable, Equatable {
             shown = [.identifierMissing, .passwordMissing, .passwordTooShort]
             return nil
         }
-        return begin(.signIn(identifier: trimmedIdentifier, password: password))
+        return begin(.signIn(identifier: identifier.trimmed, password: password))
     }
 
     private mutating func requestReset() -> Action? {
@@ -132,7 +132,7 @@ package struct LoginForm: Sendable, Equatable {
             shown = [.identifierMissing]
             return nil
         }
-        return begin(.requestReset(identifier: trimmedIdentifier))
+        return begin(.requestReset(identifier: identifier.trimmed))
     }
 
     private mutating func begin(_ action: Action) -> Action {
@@ -160,15 +160,9 @@ package struct LoginForm: Sendable, Equatable {
         phase = .failed(error, action)
     }
 
-    private var trimmedIdentifier: String {
-        let start = identifier.drop { $0.isWhitespace }
-        guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return "" }
-        return String(start[...end])
-    }
-
     private var allFaults: Set<Fault> {
         var faults: Set<Fault> = []
-        if trimmedIdentifier.isEmpty { faults.insert(.identifierMissing) }
+        if identifier.trimmed.isEmpty { faults.insert(.identifierMissing) }
         if password.value.isEmpty {
             faults.insert(.passwordMissing)
         } else if password.value.unicodeScalars.count < minimumPasswordLength {

@@ -72,7 +72,7 @@ final class Lifecycle {
         expect(listed.size() == 2 && current.size() == 1, listed);
         expect("Java".equals(current.get(0).getDevice().getName()), current);
 
-        ProblemDocument invalid = problem(() -> signIn.register(new RegisterRequest().identifier("nobody").password("x")));
+        ProblemDocument invalid = problem(() -> signIn.register(new RegisterRequest().identifier("invalid").password("x")));
         expect(invalid.getCode().equals("INVALID_REQUEST") && invalid.getStatus() == 400, invalid);
         expect(invalid.getErrors().get(0).getField().equals("identifier"), invalid);
 

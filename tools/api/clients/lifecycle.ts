@@ -54,7 +54,7 @@ async function run() {
     expect(current[0].device?.name === "TypeScript", current);
     expect(current[0].expiresAt > new Date(), current);
 
-    const invalid = await problem(signIn.register({ registerRequest: { identifier: "nobody", password: "x" } }));
+    const invalid = await problem(signIn.register({ registerRequest: { identifier: "invalid", password: "x" } }));
     expect(invalid.code === "INVALID_REQUEST" && invalid.status === 400, invalid);
     expect(invalid.errors?.[0].field === "identifier", invalid);
 

@@ -92,6 +92,7 @@ package struct CodeForm: TaskForm {
 }
 
 extension String {
+    /// Without whitespace at both ends.
     var trimmed: String {
         let start = drop { $0.isWhitespace }
         guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return "" }

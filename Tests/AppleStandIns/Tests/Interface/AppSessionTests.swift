@@ -184,7 +184,7 @@ struct AppSessionTests {
         #expect(await session.client.session.state == .signedIn(Sample.user))
     }
 
-    @Test("The unlock screen: a user who cancels stays, and one whom the system does not recognise can sign in")
+    @Test("The unlock screen stays after a cancel, and leads to the sign-in after an unrecognized face")
     func unlockScreen() async throws {
         let bench = KeychainBench()
         defer { bench.remove() }
