@@ -87,13 +87,15 @@ public struct PublishedKeyVerifier: BearerVerifier, Service {
 
     public func user(of token: String) async throws(Problem) -> ForwardedUser {
         let now = Self.now
-        let source = keys.snapshot.sources[0]
+        let snapshot = keys.snapshot
+        let source = snapshot.sources[0]
         guard let verifier = source.verifier, source.isUsable(now: now) else { throw Problem(.unavailable) }
         let claims: AccessTokenClaims
         do {
             claims = try verifier.verify(token, now: now)
         } catch {
-            throw problem(error, didLastFetchFail: source.didLastFetchFail, now: now)
+            guard let problem = problem(error, snapshot, now: now) else { return try await user(of: token) }
+            throw problem
         }
         switch revoked.status(of: claims.sessionID, now: now) {
         case .live: return ForwardedUser(claims)
@@ -102,13 +104,19 @@ public struct PublishedKeyVerifier: BearerVerifier, Service {
         }
     }
 
-    private func problem(_ error: AccessTokenError, didLastFetchFail: Bool, now: Int64) -> Problem {
+    /// - Returns: `nil`, when other keys have come meanwhile, so that the token is to be verified once more.
+    private func problem(_ error: AccessTokenError, _ snapshot: KeyStore<OwnIssuer>.Snapshot, now: Int64) -> Problem? {
         switch error.code {
-        case .expired: Problem(.tokenExpired)
-        case .cryptography: Problem(.unavailable)
-        // The key may have been published just now. Keys are fetched at most every 30 s, and the client retries.
-        case .unknownKey where keys.demandFetch(now: now) || didLastFetchFail: Problem(.unavailable)
-        default: Problem(.invalidToken)
+        case .expired: return Problem(.tokenExpired)
+        case .cryptography: return Problem(.unavailable)
+        case .unknownKey:
+            switch keys.demandFetch(after: snapshot.version, now: now) {
+            // The key may have been published just now. The client retries.
+            case .isFetching: return Problem(.unavailable)
+            case .hasChanged: return nil
+            case .isTooEarly: return Problem(snapshot.sources[0].didLastFetchFail ? .unavailable : .invalidToken)
+            }
+        default: return Problem(.invalidToken)
         }
     }
 

@@ -42,6 +42,16 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
         }
     }
 
+    /// What a demand for the keys of an unknown `kid` leads to.
+    package enum Demand: Sendable {
+        /// A fetch is in progress, whose end `onChange` will report.
+        case isFetching
+        /// A fetch has ended since the caller took its snapshot. The token is to be verified with a new one.
+        case hasChanged
+        /// No fetch, because the keys were demanded shortly before.
+        case isTooEarly
+    }
+
     private struct State {
         var snapshot: Snapshot
         var keys: [VerificationKeySet?]
@@ -124,12 +134,14 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
         }
     }
 
-    /// Demands a fetch, because a token names an unknown key. Does nothing shortly after an earlier demand.
+    /// Demands a fetch, because a token names an unknown key.
     ///
-    /// - Parameter indices: those of the issuers that may have the key.
-    /// - Returns: whether a fetch is in progress, whose end `onChange` will report.
-    package func demandFetch(of indices: [Int] = [0], now: Int64) -> Bool {
+    /// - Parameters:
+    ///   - indices: those of the issuers that may have the key.
+    ///   - version: that of the snapshot which does not have the key. A fetch that ended since then may have brought it.
+    package func demandFetch(of indices: [Int] = [0], after version: Int, now: Int64) -> Demand {
         state.withLock { state in
+            guard state.snapshot.version == version else { return .hasChanged }
             for index in indices where !state.isFetching[index] {
                 if let last = state.lastDemands[index], now - last < Self.demandInterval { continue }
                 state.lastDemands[index] = now
@@ -137,7 +149,7 @@ package final class KeyStore<Issuer: KeyIssuer>: Sendable {
                 demands[index].continuation.yield()
             }
             for index in indices where state.isFetching[index] { state.isAwaited[index] = true }
-            return indices.contains { state.isFetching[$0] }
+            return indices.contains { state.isFetching[$0] } ? .isFetching : .isTooEarly
         }
     }
 

@@ -57,7 +57,8 @@ final class SignedTokenLoad: Sendable {
             if answer.status == 200 {
                 state.served[keyID, default: 0] += 1
             } else if !hasExpired {
-                state.refusals.append("\(answer.status) \(answer.text)")
+                let remaining = session.expiresAt.timeIntervalSinceNow
+                state.refusals.append("\(answer.status) \(answer.text), \(keyID), \(remaining) s before its expiry")
             }
         }
     }

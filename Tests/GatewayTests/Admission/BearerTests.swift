@@ -259,7 +259,8 @@ struct BearerTests {
     /// No request waits for keys any more, nor for a while has any fetched.
     private func fetchesEnd(_ keys: KeyStore<TrustedIssuer>) async throws {
         try await eventually("the fetches are through") {
-            !keys.demandFetch(of: [0, 1], now: Int64(Date.now.timeIntervalSince1970))
+            let now = Int64(Date.now.timeIntervalSince1970)
+            return keys.demandFetch(of: [0, 1], after: keys.version, now: now) == .isTooEarly
         }
     }
 
@@ -290,6 +291,30 @@ struct BearerTests {
                 // On the one route it may be of an issuer of which the gateway knows nothing.
                 #expect(junk.status == (path == "/team" ? 401 : 503))
             }
+        }
+    }
+
+    @Test("A token whose key arrives while it is verified is not refused")
+    func arrivingKey() async throws {
+        let next = try RSAPrivateKey.generate()
+        let both = try VerificationKeySet(keys: [GatewayHarness.key.publicKey, next.publicKey])
+        let token = try GatewayHarness.token(key: next)
+        let now = Int64(Date.now.timeIntervalSince1970)
+        for _ in 0..<2000 {
+            let keys = KeyStore(issuer: "http://gatehouse.test", audience: "gatehouse")
+            try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
+            // Another token has demanded the key.
+            #expect(keys.demandFetch(after: keys.version, now: now) == .isFetching)
+            let verifying = Task.detached {
+                let revoked = RevokedSessions(maximumStaleness: 3600)
+                revoked.apply([], isEnd: true, now: now)
+                let bearers = BearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 1)
+                let verification = Array(token.utf8).withUnsafeBytes { bearers.verify($0, now: now) }
+                if case .refused = verification { return false }
+                return true
+            }
+            try keys.replace(both)
+            try #require(await verifying.value)
         }
     }
 }

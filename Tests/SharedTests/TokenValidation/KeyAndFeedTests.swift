@@ -56,14 +56,16 @@ struct KeyAndFeedTests {
             #expect(!store.isUsable(now: now + 200))
 
             published.withLock { $0 = nil }
-            #expect(store.demandFetch(now: 1000))
+            #expect(store.demandFetch(after: store.version, now: 1000) == .isFetching)
             try await eventually("a demanded fetch fails") { store.snapshot.sources[0].didLastFetchFail }
             #expect(store.isUsable(now: now) && store.snapshot.sources[0].generation == 1)
             // Not again within the interval.
-            #expect(!store.demandFetch(now: 1000 + KeyStore<TestIssuer>.demandInterval - 1))
+            let soon = 1000 + KeyStore<TestIssuer>.demandInterval - 1
+            #expect(store.demandFetch(after: store.version, now: soon) == .isTooEarly)
 
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey, second.publicKey]) }
-            #expect(store.demandFetch(now: 1000 + KeyStore<TestIssuer>.demandInterval))
+            let later = 1000 + KeyStore<TestIssuer>.demandInterval
+            #expect(store.demandFetch(after: store.version, now: later) == .isFetching)
             try await eventually("a demanded fetch brings the new keys") {
                 store.snapshot.sources[0].generation == 2
             }
@@ -101,13 +103,17 @@ struct KeyAndFeedTests {
         try store.replace(VerificationKeySet(keys: [second]), of: 1)
         changed(2, generations: [1, 1])
 
-        #expect(store.demandFetch(of: [0, 1], now: 1000))
+        #expect(store.demandFetch(of: [0, 1], after: store.version, now: 1000) == .isFetching)
         try store.replace(VerificationKeySet(keys: [first]))
         changed(3, generations: [1, 1])
         store.fetchFailed(of: 1)
         changed(4, generations: [1, 1])
+        // What has come since the caller looked may be what it misses.
+        let before = store.version
+        try store.replace(VerificationKeySet(keys: [first]))
+        #expect(store.demandFetch(after: before, now: 1000) == .hasChanged)
         // A fetch that was under way already is waited for as well.
-        #expect(store.beginFetch() && store.demandFetch(now: 1001))
+        #expect(store.beginFetch() && store.demandFetch(after: store.version, now: 1001) == .isFetching)
         try store.replace(VerificationKeySet(keys: [first]))
         changed(5, generations: [1, 1])
         try store.replace(VerificationKeySet(keys: [first, second]))
@@ -195,7 +201,7 @@ struct KeyAndFeedTests {
         fetcher.firstRetry = .milliseconds(5)
         let service = fetcher
         // Demanded before the first fetch of its own.
-        #expect(store.demandFetch(now: now))
+        #expect(store.demandFetch(after: store.version, now: now) == .isFetching)
         try await running({ try await service.run() }) {
             try await eventually("the fetch is repeated") { store.isUsable(now: now) }
         }

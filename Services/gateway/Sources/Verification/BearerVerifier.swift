@@ -46,7 +46,8 @@ final class BearerVerifier {
             let indices = issuers.isEmpty ? [0] : keys.indices(of: issuers)
             switch verifyAnew(token, indices, now: now) {
             case .success(let token): verified = token
-            case .failure(let error): return verification(after: error, indices, now: now)
+            case .failure(let error):
+                return verification(after: error, indices, now: now) ?? verify(token, from: issuers, now: now)
             }
             cache.insert(verified, as: digest)
         }
@@ -90,7 +91,8 @@ final class BearerVerifier {
         return .failure(failure)
     }
 
-    private func verification(after error: AccessTokenError, _ indices: [Int], now: Int64) -> Verification {
+    /// - Returns: `nil`, when other keys have come meanwhile, so that the token is to be verified once more.
+    private func verification(after error: AccessTokenError, _ indices: [Int], now: Int64) -> Verification? {
         switch error.code {
         case .expired: return .refused(.tokenExpired)
         case .cryptography: return .refused(.unavailable)
@@ -98,10 +100,14 @@ final class BearerVerifier {
             let sources = indices.map { snapshot.sources[$0] }
             // The request does not wait: without usable keys, the gateway already fetches them continuously.
             guard sources.contains(where: { $0.isUsable(now: now) }) else { return .refused(.unavailable) }
-            if keys.demandFetch(of: indices, now: now) { return .waitsForKeys }
-            // The key may belong to an issuer whose keys are missing or too old.
-            let isKnown = sources.allSatisfy { $0.isUsable(now: now) && !$0.didLastFetchFail }
-            return .refused(isKnown ? .invalidToken : .unavailable)
+            switch keys.demandFetch(of: indices, after: snapshot.version, now: now) {
+            case .isFetching: return .waitsForKeys
+            case .hasChanged: return nil
+            case .isTooEarly:
+                // The key may belong to an issuer whose keys are missing or too old.
+                let isKnown = sources.allSatisfy { $0.isUsable(now: now) && !$0.didLastFetchFail }
+                return .refused(isKnown ? .invalidToken : .unavailable)
+            }
         default: return .refused(.invalidToken)
         }
     }
