@@ -27,10 +27,10 @@ struct ExchangeMachineTests {
     }
 
     private func fail(
-        _ state: inout State, _ failure: State.Failure, mayRetry: Bool, addresses: Int = 2, takesRetry: Bool = true
+        _ state: inout State, _ retry: State.Retry, addresses: Int = 2, takesRetry: Bool = true
     ) -> Outcome {
         var asked = false
-        let next = state.failed(failure, mayRetry: mayRetry, addresses: addresses) {
+        let next = state.failed(retry, addresses: addresses) {
             asked = true
             return takesRetry
         }
@@ -162,12 +162,12 @@ struct ExchangeMachineTests {
         var state = Self.buffering()
         #expect(state.countBody(40) == true)
         _ = state.begin()
-        #expect(fail(&state, .unreachable, mayRetry: true) == Outcome(next: .retry, asksBudget: true))
+        #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
         _ = state.begin()
         _ = state.connected(at: 20)
         state.bodySent()
         state.requestEnded()
-        #expect(fail(&state, .cut, mayRetry: true) == Outcome(next: .refuse))
+        #expect(fail(&state, .replacing) == Outcome(next: .refuse))
     }
 
     // MARK: Failures
@@ -175,74 +175,83 @@ struct ExchangeMachineTests {
     @Test("Before the upstream can have acted on it, a request goes to another address", arguments: [false, true])
     func retry(hasBody: Bool) {
         var state = Self.started(hasBody: hasBody)
-        #expect(fail(&state, .unreachable, mayRetry: true) == Outcome(next: .retry, asksBudget: true))
+        #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
         #expect(state.phase == .connecting)
         #expect(state.begin() == true, "the next attempt is a retry")
         // There are two addresses, and none is asked twice.
-        #expect(fail(&state, .unreachable, mayRetry: true) == Outcome(next: .refuse))
+        #expect(fail(&state, .elsewhere) == Outcome(next: .refuse))
     }
 
     @Test("Without a budget nothing is sent again, but for what a stale connection lost")
     func budget() {
         var state = Self.started()
         #expect(
-            fail(&state, .unreachable, mayRetry: true, takesRetry: false) == Outcome(next: .refuse, asksBudget: true))
+            fail(&state, .elsewhere, takesRetry: false) == Outcome(next: .refuse, asksBudget: true))
         var stale = Self.sent()
-        #expect(fail(&stale, .cut, mayRetry: true, addresses: 1, takesRetry: false) == Outcome(next: .retry))
+        #expect(fail(&stale, .replacing, addresses: 1, takesRetry: false) == Outcome(next: .retry))
         _ = stale.begin()
-        #expect(fail(&stale, .cut, mayRetry: true, addresses: 1, takesRetry: false) == Outcome(next: .refuse))
+        #expect(fail(&stale, .replacing, addresses: 1, takesRetry: false) == Outcome(next: .refuse))
     }
 
-    @Test("What may have been acted on is not sent again", arguments: [State.Failure.cut, .garbage, .timeout, .busy])
-    func unsafe(failure: State.Failure) {
+    @Test("What may have been acted on is not sent again")
+    func unsafe() {
         var state = Self.sent()
-        #expect(fail(&state, failure, mayRetry: false) == Outcome(next: .refuse))
+        #expect(fail(&state, .never) == Outcome(next: .refuse))
+    }
+
+    @Test("What a new connection lost goes to another address, in the budget, and not to an only one again")
+    func lostByNewConnection() {
+        var state = Self.sent()
+        #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
+        _ = state.begin()
+        _ = state.connected(at: 20)
+        #expect(fail(&state, .elsewhere) == Outcome(next: .refuse))
+        var only = Self.sent()
+        #expect(fail(&only, .elsewhere, addresses: 1) == Outcome(next: .refuse))
     }
 
     @Test("Of a body that was sent, or has ended, nothing is there to be sent again")
     func sentBody() {
         var begun = Self.sent(hasBody: true)
         begun.bodySent()
-        #expect(fail(&begun, .cut, mayRetry: true) == Outcome(next: .refuse))
+        #expect(fail(&begun, .replacing) == Outcome(next: .refuse))
         var ended = Self.sent(hasBody: true)
         ended.requestEnded()
-        #expect(fail(&ended, .cut, mayRetry: true) == Outcome(next: .refuse))
+        #expect(fail(&ended, .replacing) == Outcome(next: .refuse))
         var untouched = Self.sent(hasBody: true)
         #expect(untouched.countBody(1) == true)
-        #expect(fail(&untouched, .cut, mayRetry: true) == Outcome(next: .retry))
+        #expect(fail(&untouched, .replacing) == Outcome(next: .retry))
     }
 
     @Test("Once a part of the response is written, only the connection's end can say that it failed")
     func abort() {
-        for failure in [State.Failure.cut, .garbage, .timeout] {
-            var responding = Self.sent()
-            responding.responseBegan()
-            #expect(fail(&responding, failure, mayRetry: false) == Outcome(next: .abort))
-            var tunnel = Self.sent()
-            tunnel.tunnelBegan()
-            #expect(fail(&tunnel, failure, mayRetry: false) == Outcome(next: .abort))
-        }
+        var responding = Self.sent()
+        responding.responseBegan()
+        #expect(fail(&responding, .never) == Outcome(next: .abort))
+        var tunnel = Self.sent()
+        tunnel.tunnelBegan()
+        #expect(fail(&tunnel, .never) == Outcome(next: .abort))
     }
 
     @Test("Whatever comes after the end changes nothing")
     func late() {
         var state = Self.sent()
         state.ended()
-        #expect(fail(&state, .cut, mayRetry: true) == Outcome(next: .nothing))
+        #expect(fail(&state, .replacing) == Outcome(next: .nothing))
         #expect(state.phase == .ended)
     }
 
     @Test("An address is to blame for a whole request without a response, and for nothing else")
     func blame() {
-        for failure in [State.Failure.cut, .garbage, .timeout] {
-            #expect(Self.sent().isFaultOfAddress(failure, mayRetry: false))
-            #expect(!Self.sent(hasBody: true).isFaultOfAddress(failure, mayRetry: false), "a body is missing")
-            #expect(!Self.started().isFaultOfAddress(failure, mayRetry: false), "nothing was sent")
+        for retry in [State.Retry.never, .elsewhere] {
+            #expect(Self.sent().isFaultOfAddress(retry))
+            #expect(!Self.sent(hasBody: true).isFaultOfAddress(retry), "a body is missing")
+            #expect(!Self.started().isFaultOfAddress(retry), "nothing was sent")
             var responding = Self.sent()
             responding.responseBegan()
-            #expect(!responding.isFaultOfAddress(failure, mayRetry: false))
+            #expect(!responding.isFaultOfAddress(retry))
         }
-        #expect(!Self.sent().isFaultOfAddress(.cut, mayRetry: true), "a kept connection was closing")
+        #expect(!Self.sent().isFaultOfAddress(.replacing), "a kept connection was closing")
     }
 
     // MARK: Time
@@ -251,39 +260,39 @@ struct ExchangeMachineTests {
     func probe() {
         var state = Self.started(isProbe: true)
         #expect(state.connected(at: 30) == 120)
-        #expect(state.timedOut(takesBody: true, at: 120) == .fail(mayRetry: true))
-        #expect(fail(&state, .timeout, mayRetry: true) == Outcome(next: .retry, asksBudget: true))
+        #expect(state.timedOut(takesBody: true, at: 120) == .fail(.elsewhere))
+        #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
         _ = state.begin()
         state.choose(isProbe: false)
         #expect(state.connected(at: 130) == 300)
-        #expect(state.timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
+        #expect(state.timedOut(takesBody: true, at: 300) == .fail(.never))
         // One whose time was over already has none left to give.
         var late = Self.started(isProbe: true)
         #expect(late.connected(at: 400) == 400)
-        #expect(late.timedOut(takesBody: true, at: 400) == .fail(mayRetry: false))
+        #expect(late.timedOut(takesBody: true, at: 400) == .fail(.never))
     }
 
     @Test("A probe that is cut is sent again, although it may have been acted on: it asks for nothing but a response")
     func cutProbe() {
         var state = Self.sent(isProbe: true)
-        #expect(fail(&state, .garbage, mayRetry: false) == Outcome(next: .retry, asksBudget: true))
+        #expect(fail(&state, .never) == Outcome(next: .retry, asksBudget: true))
     }
 
     @Test("A body that does not come is the client's fault, unless the upstream does not take it")
     func slowBody() {
         #expect(Self.sent(hasBody: true).timedOut(takesBody: true, at: 300) == .refuseSlowBody)
-        #expect(Self.sent(hasBody: true).timedOut(takesBody: false, at: 300) == .fail(mayRetry: false))
+        #expect(Self.sent(hasBody: true).timedOut(takesBody: false, at: 300) == .fail(.never))
         var whole = Self.sent(hasBody: true)
         whole.requestEnded()
-        #expect(whole.timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
+        #expect(whole.timedOut(takesBody: true, at: 300) == .fail(.never))
     }
 
     @Test("Without a connection, or with half a response, a timeout is a failure that is not repeated")
     func timeouts() {
-        #expect(Self.started(hasBody: true).timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
-        #expect(Self.started(isProbe: true).timedOut(takesBody: true, at: 100) == .fail(mayRetry: false))
+        #expect(Self.started(hasBody: true).timedOut(takesBody: true, at: 300) == .fail(.never))
+        #expect(Self.started(isProbe: true).timedOut(takesBody: true, at: 100) == .fail(.never))
         var responding = Self.sent(hasBody: true)
         responding.responseBegan()
-        #expect(responding.timedOut(takesBody: true, at: 300) == .fail(mayRetry: false))
+        #expect(responding.timedOut(takesBody: true, at: 300) == .fail(.never))
     }
 }

@@ -62,24 +62,24 @@ struct UpstreamConnectionMachineTests {
         #expect(state.phase == .closed)
         var cut = Self.responding(keepsAlive: false)
         cut.cut()
-        #expect(end(&cut, bodyEndsWithConnection: true) == .failed(mayRetry: false))
+        #expect(end(&cut, bodyEndsWithConnection: true) == .failed(.never))
         var early = Self.responding()
-        #expect(end(&early) == .failed(mayRetry: false))
+        #expect(end(&early) == .failed(.never))
     }
 
     @Test("What a kept connection lost before a byte came may be sent again, if it may be sent twice")
     func stale() {
         var state = Self.reused()
-        #expect(end(&state) == .failed(mayRetry: true))
+        #expect(end(&state) == .failed(.replacing))
         var post = Self.reused()
-        #expect(end(&post, isIdempotent: false) == .failed(mayRetry: false))
+        #expect(end(&post, isIdempotent: false) == .failed(.never))
         var begun = Self.reused()
-        #expect(end(&begun, hasInput: true) == .failed(mayRetry: false))
+        #expect(end(&begun, hasInput: true) == .failed(.never))
         var interim = Self.reused()
         #expect(interim.interimCame() == true)
-        #expect(end(&interim) == .failed(mayRetry: false))
+        #expect(end(&interim) == .failed(.never))
         var new = Self.asked()
-        #expect(end(&new) == .failed(mayRetry: false))
+        #expect(end(&new) == .failed(.elsewhere), "the server may be stopping")
     }
 
     @Test("Interim responses are counted for each request")
@@ -119,6 +119,6 @@ struct UpstreamConnectionMachineTests {
         var state = Self.asked()
         state.close()
         #expect(state.phase == .closed)
-        #expect(end(&state) == .failed(mayRetry: false))
+        #expect(end(&state) == .failed(.never))
     }
 }

@@ -288,6 +288,29 @@ struct UpstreamFaultTests {
         }
     }
 
+    @Test("What a stopping replica lost on a new connection goes to another replica, but never a POST")
+    func stopping() async throws {
+        let stopping = RecordingUpstream { _ in [.close] }
+        let other = RecordingUpstream(RecordingUpstream.answer("other"))
+        let ports = [try await stopping.start(), try await other.start()]
+        let options = GatewayHarness.Options { $0.teamPorts = ports }
+        try await GatewayHarness.withGateway(options) { gateway in
+            for _ in 0..<20 {
+                let status = try await gateway.send("GET /open").status
+                #expect(status == 200)
+            }
+        }
+        let lost = stopping.requests.count
+        #expect(lost > 0)
+        try await GatewayHarness.withGateway(options) { gateway in
+            var refused = 0
+            for _ in 0..<20 where try await gateway.send("POST /open", body: "x").status == 502 { refused += 1 }
+            #expect(refused == stopping.requests.count - lost)
+        }
+        await stopping.stop()
+        await other.stop()
+    }
+
     @Test("Who is asked in another's stead is told how long the request has waited, and not by the client")
     func waited() async throws {
         let options = keptConnection(asked: "/second", does: .pause)

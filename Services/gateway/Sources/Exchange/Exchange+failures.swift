@@ -4,19 +4,15 @@ import Logging
 /// Handles failures of the upstream and of the client.
 extension Exchange {
     /// The upstream's connection has closed, or could not be made.
-    ///
-    /// - Parameters:
-    ///   - mayRetry: see ``ExchangeMachine/failed(_:mayRetry:addresses:takeRetry:)``.
-    func failed(_ failure: ExchangeMachine.Failure, mayRetry: Bool) {
+    func failed(_ failure: ExchangeMachine.Failure, _ retry: ExchangeMachine.Retry) {
         let connection = upstream
         upstream = nil
-        if state.isFaultOfAddress(failure, mayRetry: mayRetry) {
+        if state.isFaultOfAddress(retry) {
             pool?.failed(.noResponse, now: worker.now)
         }
         connection?.abandon()
         let next = state.failed(
-            failure, mayRetry: mayRetry, addresses: plan.balancer?.count ?? 1,
-            takeRetry: { plan.balancer?.takeRetry() ?? false })
+            retry, addresses: plan.balancer?.count ?? 1, takeRetry: { plan.balancer?.takeRetry() ?? false })
         switch next {
         case .nothing: break
         case .retry: start()
@@ -59,7 +55,7 @@ extension Exchange {
             countRejection()
             refuse(Problem(.invalidRequest), reason: "slow body")
         case .leaveQueue: queueTimedOut()
-        case .fail(let mayRetry): failed(.timeout, mayRetry: mayRetry)
+        case .fail(let retry): failed(.timeout, retry)
         }
     }
 

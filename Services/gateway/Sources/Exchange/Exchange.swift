@@ -110,7 +110,7 @@ final class Exchange {
         if request.serverSpan != 0 { noteSending(isRetry: isRetry) }
         if isRetry { client.allow(until: state.deadline) } else { plan.balancer?.countRequest(self) }
         guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
-            return failed(.unreachable, mayRetry: false)
+            return failed(.unreachable, .never)
         }
         self.pool = pool
         state.choose(isProbe: pool.probe === self)

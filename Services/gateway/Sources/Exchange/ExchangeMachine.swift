@@ -32,6 +32,16 @@ struct ExchangeMachine: Sendable {
         case timeout
     }
 
+    /// Whether a request may be sent again after a failure.
+    enum Retry: Sendable, Equatable {
+        case never
+        /// To an address that has not failed it: no connection was made, a new one closed before a byte of the response
+        /// to an idempotent request, as at a server that stops, or a probe had no response in its time.
+        case elsewhere
+        /// On a new connection: a kept one closed before a byte of the response to an idempotent request.
+        case replacing
+    }
+
     enum AfterFailure: Sendable, Equatable {
         case nothing
         /// The request is sent once more.
@@ -49,7 +59,7 @@ struct ExchangeMachine: Sendable {
         case refuseSlowBody
         /// No place of the queue has become free.
         case leaveQueue
-        case fail(mayRetry: Bool)
+        case fail(Retry)
     }
 
     /// The next step for a body of which a part has arrived.
@@ -207,20 +217,16 @@ struct ExchangeMachine: Sendable {
 
     /// Whether a failure counts against the upstream's address. It does not if a kept connection was closing, or the
     /// client kept the upstream waiting.
-    func isFaultOfAddress(_ failure: Failure, mayRetry: Bool) -> Bool {
-        phase == .waitingForResponse && isRequestComplete && !(failure == .cut && mayRetry)
+    func isFaultOfAddress(_ retry: Retry) -> Bool {
+        phase == .waitingForResponse && isRequestComplete && retry != .replacing
     }
 
     /// The upstream's connection has closed, or could not be made.
     ///
     /// - Parameters:
-    ///   - mayRetry: whether another attempt is allowed: no connection was made, a kept connection closed without a byte
-    ///     of response, or a probe failed. `false` where no address is left to try.
     ///   - addresses: how many the upstream has.
     ///   - takeRetry: takes a retry out of the upstream's budget; called only if the retry costs one.
-    mutating func failed(
-        _ failure: Failure, mayRetry: Bool, addresses: Int, takeRetry: () -> Bool
-    ) -> AfterFailure {
+    mutating func failed(_ retry: Retry, addresses: Int, takeRetry: () -> Bool) -> AfterFailure {
         switch phase {
         case .ended: return .nothing
         case .responding, .tunnel: return .abort
@@ -228,12 +234,13 @@ struct ExchangeMachine: Sendable {
         }
         // The gateway keeps no body that it has sent, so such a request cannot be repeated.
         let isUntouched = !hasBody || !hasSentBody
-        // An address that refuses a connection is not tried again. A kept connection that turned out closed is
-        // replaced, so one more attempt than addresses is allowed.
-        let limit = failure == .unreachable || failure == .exhausted ? addresses : addresses + 1
-        // Replacing a stale connection costs no retry: its number is bounded by that of kept connections.
-        let isStale = failure == .cut && mayRetry
-        guard mayRetry || isProbe, isUntouched, attempts < limit, isStale || takeRetry() else { return .refuse }
+        let isReplacing = retry == .replacing
+        // No address is tried twice, except that a connection may be replaced.
+        let limit = isReplacing ? addresses + 1 : addresses
+        // Replacing a connection costs no retry: its number is bounded by that of kept connections.
+        guard retry != .never || isProbe, isUntouched, attempts < limit, isReplacing || takeRetry() else {
+            return .refuse
+        }
         phase = .connecting
         return .retry
     }
@@ -242,8 +249,8 @@ struct ExchangeMachine: Sendable {
     func timedOut(takesBody: Bool, at now: Int64) -> AfterTimeout {
         if phase == .buffering { return now < deadline ? .forward : .refuseSlowBody }
         if phase == .queued { return .leaveQueue }
-        guard phase == .waitingForResponse else { return .fail(mayRetry: false) }
-        if isProbe, now < deadline { return .fail(mayRetry: true) }
-        return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(mayRetry: false)
+        guard phase == .waitingForResponse else { return .fail(.never) }
+        if isProbe, now < deadline { return .fail(.elsewhere) }
+        return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(.never)
     }
 }

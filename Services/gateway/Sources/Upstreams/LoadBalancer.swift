@@ -29,8 +29,9 @@ final class LoadBalancer {
     /// Chooses the address for `exchange`: the less busy of two random ones.
     ///
     /// Addresses that are set aside are excluded while at least half are left. With fewer, all are used, because the
-    /// rest might be overloaded. A retry goes to an address that has not failed recently. An only address is always
-    /// chosen. If it refuses connections, its pool refuses the request.
+    /// rest might be overloaded. A retry goes to an address that has not failed recently, and not to that of the last
+    /// attempt, which may be stopping, if there is another. An only address is always chosen. If it refuses
+    /// connections, its pool refuses the request.
     ///
     /// - Parameter now: called if an address is set aside; nanoseconds of the worker's clock.
     func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
@@ -38,7 +39,7 @@ final class LoadBalancer {
         let (one, other) = pickTwo(of: pools)
         one.closeIfChecksPass()
         other.closeIfChecksPass()
-        if one.isHealthy, other.isHealthy { return lessBusy(one, other, for: exchange) }
+        if !isRetry, one.isHealthy, other.isHealthy { return lessBusy(one, other, for: exchange) }
 
         let now = now()
         for pool in pools { pool.closeIfChecksPass() }
@@ -51,7 +52,8 @@ final class LoadBalancer {
             return pool
         }
         if isRetry, healthy.isEmpty { return pools.min { $0.failedAt < $1.failedAt } }
-        let candidates = isRetry || healthy.count * 2 >= pools.count ? healthy : pools
+        var candidates = isRetry || healthy.count * 2 >= pools.count ? healthy : pools
+        if isRetry, candidates.count > 1 { candidates.removeAll { $0 === exchange.pool } }
         guard candidates.count > 1 else { return candidates.first }
         let (first, second) = pickTwo(of: candidates)
         return lessBusy(first, second, for: exchange)

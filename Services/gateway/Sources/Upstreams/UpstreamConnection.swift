@@ -143,7 +143,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         switch atEnd {
         case .responseEnded: exchange.receiveEnd(trailers: nil)
         case .tunnelEnded: exchange.tunnelEnded()
-        case .failed(let mayRetry): exchange.failed(.cut, mayRetry: mayRetry)
+        case .failed(let retry): exchange.failed(.cut, retry)
         }
     }
 
@@ -285,7 +285,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private func fail() -> Bool {
         let exchange = exchange
         abandon()
-        exchange?.failed(.garbage, mayRetry: false)
+        exchange?.failed(.garbage, .never)
         return false
     }
 }

@@ -17,7 +17,7 @@ struct UpstreamConnectionMachine: Sendable {
         case responseEnded
         case tunnelEnded
         /// The response is missing or incomplete.
-        case failed(mayRetry: Bool)
+        case failed(ExchangeMachine.Retry)
     }
 
     /// Interim responses (1xx) before the final one; more are an error.
@@ -90,8 +90,8 @@ struct UpstreamConnectionMachine: Sendable {
         switch phase {
         case .body where bodyEndsWithConnection && !isCut: return .responseEnded
         case .tunnel: return .tunnelEnded
-        case .head: return .failed(mayRetry: isReused && interim == 0 && !hasInput && isIdempotent)
-        default: return .failed(mayRetry: false)
+        case .head where interim == 0 && !hasInput && isIdempotent: return .failed(isReused ? .replacing : .elsewhere)
+        default: return .failed(.never)
         }
     }
 }

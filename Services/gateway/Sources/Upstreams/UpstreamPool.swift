@@ -49,11 +49,11 @@ final class UpstreamPool {
         // A retry takes no idle connection: if one was stale, the others may be too.
         if !isRetry, let connection = takeIdle() { return exchange.connected(connection) }
         if circuit.refusesConnections, exchange.hasOneAddress {
-            return exchange.failed(.setAside, mayRetry: false)
+            return exchange.failed(.setAside, .never)
         }
         guard count < settings.maximumUpstreamConnections else {
             guard waiting.count < settings.maximumUpstreamConnections else {
-                return exchange.failed(.busy, mayRetry: false)
+                return exchange.failed(.busy, .never)
             }
             return waiting.append(exchange)
         }
@@ -133,7 +133,7 @@ final class UpstreamPool {
         connect { connected in
             switch connected {
             case .success(let connection): exchange.connected(connection)
-            case .failure(let failure): exchange.failed(failure.ofRequest, mayRetry: true)
+            case .failure(let failure): exchange.failed(failure.ofRequest, .elsewhere)
             }
         }
     }
