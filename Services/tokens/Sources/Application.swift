@@ -42,11 +42,11 @@ public enum TokensApplication: MigratingApplication {
         let keys = configuration.refreshKeys
         keys.registerMetrics()
         let store = SessionStore(database: database, lifetimes: configuration.lifetimes)
-        let signingKeyStore = try SigningKeyStore(
+        let signingKeySource = try SigningKeySource(
             configuration.signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
             audience: configuration.audience, logger: boot.logger)
         let issuer = TokenIssuer(
-            keys: signingKeyStore, issuer: configuration.issuer,
+            keys: signingKeySource, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
             accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
         // Each replica counts on its own. Counting in Redis would add a command to every refresh, and the limit only
@@ -59,7 +59,7 @@ public enum TokensApplication: MigratingApplication {
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
             logger: boot.logger, limit: limit, unknownKeyLimit: unknownKeyLimit)
-        let accessTokens = AccessTokenReader(keys: signingKeyStore)
+        let accessTokens = AccessTokenReader(keys: signingKeySource)
         let revoker = TokenRevoker(
             keys: keys, accessTokens: accessTokens, store: store, unknownKeyLimit: unknownKeyLimit)
         let introspector = Introspector(
@@ -71,9 +71,9 @@ public enum TokensApplication: MigratingApplication {
         RefreshRoutes(refresher: refresher).add(to: router)
         SessionRoutes(revoker: revoker, store: store).add(to: router)
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
-        try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)
+        try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeySource).add(to: router)
         InternalRoutes(
-            store: store, feed: feed, keys: keys, issuer: issuer, signingKeys: signingKeyStore,
+            store: store, feed: feed, keys: keys, issuer: issuer, signingKeys: signingKeySource,
             sessionLimit: configuration.sessionLimit
         ).add(to: router)
 
@@ -84,7 +84,7 @@ public enum TokensApplication: MigratingApplication {
         let watch = PreparedTransactionWatch(feed: feed, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
-            services: [database, redis, purger, watch, signingKeyStore],
+            services: [database, redis, purger, watch, signingKeySource],
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }

@@ -20,15 +20,15 @@ import Testing
         try KeyGenerator(isForDevelopment: false).writeSigningKey(bits: 2048, to: file.path, publicKeyTo: path)
     }
 
-    /// A store that follows the file until the task is cancelled.
+    /// A source that follows the file until the task is cancelled.
     private func follow(
         _ file: SigningKeyFile
-    ) throws -> (store: SigningKeyStore, log: CapturedLog, following: Task<Void, any Error>) {
+    ) throws -> (source: SigningKeySource, log: CapturedLog, following: Task<Void, any Error>) {
         let log = CapturedLog()
-        let store = try SigningKeyStore(
+        let source = try SigningKeySource(
             file.read(), file: file, issuer: "http://gatehouse.localhost", audience: "gatehouse", logger: log.logger,
             pause: .milliseconds(5))
-        return (store, log, Task { try await store.run() })
+        return (source, log, Task { try await source.run() })
     }
 
     /// Replaces the file in one step.
@@ -141,7 +141,7 @@ import Testing
     @Test func aRunningServiceFollowsWhatMayBeUsedAlone() async throws {
         try await withFile { file in
             let first = try generate(file)
-            let (store, log, following) = try follow(file)
+            let (source, log, following) = try follow(file)
             defer { following.cancel() }
             let other = try RSAPrivateKey.generate().pem
             let bad = [
@@ -152,11 +152,11 @@ import Testing
                 let complaints = log.lines.count
                 try put(text, mode: mode_t(mode), in: file)
                 try await eventually("it complains") { log.lines.count > complaints }
-                #expect(store.published.keyIDs == [first.keyID])
+                #expect(source.published.keyIDs == [first.keyID])
             }
             try FileManager.default.removeItem(atPath: file.path)
             let second = try generate(file)
-            try await eventually("it signs with the new key") { store.signer.publicKey.thumbprint == second.keyID }
+            try await eventually("it signs with the new key") { source.signer.publicKey.thumbprint == second.keyID }
         }
     }
 
@@ -164,13 +164,13 @@ import Testing
     @Test func aFileThatWasRefusedIsTakenOnceItMayBeUsed() async throws {
         try await withFile { file in
             _ = try generate(file)
-            let (store, log, following) = try follow(file)
+            let (source, log, following) = try follow(file)
             defer { following.cancel() }
             let other = try RSAPrivateKey.generate()
             try put(other.pem, mode: 0o644, in: file)
             try await eventually("it is refused") { !log.lines.isEmpty }
             try #require(chmod(file.path, 0o600) == 0)
-            try await eventually("it is used") { store.signer.publicKey == other.publicKey }
+            try await eventually("it is used") { source.signer.publicKey == other.publicKey }
             #expect(log.lines.count(where: { $0.hasPrefix("error") }) == 1, "however often it was looked at")
         }
     }

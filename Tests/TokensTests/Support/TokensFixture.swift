@@ -44,7 +44,7 @@ struct TokensFixture: Sendable {
         return Refresher(
             rules: rules, keys: keys ?? self.keys, store: store, lock: lock ?? RaceLock(redis: redis),
             issuer: TokenIssuer(
-                keys: try SigningKeyStore(
+                keys: try SigningKeySource(
                     SigningKeys(first: Self.signingKey, isForDevelopment: true), file: nil,
                     issuer: "http://gatehouse.localhost", audience: "gatehouse", logger: .quiet),
                 issuer: "http://gatehouse.localhost",

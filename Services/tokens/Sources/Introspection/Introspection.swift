@@ -120,7 +120,7 @@ struct Introspector: Sendable {
 
 /// Verifies the service's own access tokens with the keys that it currently publishes.
 struct AccessTokenReader: Sendable {
-    let keys: SigningKeyStore
+    let keys: SigningKeySource
 
     /// The claims of a token that this service signed, even if it has expired, because PostgreSQL's clock decides about
     /// expiry. `nil` for any other token.

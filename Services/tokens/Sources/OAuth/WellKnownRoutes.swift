@@ -8,13 +8,13 @@ import ServiceKit
 
 /// The public keys (RFC 7517) and the metadata of the authorization server (RFC 8414).
 struct WellKnownRoutes: Sendable {
-    private let keys: SigningKeyStore
+    private let keys: SigningKeySource
     private let metadata: TaggedDocument
 
     /// Seconds for which clients may cache either document. A new key is published for longer before it signs.
     static let maximumAge = 300
 
-    init(issuer: String, keys: SigningKeyStore) throws {
+    init(issuer: String, keys: SigningKeySource) throws {
         self.keys = keys
         metadata = Self.document(Array(try JSONEncoder.sorted.encode(AuthorizationServerMetadata(issuer: issuer))))
     }

@@ -9,7 +9,7 @@ struct InternalRoutes: Sendable {
     let feed: RevocationFeedStore
     let keys: RefreshKeyRing
     let issuer: TokenIssuer
-    let signingKeys: SigningKeyStore
+    let signingKeys: SigningKeySource
     let sessionLimit: Int
 
     func add(to router: ServiceRouter) {

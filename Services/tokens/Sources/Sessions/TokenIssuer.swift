@@ -6,7 +6,7 @@ import Logging
 
 /// Issues the tokens of a response: signs the access token, and sets expiry times by PostgreSQL's clock.
 struct TokenIssuer: Sendable {
-    let keys: SigningKeyStore
+    let keys: SigningKeySource
     let issuer: String
     let audience: String
     let clientID: String

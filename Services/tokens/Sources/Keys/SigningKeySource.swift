@@ -8,8 +8,8 @@ import ServiceLifecycle
 import Settings
 import Synchronization
 
-/// The signing keys in use. The store reads them again when their file changes, so that a rotation needs no restart.
-final class SigningKeyStore: Service {
+/// The signing keys in use. The source reads them again when their file changes, so that a rotation needs no restart.
+final class SigningKeySource: Service {
     private struct Present {
         var signer: AccessTokenSigner
         var published: VerificationKeySet
