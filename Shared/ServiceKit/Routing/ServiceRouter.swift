@@ -2,11 +2,6 @@ import Contracts
 public import HTTPTypes
 public import Hummingbird
 public import HummingbirdCore
-import Limits
-import Logging
-import NIOCore
-import Observability
-import ServiceContextModule
 
 /// The routes of one service.
 ///
@@ -119,83 +114,6 @@ extension RoutingResponder {
 /// A known path was requested with a method that it does not have.
 struct MethodNotAllowed: Error {
     let allow: String
-}
-
-/// The steps for every request, in order: caller and deadline, route, response or problem, metrics and log.
-struct RequestPipeline: Sendable {
-    let routes: RoutingResponder
-    let credentials: CallerCredentials
-    let metrics: ServiceRequestMetrics
-    let readiness: Readiness
-    let stalls = StallWatch()
-    /// The timeout for PostgreSQL.
-    let databaseTimeout: Duration
-    /// `nil`: no trace is recorded.
-    let tracing: Tracing?
-    let logger: Logger
-    /// Whether a route's work is cancelled at the caller's deadline.
-    var endsAtDeadline = false
-    /// `false` for the admin port, which monitoring calls every few seconds.
-    let isLogged: Bool
-
-    func respond(to request: Request, channel: any Channel) async -> Response {
-        let source = ApplicationRequestContextSource(channel: channel, logger: logger)
-        var context = GatehouseRequestContext(
-            fields: request.headers, readAt: ArrivalTimes.ofConnection?.next() ?? .now, source: source,
-            credentials: credentials, databaseTimeout: databaseTimeout, sampler: tracing?.sampler)
-        context.waited(for: stalls.wait(ofReadAt: context.readAt))
-        var scope = ServiceContext.topLevel
-        let spans = context.trace.isSampled ? tracing?.spans : nil
-        scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
-        return await ServiceContext.withValue(scope) { [context] in
-            var response = await Deadline.with(context.deadline) { await answer(request, context) }
-            // Refusals too must have no body, because the client would read it as the head of the next response.
-            if request.method == .head { response = response.createHeadResponse() }
-            response.headers[.requestID] = context.requestID
-            if readiness.isDraining { response.headers[.connection] = "close" }
-            finish(request, context, response.status.code)
-            spans?.offer(Span(serving: request, context, status: response.status.code))
-            return response
-        }
-    }
-
-    private func answer(_ request: Request, _ context: GatehouseRequestContext) async -> Response {
-        do {
-            // The caller no longer waits for the response, so the request is not handled.
-            guard !context.deadline.hasPassed else {
-                await routes.find(request, context: context)
-                throw Problem(.unavailable)
-            }
-            guard endsAtDeadline else { return try await routes.respond(to: request, context: context) }
-            return try await context.deadline.run { [routes] in
-                try await routes.respond(to: request, context: context)
-            }
-        } catch {
-            let (response, isUnforeseen) = ProblemResponse.make(for: error, requestID: context.requestID)
-            if isUnforeseen {
-                logger.error("unforeseen error", .error(error), .route(route(context)))
-            } else if response.status == .serviceUnavailable, !(error is Problem) {
-                logger.warning("unavailable", .error(error), .route(route(context)))
-            }
-            return response
-        }
-    }
-
-    private func finish(_ request: Request, _ context: GatehouseRequestContext, _ status: Int) {
-        let duration = context.readAt.duration(to: .now)
-        let method = request.method.rawValue
-        metrics.record(
-            route: context.coreContext.endpointPath.value, method: method, status: status, duration: duration)
-        if isLogged {
-            logger.info(
-                "request", .method(method), .route(route(context)), .status(status), .duration(duration),
-                .caller(context.caller ?? "none"))
-        }
-    }
-
-    private func route(_ context: GatehouseRequestContext) -> String {
-        context.coreContext.endpointPath.value ?? RoutingResponder.notFoundRoute
-    }
 }
 
 /// Allows only requests with the credential of one of the callers.
