@@ -10,8 +10,9 @@ import ServiceKit
 /// passwords, and from locking the user out.
 ///
 /// A sign-in attempt counts for the identifier from one network, and for the identifier from all networks. A device on
-/// which the user has signed in before has its own allowance, which other parties cannot use up. Only wrong passwords
-/// count: an attempt is refunded if its password was right or was never compared.
+/// which the user has signed in before has its own allowance, which other parties cannot use up. In these limits only
+/// wrong passwords and codes count: an attempt is refunded if its password or code was right or was never compared. In
+/// the limit of an address every request counts.
 struct AttemptLimits: Sendable {
     /// `nil`: nothing is counted, for load tests only.
     private let counter: (any AttemptCounter)?
