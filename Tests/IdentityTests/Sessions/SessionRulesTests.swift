@@ -25,8 +25,8 @@ import Testing
         #expect(SignInOutcome.decide(verifiedAt: 3, now: nil) == .gone)
         #expect(outcome(.disabled, 3) == .disabled)
         #expect(outcome(.disabled, 4) == .disabled)
-        #expect(outcome(.active, 4) == .moved)
-        #expect(outcome(.active, 3) == .stands)
+        #expect(outcome(.active, 4) == .credentialsChanged)
+        #expect(outcome(.active, 3) == .valid)
     }
 
     @Test func anErrorNamesTheDevicesField() throws {

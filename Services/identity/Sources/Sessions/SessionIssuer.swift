@@ -24,28 +24,29 @@ struct SessionIssuer: Sendable {
         var account: Account
     }
 
-    /// Verifies the user and creates a session. If the credentials have changed in between, the user is verified again;
-    /// after three attempts the answer is `UNAVAILABLE`.
+    /// Creates a session for the user of `account`. If the credentials have changed in between, `account` is called
+    /// again; after three attempts the answer is `UNAVAILABLE`.
     /// - Parameters:
-    ///   - methods: how `verify` verifies the user.
+    ///   - methods: how the user is verified.
     ///   - refusal: the error when the account was deleted in between.
-    ///   - verify: verifies the user and returns the account.
-    /// - Throws: what `verify` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
+    ///   - account: reads the account of the verified user.
+    /// - Throws: what `account` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
     func issue(
         on device: SessionDevice?, by methods: [AuthenticationMethod], context: GatehouseRequestContext,
-        refusal: Problem, verify: () async throws -> Account
+        refusal: Problem, account: () async throws -> Account
     ) async throws -> Issued {
         for _ in 0..<3 {
-            let account = try await verify()
-            AuditedAttempt.note(AuditedAttempt.Method(methods), of: .user(account.id))
-            let issued = try await issue(for: account, on: device, by: methods, context: context, refusal: refusal)
+            let verified = try await account()
+            AuditedAttempt.note(AuditedAttempt.Method(methods), of: .user(verified.id))
+            let issued = try await issueOnce(
+                for: verified, on: device, by: methods, context: context, refusal: refusal)
             if let issued { return issued }
         }
         throw Problem(.unavailable)
     }
 
     /// - Returns: the session, or `nil` when the credentials have changed in between.
-    private func issue(
+    private func issueOnce(
         for account: Account, on device: SessionDevice?, by methods: [AuthenticationMethod],
         context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued? {
@@ -60,7 +61,7 @@ struct SessionIssuer: Sendable {
                     to: account, by: methods, session: issued.sessionID, on: accounts.database)
             }
             outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: standing)
-            if outcome == .stands, standing?.version != account.version {
+            if outcome == .valid, standing?.version != account.version {
                 // tokens stores no data about users without a session. If this is the user's first, tokens has ignored
                 // the snapshot of a change that was made in between.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
@@ -69,7 +70,7 @@ struct SessionIssuer: Sendable {
             await discard(issued.sessionID)
             throw error
         }
-        if outcome == .stands {
+        if outcome == .valid {
             await remember(device, methods, of: account, context: context)
             return issued
         }
@@ -77,7 +78,7 @@ struct SessionIssuer: Sendable {
         switch outcome {
         case .gone: throw refusal
         case .disabled: throw Problem(.accountDisabled)
-        case .moved, .stands: return nil
+        case .credentialsChanged, .valid: return nil
         }
     }
 
@@ -109,12 +110,14 @@ struct SessionIssuer: Sendable {
         do {
             let auth = try await tokens.createSession(request)
             return Issued(auth: auth, sessionID: request.sessionID, account: account)
-        } catch .userErased {
+        } catch .userDeleted {
             throw refusal
         } catch .unknown {
             await discardIfCreated(request.sessionID)
-        } catch .notMade {}
-        throw Problem(.unavailable)
+            throw Problem(.unavailable)
+        } catch .notMade {
+            throw Problem(.unavailable)
+        }
     }
 
     /// Revokes a session that may not exist yet, because the request that creates it may still be in progress. The

@@ -31,12 +31,12 @@ struct AccountStanding: Sendable, Equatable {
 /// Whether a session may be issued: the account may have changed between verification and the creation of the session.
 enum SignInOutcome: Equatable {
     /// The credentials are those that were verified. The session may be issued.
-    case stands
+    case valid
     /// The account was deleted meanwhile. The response is the same as if it had never existed.
     case gone
     case disabled
-    /// The credentials changed. The user has to be verified again.
-    case moved
+    /// The session is revoked, and the account is read again.
+    case credentialsChanged
 
     /// - Parameters:
     ///   - credentialsVersion: the version when the user was verified.
@@ -44,6 +44,6 @@ enum SignInOutcome: Equatable {
     static func decide(verifiedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
         guard let now else { return .gone }
         if now.state == .disabled { return .disabled }
-        return now.credentialsVersion == credentialsVersion ? .stands : .moved
+        return now.credentialsVersion == credentialsVersion ? .valid : .credentialsChanged
     }
 }

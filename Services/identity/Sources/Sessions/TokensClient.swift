@@ -11,8 +11,8 @@ struct TokensClient: Sendable {
 
     /// Why no session was created.
     enum SessionFailure: Error {
-        /// tokens knows that the user was deleted.
-        case userErased
+        /// The user was deleted.
+        case userDeleted
         /// Nothing was sent to tokens.
         case notMade
         /// Anything else: the response was lost, or tokens refused. The session is revoked in case it exists.
@@ -24,7 +24,7 @@ struct TokensClient: Sendable {
         do {
             return try await client.send(.post, "/internal/sessions", body: request)
         } catch let error where error.problem.code == .invalidCredentials {
-            throw .userErased
+            throw .userDeleted
         } catch {
             throw error.isUnavailable && !error.mayHaveActed ? .notMade : .unknown
         }
