@@ -76,7 +76,7 @@ struct UpstreamConnectionMachineTests {
         var begun = Self.reused()
         #expect(end(&begun, hasInput: true) == .failed(.never))
         var interim = Self.reused()
-        #expect(interim.interimCame() == true)
+        #expect(interim.receivedInterim() == true)
         #expect(end(&interim) == .failed(.never))
         var new = Self.asked()
         #expect(end(&new) == .failed(.elsewhere), "the server may be stopping")
@@ -85,14 +85,14 @@ struct UpstreamConnectionMachineTests {
     @Test("Interim responses are counted for each request")
     func interim() {
         var state = Self.asked()
-        for _ in 0..<State.interimLimit { #expect(state.interimCame() == true) }
-        #expect(state.interimCame() == false)
+        for _ in 0..<State.interimLimit { #expect(state.receivedInterim() == true) }
+        #expect(state.receivedInterim() == false)
         var reused = Self.asked()
-        for _ in 0..<State.interimLimit { _ = reused.interimCame() }
+        for _ in 0..<State.interimLimit { _ = reused.receivedInterim() }
         reused.responseBegan(keepsAlive: true)
         _ = reused.responseEnded(isRequestComplete: true, hasInput: false)
         reused.begin()
-        #expect(reused.interimCame() == true)
+        #expect(reused.receivedInterim() == true)
     }
 
     @Test("A WebSocket leaves the pool, and ends with the connection")

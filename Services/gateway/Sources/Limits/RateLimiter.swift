@@ -124,7 +124,7 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
 
     /// Buckets checked each time that a slot is needed, to find a full one. The search goes round the table, so no
     /// request pays for all of it.
-    private static var looks: Int { 8 }
+    private static var slotsPerSearch: Int { 8 }
 
     private let capacity: Int
     private var indices: [Key: Int] = [:]
@@ -153,7 +153,7 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
             indices[key] = slots.count
             slots.append((key, bucket))
         } else {
-            hand += Self.looks
+            hand += Self.slotsPerSearch
             return false
         }
         return true
@@ -161,7 +161,7 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
 
     private func nextFull(now: Int64) -> Int? {
         guard !slots.isEmpty else { return nil }
-        return (0..<min(Self.looks, slots.count)).lazy.map { (hand + $0) % slots.count }
+        return (0..<min(Self.slotsPerSearch, slots.count)).lazy.map { (hand + $0) % slots.count }
             .first { slots[$0].bucket.fullAt <= now }
     }
 }

@@ -212,7 +212,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case .incomplete: return false
         case .interim(let length):
             input.moveReaderIndex(forwardBy: length)
-            guard state.interimCame() else { return fail() }
+            guard state.receivedInterim() else { return fail() }
         case .final(let length, let framing, let connectionOptions):
             input.moveReaderIndex(forwardBy: length)
             if exchange.isStatusFaultOfAddress {

@@ -11,7 +11,7 @@ struct UpstreamConnectionMachine: Sendable {
         case closed
     }
 
-    /// What the end of the connection means for its current request.
+    /// The effect of the connection's end on its request.
     enum AtEnd: Sendable, Equatable {
         /// The response is complete: it ended with the connection.
         case responseEnded
@@ -43,7 +43,7 @@ struct UpstreamConnectionMachine: Sendable {
     }
 
     /// - Returns: whether the number of interim responses is within the limit.
-    mutating func interimCame() -> Bool {
+    mutating func receivedInterim() -> Bool {
         interim += 1
         return interim <= Self.interimLimit
     }
