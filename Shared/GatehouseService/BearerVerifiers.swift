@@ -12,14 +12,15 @@ import TokenValidation
 
 /// Verifies an access token and returns its user, in a service that clients reach without the gateway.
 ///
-/// Two types conform: ``PublishedKeyVerifier`` verifies tokens locally, ``IntrospectionVerifier`` calls tokens for each one.
+/// Two types conform: ``PublishedKeyVerifier`` verifies tokens locally, ``IntrospectionVerifier`` calls tokens for each
+/// one.
 public protocol BearerVerifier: Sendable {
     /// The user whose access token it is.
     ///
     /// - Parameter token: the text after `Bearer`, which is untrusted input.
     /// - Throws: `INVALID_TOKEN` for a token that is invalid, or whose session has ended; `TOKEN_EXPIRED` from
-    ///   ``PublishedKeyVerifier`` (``IntrospectionVerifier`` cannot distinguish it); `UNAVAILABLE` when the token could not
-    ///   be verified: after any other error the client would sign its user out.
+    ///   ``PublishedKeyVerifier`` (``IntrospectionVerifier`` cannot distinguish it); `UNAVAILABLE` when the token could
+    ///   not be verified: after any other error the client would refresh, and then report that the user has to sign in.
     func user(of token: String) async throws(Problem) -> ForwardedUser
 }
 

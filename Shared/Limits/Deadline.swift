@@ -17,7 +17,7 @@ public struct Deadline: Sendable, Equatable {
         Deadline(.now.advanced(by: duration))
     }
 
-    /// What is left; never negative.
+    /// The remaining time; never negative.
     public var remaining: Duration {
         max(.zero, ContinuousClock.now.duration(to: instant))
     }

@@ -22,7 +22,7 @@ public struct TokenBucket: Sendable, Equatable {
     ///   - capacity: how many at once; 1 or more.
     ///   - refillPerSecond: how many over time; more than 0.
     public init(capacity: Int, refillPerSecond: Double, unit: Unit = .microseconds) {
-        precondition(capacity > 0 && refillPerSecond > 0, "a bucket holds something and fills")
+        precondition(capacity > 0 && refillPerSecond > 0, "capacity and refill must be positive")
         self.init(
             capacity: capacity, interval: max(Int64(Double(unit.rawValue) / refillPerSecond), 1), unit: unit)
     }

@@ -90,7 +90,7 @@ public struct RedisTokens: Sendable {
     ///   - tokens: at least one; the limits have one client.
     ///   - cost: how many are taken from each bucket, 1 or more. More than a bucket's capacity is always refused.
     public init(_ tokens: [(limit: RedisTokenBuckets, key: String)], cost: Int = 1) {
-        precondition(!tokens.isEmpty && cost > 0, "nothing is taken")
+        precondition(!tokens.isEmpty && cost > 0, "needs at least one bucket and a positive cost")
         self.tokens = tokens
         self.cost = cost
     }

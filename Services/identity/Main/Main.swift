@@ -7,7 +7,7 @@ import Settings
 struct Identity: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "identity",
-        abstract: "Who the users are, how they prove it, and how their accounts live and end.",
+        abstract: "Users, their authentication, and the life cycle of their accounts.",
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<IdentityApplication>.self, MigrateCommand<IdentityApplication>.self,

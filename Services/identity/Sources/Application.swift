@@ -65,8 +65,8 @@ public enum IdentityApplication: MigratingApplication {
     }
 }
 
-/// What holds connections, threads or state, and what several features share. Each feature is built from it by the
-/// properties below.
+/// The parts with connections, threads or state, and those that several features share. Each feature is built from them
+/// by the properties below.
 struct IdentityParts {
     private let configuration: IdentityConfiguration
     private let httpClient: HTTPClient

@@ -21,7 +21,7 @@ public struct PublicRoute: Sendable, Equatable {
         case required
     }
 
-    /// What the gateway limits beyond the rate of all requests.
+    /// Limits in addition to the rate of all requests.
     public struct Guards: OptionSet, Sendable {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }

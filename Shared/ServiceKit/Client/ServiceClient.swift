@@ -13,7 +13,8 @@ import ServiceContextModule
 ///
 /// Sends the caller's credential, the request's identifier, its trace and the rest of the current deadline
 /// (`Deadline.current`). A call is retried once, at another replica if one exists, only if nothing was sent or the call
-/// is idempotent. A failed call is `UNAVAILABLE`, never a refusal, because a client signs its user out after a refusal.
+/// is idempotent. A failed call is `UNAVAILABLE`, never a refusal: after a refusal the client would refresh, and then
+/// report that the user has to sign in.
 public struct ServiceClient: Sendable {
     /// The default timeout of a call: slightly longer than the callee's timeout for PostgreSQL, so that a stopped
     /// callee is detected within two seconds.

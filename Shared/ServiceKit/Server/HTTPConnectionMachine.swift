@@ -7,7 +7,7 @@ struct HTTPConnectionMachine: Sendable {
     /// The most bytes that are read and dropped after the last response.
     static let lingerLimit = 16 << 20
 
-    /// What to do with another part of a request.
+    /// The action after another part of a request.
     enum OnPart: Sendable, Equatable {
         case forward
         case drop
@@ -15,7 +15,7 @@ struct HTTPConnectionMachine: Sendable {
         case close
     }
 
-    /// What to do with an error.
+    /// The action after an error.
     enum OnError: Sendable, Equatable {
         case forward
         case drop
@@ -23,7 +23,7 @@ struct HTTPConnectionMachine: Sendable {
         case refuse(ErrorCode)
     }
 
-    /// What to do with the end of a response, besides writing it.
+    /// The action after the end of a response, besides writing it.
     enum AtEnd: Sendable, Equatable {
         /// Nothing else.
         case none

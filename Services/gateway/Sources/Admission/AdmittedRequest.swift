@@ -48,7 +48,7 @@ extension RequestAdmission {
         if let tracing = gateway.tracing {
             serverSpan = sample(&trace, given: given, by: tracing.sampler)
         } else if !gateway.settings.followsClientTraces {
-            // The gateway records no trace here. A client must not decide that services record theirs.
+            // The gateway records no trace here. A client must not decide that services record traces.
             trace.flags = 0
         }
         let head = ForwardedRequestHead(

@@ -9,7 +9,7 @@ final class ClientPeer {
     /// Whether its connection speaks HTTP/2.
     var isHTTP2 = false
     private(set) var address: ClientAddress
-    /// Whether the proxy at `address` has seen the requests' fields. Only then may it vouch for them.
+    /// Whether the proxy at `address` parses HTTP. Only then are its `X-Forwarded-…` fields trusted.
     private var readsFields = true
     /// Whether too many connections were open when this one was accepted.
     private(set) var isOverLimit: Bool

@@ -1,8 +1,8 @@
 import Contracts
 import NIOCore
 
-/// The head of a forwarded request: the client's own lines unchanged, without those that a client may not set, followed
-/// by the gateway's lines.
+/// The head of a forwarded request: the request line, `Host` and the route's credential, the client's lines without
+/// those that a client may not set, then the gateway's lines.
 struct ForwardedRequestHead {
     var upstreamLines: [UInt8]
     var forwardsAuthorization: Bool

@@ -8,7 +8,7 @@ protocol LimitedKey: Hashable, Sendable {
     var neighbourhood: UInt64 { get }
 }
 
-/// What counts as one client: an IPv4 address, or an IPv6 /64, which a household usually has.
+/// The key of one client: an IPv4 address, or an IPv6 /64, which a household usually has.
 struct AddressKey: LimitedKey, CustomStringConvertible {
     /// The first 64 bits of an IPv6 address, or an IPv4 address behind 0x0000FFFF. No IPv6 address in use has that
     /// prefix.
@@ -27,7 +27,7 @@ struct AddressKey: LimitedKey, CustomStringConvertible {
     var neighbourhood: UInt64 { isIPv4 ? value >> 16 : value >> 32 }
 }
 
-/// What counts as one user. Users of different issuers may have the same identifier.
+/// The key of one user. Users of different issuers may have the same identifier.
 struct UserKey: LimitedKey, CustomStringConvertible {
     let id: UUID
     /// 0 for Gatehouse's own users.

@@ -179,7 +179,7 @@ final class UpstreamPool {
     /// Whether the address is not set aside.
     var isHealthy: Bool { (health?.isUp ?? true) && circuit.isClosed }
 
-    /// Ends the address's time aside if a health check has passed since it was due to end.
+    /// Closes the circuit if a health check has passed after the time aside was over.
     func closeIfChecksPass() {
         guard !circuit.isClosed, let health, health.isUp else { return }
         change { $0.passedProbe(at: health.passedAt) }

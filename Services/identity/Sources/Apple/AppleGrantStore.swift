@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import Sealing
 
-/// What Apple has granted for a user: a sealed refresh token (in `apple_identities`), or an authorization code that is
+/// A grant of Apple for a user: a sealed refresh token (in `apple_identities`), or an authorization code that is
 /// not exchanged yet (in the outbox).
 struct AppleGrantStore: Sendable {
     let database: PostgresPool

@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import Sealing
 
-/// What Apple has granted for a user. It is revoked when the user deletes the account or unlinks Apple.
+/// A grant of Apple for a user. It is revoked when the user deletes the account or unlinks Apple.
 struct AppleGrant: Codable, Sendable, Equatable {
     enum Kind: String, Codable, Sendable {
         case refreshToken

@@ -131,9 +131,8 @@ extension AppleIdentityStore {
         // one's.
         for _ in 0..<3 {
             if let (account, email) = try await account(subject: proof.subject) {
-                // Written after the credentials were read and before the session is created. A notification that the
-                // consent has ended then either finds this newer consent, or changes the credentials that were read. In
-                // the second case the session is revoked.
+                // Order: credentials read, consent written, session created. A withdrawal notification then sees the
+                // newer consent, or changes the credentials, and the session is revoked.
                 try await note(consent: proof, of: account.id)
                 guard account.state == .active, hasNews(proof, name: name, account: account, email: email) else {
                     return account

@@ -148,7 +148,7 @@ struct AppleTokenPolicy: Sendable {
     }
 }
 
-/// What a verified identity token of Apple says about the user.
+/// The claims of a verified identity token that Gatehouse uses.
 struct AppleProof: Sendable {
     var subject: String
     /// The app's identifier that the token was issued for.

@@ -12,7 +12,7 @@ struct RaceLock: Sendable {
     enum Attempt: Sendable {
         case acquired(RedisLock.Lease)
         case heldByAnother
-        /// Redis did not answer in time.
+        /// Redis did not answer in time, or is not reachable.
         case unavailable
     }
 

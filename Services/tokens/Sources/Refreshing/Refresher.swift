@@ -99,8 +99,9 @@ final class Refresher: Sendable {
         } else if let tokens = try await rotate(token, caller) {
             return tokens
         }
-        // The token is not the current one. Each round reads the row, decides, and writes only if the row is unchanged.
-        // If another request changed it, the next round sees that change.
+        // Either the token is not the current one, or the holder of the lock has not rotated. Each round reads the row,
+        // decides, and writes only if the row is unchanged. If another request changed it, the next round sees that
+        // change.
         for _ in 0..<4 {
             if let tokens = try await readAndDecide(token, isGenuine: isGenuine, caller) { return tokens }
         }
@@ -109,7 +110,7 @@ final class Refresher: Sendable {
 
     /// Waits for the replica that holds the lock, and returns the successor that it minted.
     ///
-    /// - Returns: `nil` when that replica has not rotated within 50 ms.
+    /// - Returns: `nil` when that replica has not rotated within 50 ms, or when the row changed after it was read.
     private func resultOfLockHolder(
         _ token: RefreshToken, isGenuine: Bool, _ caller: Caller
     ) async throws -> IssuedTokens? {

@@ -39,7 +39,7 @@ struct RotationRules: Sendable, Equatable {
         case session.generation - 1:
             // The predecessor's generation with another hash: the client's chain of tokens differs from the database's.
             guard presented.hash == session.previousHash else { return .refuse(.forked) }
-            if sinceRotation <= retryWindow || session.lateReplayed && mode == .resilient { return .repeatSuccessor }
+            if sinceRotation <= retryWindow || (session.lateReplayed && mode == .resilient) { return .repeatSuccessor }
             if mode == .strict { return .revoke(.lateReplay) }
             return session.lateReplays < lateReplayLimit ? .countLateReplay : .revoke(.lateReplay)
 
@@ -81,7 +81,8 @@ enum RotationDecision: Sendable, Equatable {
         /// Newer than the row, or another token of its generation: the database lost rotations, for example because it
         /// was restored from a backup.
         case forked
-        /// Older than the row's tokens, and minted under an unknown key: nothing proves that it was ever issued.
+        /// Older than the row's tokens, and minted under an unknown key: the service cannot verify that it issued the
+        /// token.
         case unproven
     }
 }
@@ -95,7 +96,7 @@ struct SessionState: Sendable, Equatable {
     var previousHash: [UInt8]?
     /// When the current token was minted.
     var rotatedAt: Date
-    /// How many consecutive generations, up to this one, had their predecessor replayed late.
+    /// The number of consecutive generations, up to this one, whose predecessor was presented after the retry window.
     var lateReplays: Int
     /// Whether this generation is one of them.
     var lateReplayed: Bool
