@@ -48,7 +48,7 @@ import Testing
             var held = first
             for _ in 0..<2 { held = try await refresher.refresh(held).refresh }
             try await tokens.age(held.sessionID, by: 3600)
-            var givenUp = Refresher.Caller.test
+            var givenUp = Refresher.Client.test
             givenUp.isAwaited = { false }
             let abandoned = givenUp
             await #expect(throws: Problem(.unavailable)) { try await refresher.refresh(first.text, from: abandoned) }
@@ -67,7 +67,7 @@ import Testing
             let first = try await tokens.signIn()
             let second = try await refresher.refresh(first).refresh
             try await tokens.age(first.sessionID, by: 3600)
-            var asleep = Refresher.Caller.test
+            var asleep = Refresher.Client.test
             asleep.arrivedAt -= .seconds(3601)
             // Late only because it slept: a lost response is not counted.
             let successor = try await refresher.refresh(first.text, from: asleep)

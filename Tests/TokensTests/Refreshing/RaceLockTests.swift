@@ -136,9 +136,9 @@ import Testing
 
     private func expectFree(_ sessionID: UUID, _ lock: RaceLock) async throws {
         try await eventually("the lock is free") {
-            let attempt = await lock.acquire(sessionID)
-            guard case .acquired = attempt else { return false }
-            await lock.release(attempt)?.value
+            let acquisition = await lock.acquire(sessionID)
+            guard case .acquired = acquisition else { return false }
+            await lock.release(acquisition)?.value
             return true
         }
     }

@@ -276,10 +276,10 @@ import Testing
             for token in all { #expect(try await refresher.refusal(of: token) == nil) }
             // One of another address is served while this one's makes tokens up.
             let other = try await tokens.signIn()
-            for _ in 0..<20 { try? unknownKeyLimit.take(from: Refresher.Caller.test.ipAddress) }
-            var caller = Refresher.Caller.test
-            caller.ipAddress = "2001:db8::1"
-            #expect(try await refresher.refresh(other.text, from: caller).refresh.generation == 1)
+            for _ in 0..<20 { try? unknownKeyLimit.take(from: Refresher.Client.test.ipAddress) }
+            var client = Refresher.Client.test
+            client.ipAddress = "2001:db8::1"
+            #expect(try await refresher.refresh(other.text, from: client).refresh.generation == 1)
         }
     }
 

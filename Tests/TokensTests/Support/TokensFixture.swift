@@ -97,7 +97,7 @@ extension User {
     }
 }
 
-extension Refresher.Caller {
+extension Refresher.Client {
     static var test: Self { Self(ipAddress: "192.0.2.1") }
 }
 

@@ -23,13 +23,13 @@ struct OAuthRoutes: Sendable {
     }
 
     private func token(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
-        let caller = try Refresher.Caller(context)
+        let client = try Refresher.Client(context)
         let form = try await Form(of: request, for: clientID)
         guard let grantType = form["grant_type"] else { throw OAuthError.invalidRequest("grant_type is missing.") }
         guard grantType.isVerbatim("refresh_token") else { throw OAuthError.unsupportedGrantType }
         guard let token = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing.") }
         guard form["scope"] == nil else { throw OAuthError.invalidScope }
-        return .tokens(try await refresher.refresh(token, from: caller).oauthJSON)
+        return .tokens(try await refresher.refresh(token, from: client).oauthJSON)
     }
 
     private func revoke(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {

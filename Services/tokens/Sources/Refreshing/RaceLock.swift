@@ -9,7 +9,7 @@ import Redis
 /// unavailable, or the lock is lost or granted twice, every replica proceeds.
 struct RaceLock: Sendable {
     /// The outcome of an attempt to acquire the lock.
-    enum Attempt: Sendable {
+    enum Acquisition: Sendable {
         case acquired(RedisLock.Lease)
         case heldByAnother
         /// Redis did not answer in time, or is not reachable.
@@ -34,7 +34,7 @@ struct RaceLock: Sendable {
         self.metrics = RaceLockMetrics(factory: metrics)
     }
 
-    func acquire(_ sessionID: UUID) async -> Attempt {
+    func acquire(_ sessionID: UUID) async -> Acquisition {
         let lock = RedisLock(
             client: redis, name: "gatehouse:tokens:race:\(sessionID.uuidString)", lifetime: lifetime)
         do {
@@ -49,8 +49,8 @@ struct RaceLock: Sendable {
 
     /// Releases the lock in the background, so that no response waits for Redis. If that fails, the lock expires.
     @discardableResult
-    func release(_ attempt: Attempt) -> Task<Void, Never>? {
-        guard case .acquired(let lease) = attempt else { return nil }
+    func release(_ acquisition: Acquisition) -> Task<Void, Never>? {
+        guard case .acquired(let lease) = acquisition else { return nil }
         return Task { _ = try? await lease.release() }
     }
 

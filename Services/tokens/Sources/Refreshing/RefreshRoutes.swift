@@ -8,14 +8,14 @@ struct RefreshRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/refresh") { request, context in
-            let caller = try Refresher.Caller(context)
+            let client = try Refresher.Client(context)
             let body = try await request.decode(RefreshRequest.self)
-            return Response.tokens(try await refresher.refresh(body.refreshToken, from: caller).json)
+            return Response.tokens(try await refresher.refresh(body.refreshToken, from: client).json)
         }
     }
 }
 
-extension Refresher.Caller {
+extension Refresher.Client {
     /// - Throws: `UNAVAILABLE` when the client no longer waits for the response.
     init(_ context: GatehouseRequestContext) throws(Problem) {
         guard context.isAnswerAwaited else { throw Problem(.unavailable) }

@@ -40,9 +40,9 @@ final class Refresher: Sendable {
         self.logger = logger
     }
 
-    /// The party that waits for a refresh: the client's address, when the request arrived, and whether the connection
-    /// is still open.
-    struct Caller: Sendable {
+    /// The client that waits for a refresh: its address, when its request arrived, and whether the connection is still
+    /// open.
+    struct Client: Sendable {
         var ipAddress: String?
         /// When the request arrived, as measured by the gateway and this replica.
         var arrivedAt = ContinuousClock.now
@@ -53,7 +53,7 @@ final class Refresher: Sendable {
     /// Concurrent requests with the same token share one result.
     ///
     /// - Throws: `Problem`: `INVALID_REFRESH_TOKEN`, `RATE_LIMITED`, `UNAVAILABLE`; `PostgresError`.
-    func refresh(_ text: String, from caller: Caller) async throws -> IssuedTokens {
+    func refresh(_ text: String, from client: Client) async throws -> IssuedTokens {
         guard let token = RefreshToken(text: text) else { throw refused(.malformed) }
         let authenticity = token.authenticity(under: keys)
         guard authenticity != .forged else { throw refused(.forged) }
@@ -61,17 +61,17 @@ final class Refresher: Sendable {
             let isGenuine = authenticity == .genuine
             // Without the key the session id is not authenticated. If forged tokens counted against that session, an
             // attacker could lock its user out. So such tokens count against the client's address.
-            if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: caller.ipAddress) }
+            if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: client.ipAddress) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
                 metrics.count(.overloaded)
                 throw Problem(.unavailable)
             }
             defer { load.withLock { $0.end(begunAt: start, at: .now) } }
-            let attempt = await lock.acquire(token.sessionID)
-            defer { lock.release(attempt) }
-            let tokens = try await renew(token, isGenuine: isGenuine, attempt, caller)
-            if !isGenuine { unknownKeyLimit?.refund(to: caller.ipAddress) }
+            let acquisition = await lock.acquire(token.sessionID)
+            defer { lock.release(acquisition) }
+            let tokens = try await renew(token, isGenuine: isGenuine, acquisition, client)
+            if !isGenuine { unknownKeyLimit?.refund(to: client.ipAddress) }
             return tokens
         }
     }
@@ -92,18 +92,18 @@ final class Refresher: Sendable {
     }
 
     private func renew(
-        _ token: RefreshToken, isGenuine: Bool, _ attempt: RaceLock.Attempt, _ caller: Caller
+        _ token: RefreshToken, isGenuine: Bool, _ acquisition: RaceLock.Acquisition, _ client: Client
     ) async throws -> IssuedTokens {
-        if case .heldByAnother = attempt {
-            if let tokens = try await resultOfLockHolder(token, isGenuine: isGenuine, caller) { return tokens }
-        } else if let tokens = try await rotate(token, caller) {
+        if case .heldByAnother = acquisition {
+            if let tokens = try await resultOfLockHolder(token, isGenuine: isGenuine, client) { return tokens }
+        } else if let tokens = try await rotate(token, client) {
             return tokens
         }
         // Either the token is not the current one, or the holder of the lock has not rotated. Each round reads the row,
         // decides, and writes only if the row is unchanged. If another request changed it, the next round sees that
         // change.
         for _ in 0..<4 {
-            if let tokens = try await readAndDecide(token, isGenuine: isGenuine, caller) { return tokens }
+            if let tokens = try await readAndDecide(token, isGenuine: isGenuine, client) { return tokens }
         }
         throw Problem(.unavailable)
     }
@@ -112,7 +112,7 @@ final class Refresher: Sendable {
     ///
     /// - Returns: `nil` when that replica has not rotated within 50 ms, or when the row changed after it was read.
     private func resultOfLockHolder(
-        _ token: RefreshToken, isGenuine: Bool, _ caller: Caller
+        _ token: RefreshToken, isGenuine: Bool, _ client: Client
     ) async throws -> IssuedTokens? {
         for pause in [Duration.milliseconds(10), .milliseconds(40)] {
             try await Task.sleep(for: pause)
@@ -120,32 +120,32 @@ final class Refresher: Sendable {
                 lock.countWait(foundResult: true)
                 throw refused(.unknownSession)
             }
-            let decision = decision(on: token, isGenuine: isGenuine, record, caller)
+            let decision = decision(on: token, isGenuine: isGenuine, record, client)
             // The token is still current, so the other replica has not rotated yet.
             if decision == .rotate { continue }
             lock.countWait(foundResult: true)
-            return try await act(on: decision, of: token, record, caller)
+            return try await act(on: decision, of: token, record, client)
         }
         lock.countWait(foundResult: false)
         return nil
     }
 
     private func readAndDecide(
-        _ token: RefreshToken, isGenuine: Bool, _ caller: Caller
+        _ token: RefreshToken, isGenuine: Bool, _ client: Client
     ) async throws -> IssuedTokens? {
         guard let record = try await store.read(token.sessionID) else { throw refused(.unknownSession) }
-        let decision = decision(on: token, isGenuine: isGenuine, record, caller)
-        return try await act(on: decision, of: token, record, caller)
+        let decision = decision(on: token, isGenuine: isGenuine, record, client)
+        return try await act(on: decision, of: token, record, client)
     }
 
     /// - Returns: `nil` when the row has changed since it was read.
     private func act(
-        on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ caller: Caller
+        on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ client: Client
     ) async throws -> IssuedTokens? {
         let (id, generation) = (token.sessionID, record.state.generation)
         switch decision {
         case .rotate:
-            return try await rotate(token, caller)
+            return try await rotate(token, client)
         case .repeatSuccessor:
             return try repeatSuccessor(of: token, in: record)
         case .countLateReplay:
@@ -156,7 +156,7 @@ final class Refresher: Sendable {
             // On a busy machine an app may give up, retry and rotate twice before this request runs. The app's own
             // abandoned request then looks like an attacker's. Only a client that still waits for the response proves
             // that two holders have the token.
-            guard caller.isAwaited() else {
+            guard client.isAwaited() else {
                 metrics.count(.abandoned)
                 throw Problem(.unavailable)
             }
@@ -175,18 +175,18 @@ final class Refresher: Sendable {
     }
 
     private func decision(
-        on token: RefreshToken, isGenuine: Bool, _ record: SessionRecord, _ caller: Caller
+        on token: RefreshToken, isGenuine: Bool, _ record: SessionRecord, _ client: Client
     ) -> RotationDecision {
-        let age = ContinuousClock.now - caller.arrivedAt
+        let age = ContinuousClock.now - client.arrivedAt
         let presented = RotationRules.Presented(
             generation: token.generation, hash: token.hash, isGenuine: isGenuine, age: age / .seconds(1))
         return rules.decide(on: presented, of: record.state, at: record.grant.now)
     }
 
-    private func rotate(_ token: RefreshToken, _ caller: Caller) async throws -> IssuedTokens? {
+    private func rotate(_ token: RefreshToken, _ client: Client) async throws -> IssuedTokens? {
         let successor = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: keys)
         let grant = try await store.rotate(
-            token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: caller.ipAddress)
+            token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: client.ipAddress)
         guard let grant else { return nil }
         metrics.count(.rotated)
         return try issuer.issue(successor, for: grant)
