@@ -56,7 +56,8 @@ import Testing
                         let new = NewAccount(identifier: address, isVerified: true, passwordHash: "y")
                         _ = try await stores.passwords.register(new)
                     case .following:
-                        _ = try await stores.appleIdentities.signIn(.sample(email: "ada@example.org"), name: nil)
+                        _ = try await stores.appleIdentities.findOrCreateAccount(
+                            for: .sample(email: "ada@example.org"), name: nil)
                     case .consentEnding:
                         _ = try await stores.appleGrants.endConsent(of: holder.id, at: .now)
                     case .resetting:
@@ -125,7 +126,7 @@ import Testing
             let pool = database.pool
             let stores = Stores(on: pool)
             let sealer = Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose)
-            let account = try await stores.appleIdentities.signIn(.sample(), name: nil)
+            let account = try await stores.appleIdentities.findOrCreateAccount(for: .sample(), name: nil)
             let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
             try await OutboxStore.enqueue(
                 .exchangeCode(subject: "001"), user: account.id, on: pool,
@@ -180,7 +181,7 @@ import Testing
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
-            let account = try await stores.appleIdentities.signIn(.sample(), name: nil)
+            let account = try await stores.appleIdentities.findOrCreateAccount(for: .sample(), name: nil)
             let next = UUID()
             try await pool.query("INSERT INTO users (id) VALUES (\(next))")
             let keeping = try await pool.withTransaction { transaction in

@@ -13,7 +13,8 @@ import Testing
             let mail = AppleMailStore(database: database.pool)
             let ada = try EmailAddress("Ada@privaterelay.appleid.com")
             let eve = try EmailAddress("eve@privaterelay.appleid.com")
-            let user = try await Stores(on: database.pool).appleIdentities.signIn(.sample(), name: nil)
+            let user = try await Stores(on: database.pool).appleIdentities.findOrCreateAccount(
+                for: .sample(), name: nil)
             func tell(_ isForwarded: Bool, _ address: EmailAddress, at second: Double) async throws {
                 try await mail.note(
                     isForwarded: isForwarded, to: address, of: user.id, since: Date(timeIntervalSince1970: second))
@@ -39,7 +40,7 @@ import Testing
             let stores = Stores(on: database.pool)
             let mail = AppleMailStore(database: database.pool)
             let ada = try EmailAddress("ada@privaterelay.appleid.com")
-            let user = try await stores.appleIdentities.signIn(.sample(), name: nil)
+            let user = try await stores.appleIdentities.findOrCreateAccount(for: .sample(), name: nil)
             try await mail.note(isForwarded: false, to: ada, of: user.id, since: .now)
             _ = try await stores.deletions.delete(user.id, actor: .user)
             #expect(try await mail.mayReceiveMail(ada))

@@ -37,7 +37,7 @@ import Testing
             case .linking:
                 _ = try await stores.appleIdentities.link(apple(nil), to: account.id)
             case .takingOver:
-                _ = try await stores.appleIdentities.signIn(apple("ada@example.com"), name: nil)
+                _ = try await stores.appleIdentities.findOrCreateAccount(for: apple("ada@example.com"), name: nil)
             case .disabling:
                 _ = try await stores.accounts.setState(.disabled, of: account.id, actor: .operator)
             case .settingAPassword:

@@ -54,12 +54,12 @@ struct AppleIdentityStore: Sendable {
     /// Links the Apple account to the user, and uses the nonce up. Linking the same Apple account again changes
     /// nothing.
     func link(
-        _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, notices: AccountNotices? = nil
+        _ proof: AppleProof, to userID: UUID, using nonce: SingleUseNonce? = nil, notices: AccountNotices? = nil
     ) async throws -> LinkOutcome {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
             if let nonce {
-                guard try await AppleNonceStore.use(nonce, on: transaction) else { return .nonceSpent }
+                guard try await AppleNonceStore.spend(nonce, on: transaction) else { return .nonceSpent }
             }
             let existing = try await transaction.query(
                 """
@@ -126,7 +126,7 @@ extension AccountExport.Apple {
 extension AppleIdentityStore {
     /// The account of the Apple subject, updated from the token; created if there is none.
     /// - Parameter name: from Apple's dialog, as the app sent it; stored where the account has no name.
-    func signIn(_ proof: AppleProof, name: DisplayName?) async throws -> Account {
+    func findOrCreateAccount(for proof: AppleProof, name: DisplayName?) async throws -> Account {
         // Two devices may create the same account at the same time. The second one fails, retries, and finds the first
         // one's.
         for _ in 0..<3 {

@@ -8,27 +8,27 @@ struct AppleNonceStore: Sendable {
     static let retryWindow = 60.0
 
     /// Whether the nonce can no longer be used.
-    func isSpent(_ use: NonceUse) async throws -> Bool {
+    func isSpent(_ nonce: SingleUseNonce) async throws -> Bool {
         try await !database.query(
             """
             SELECT digest FROM used_nonces
-            WHERE digest = \(use.nonce) AND NOT (token_digest = \(use.token)
+            WHERE digest = \(nonce.digest) AND NOT (token_digest = \(nonce.tokenDigest)
                 AND used_at > now() - make_interval(secs => \(Self.retryWindow)))
             """
         ).isEmpty
     }
 
     /// - Returns: whether this was the first use, or a repetition of it.
-    func use(_ use: NonceUse) async throws -> Bool {
-        try await Self.use(use, on: database)
+    func spend(_ nonce: SingleUseNonce) async throws -> Bool {
+        try await Self.spend(nonce, on: database)
     }
 
     /// The same within the transaction that the nonce is used for.
-    static func use(_ use: NonceUse, on database: some PostgresQuerying) async throws -> Bool {
+    static func spend(_ nonce: SingleUseNonce, on database: some PostgresQuerying) async throws -> Bool {
         try await database.query(
             """
             INSERT INTO used_nonces (digest, token_digest, expires_at)
-            VALUES (\(use.nonce), \(use.token), to_timestamp(\(Double(use.expiresAt))))
+            VALUES (\(nonce.digest), \(nonce.tokenDigest), to_timestamp(\(Double(nonce.expiresAt))))
             ON CONFLICT (digest) DO UPDATE SET token_digest = EXCLUDED.token_digest
                 WHERE used_nonces.token_digest = EXCLUDED.token_digest
                     AND used_nonces.used_at > now() - make_interval(secs => \(Self.retryWindow))

@@ -16,7 +16,7 @@ struct AppleProofs: Sendable {
     /// - Parameter nonce: the nonce of the request, raw.
     /// - Returns: the verified claims, and the nonce to use up with them.
     /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
-    func verify(_ identityToken: String, nonce: String?) async throws -> (AppleProof, NonceUse?) {
+    func verify(_ identityToken: String, nonce: String?) async throws -> (AppleProof, SingleUseNonce?) {
         try AppleNonceIssuer.checkLength(of: nonce)
         guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)
@@ -28,15 +28,15 @@ struct AppleProofs: Sendable {
             logger.info("An Apple token was refused", metadata: ["reason": "\(error.rawValue)"])
             throw Problem(.invalidAppleToken)
         }
-        let use = try nonce.flatMap { nonce in
+        let singleUse = try nonce.flatMap { nonce in
             try rememberedUntil(nonce, in: claims, now: now).map {
-                NonceUse(of: nonce, with: identityToken, expiresAt: $0)
+                SingleUseNonce(of: nonce, with: identityToken, expiresAt: $0)
             }
         }
-        if let use, try await nonceStore.isSpent(use) { throw Problem(.invalidAppleToken) }
+        if let singleUse, try await nonceStore.isSpent(singleUse) { throw Problem(.invalidAppleToken) }
         let proof = AppleProof(claims)
         try await transfers.adopt(proof)
-        return (proof, use)
+        return (proof, singleUse)
     }
 
     /// The second (since 1970) until which the nonce has to be remembered as used; `nil` for a nonce that only has to
@@ -66,7 +66,7 @@ struct AppleAccountProofs: Sendable {
         of subject: ProofSubject, verifiedBy identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce)
+        let (proof, singleUse) = try await proofs.verify(identityToken, nonce: nonce)
         // A sign-in accepts a token for an hour. Here an hour-old token would count as recent authentication.
         guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
         guard let account = try await identities.account(subject: proof.subject)?.account, subject.accepts(account)
@@ -75,7 +75,7 @@ struct AppleAccountProofs: Sendable {
         }
         // Before anything is changed. A repetition within a minute is accepted, because the response may have been
         // lost.
-        if let nonce, try await !nonceStore.use(nonce) { throw Problem(.invalidAppleToken) }
+        if let singleUse, try await !nonceStore.spend(singleUse) { throw Problem(.invalidAppleToken) }
         return account
     }
 }

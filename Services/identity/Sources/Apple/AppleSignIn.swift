@@ -28,26 +28,27 @@ struct AppleSignIn: Sendable {
             throw Problem.invalid("redirectUri", "This address is not one of the team's.")
         }
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce)
+        let (proof, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         let issued = try await sessions.issue(
             on: device, by: [.apple], context: context, refusal: Problem(.invalidAppleToken)
         ) {
-            try await identities.signIn(proof, name: name)
+            try await identities.findOrCreateAccount(for: proof, name: name)
         }
-        try await use(nonce, for: issued)
-        await keep(request.authorizationCode, for: request.redirectUri, of: issued.account, from: proof)
+        try await spend(singleUse, for: issued)
+        await enqueueExchange(
+            of: request.authorizationCode, for: request.redirectUri, by: issued.account, from: proof)
         return issued.auth
     }
 
     /// Uses the nonce up after the session was created, so that an attempt that failed earlier can be repeated. If two
     /// identity tokens reach this step with one nonce, the session of the second is revoked.
-    private func use(_ nonce: NonceUse?, for issued: SessionIssuer.Issued) async throws {
+    private func spend(_ nonce: SingleUseNonce?, for issued: SessionIssuer.Issued) async throws {
         guard let nonce else { return }
         let isFirst: Bool
         do {
-            isFirst = try await nonceStore.use(nonce)
+            isFirst = try await nonceStore.spend(nonce)
         } catch {
             await sessions.discard(issued.sessionID)
             throw error
@@ -60,8 +61,8 @@ struct AppleSignIn: Sendable {
 
     /// Enqueues the exchange of the code for Apple's refresh token, which is revoked when the user's account is
     /// deleted. A failure must not fail or delay the sign-in.
-    private func keep(
-        _ code: String?, for redirectURI: String?, of account: Account, from proof: AppleProof
+    private func enqueueExchange(
+        of code: String?, for redirectURI: String?, by account: Account, from proof: AppleProof
     ) async {
         guard exchangesCodes, let code, !code.isEmpty else { return }
         let grant = AppleGrant(

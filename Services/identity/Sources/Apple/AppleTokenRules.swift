@@ -177,15 +177,15 @@ struct AppleProof: Sendable {
 }
 
 /// A single-use nonce, and the identity token that contains it, as their SHA-256.
-struct NonceUse: Sendable {
-    let nonce: [UInt8]
-    let token: [UInt8]
+struct SingleUseNonce: Sendable {
+    let digest: [UInt8]
+    let tokenDigest: [UInt8]
     /// Seconds since 1970. At this time the nonce or its token has expired.
     let expiresAt: Int64
 
     init(of nonce: String, with identityToken: String, expiresAt: Int64) {
-        self.nonce = Array(SHA256.hash(data: Data(nonce.utf8)))
-        self.token = Array(SHA256.hash(data: Data(identityToken.utf8)))
+        digest = Array(SHA256.hash(data: Data(nonce.utf8)))
+        tokenDigest = Array(SHA256.hash(data: Data(identityToken.utf8)))
         self.expiresAt = expiresAt
     }
 }
