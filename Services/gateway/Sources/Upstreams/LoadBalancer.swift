@@ -37,12 +37,12 @@ final class LoadBalancer {
     func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
         guard pools.count > 1 else { return pools.first }
         let (one, other) = pickTwo(of: pools)
-        one.closeIfChecksPass()
-        other.closeIfChecksPass()
+        one.closeCircuitIfChecksPass()
+        other.closeCircuitIfChecksPass()
         if !isRetry, one.isHealthy, other.isHealthy { return lessBusy(one, other, for: exchange) }
 
         let now = now()
-        for pool in pools { pool.closeIfChecksPass() }
+        for pool in pools { pool.closeCircuitIfChecksPass() }
         let healthy = pools.filter(\.isHealthy)
         // If the probe fails, the request needs another address, and a retry within the budget.
         if !isRetry, exchange.mayProbe, !healthy.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),

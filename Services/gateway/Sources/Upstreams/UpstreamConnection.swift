@@ -243,7 +243,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// Counts the connection among the streams, and frees its slot in the pool.
     private func leaveForStream() {
         pool.streamOpened()
-        pool.leave()
+        pool.freeSlot()
     }
 
     private func relay() {

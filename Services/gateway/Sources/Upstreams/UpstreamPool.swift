@@ -87,7 +87,7 @@ final class UpstreamPool {
     /// The connection has closed.
     func lost(_ connection: UpstreamConnection) {
         idle.removeAll { $0 === connection }
-        leave()
+        freeSlot()
     }
 
     func streamOpened() { streams += 1 }
@@ -95,7 +95,7 @@ final class UpstreamPool {
     func streamClosed() { streams -= 1 }
 
     /// A slot is free: a connection has closed, or carries a stream.
-    func leave() {
+    func freeSlot() {
         count -= 1
         // A request that is refused at once leaves the slot to the next one.
         while count < settings.maximumUpstreamConnections, let next = waiting.popFirst() {
@@ -164,7 +164,7 @@ final class UpstreamPool {
                     let failure = ConnectFailure(error)
                     self.failedToConnect(failure)
                     // Deferred: the attempts of all waiting requests may fail at once, and would recurse.
-                    self.worker.eventLoop.assumeIsolated().execute { self.leave() }
+                    self.worker.eventLoop.assumeIsolated().execute { self.freeSlot() }
                     completion(.failure(failure))
                 }
             }
@@ -180,7 +180,7 @@ final class UpstreamPool {
     var isHealthy: Bool { (health?.isUp ?? true) && circuit.isClosed }
 
     /// Closes the circuit if a health check has passed after the time aside was over.
-    func closeIfChecksPass() {
+    func closeCircuitIfChecksPass() {
         guard !circuit.isClosed, let health, health.isUp else { return }
         change { $0.passedProbe(at: health.passedAt) }
     }
