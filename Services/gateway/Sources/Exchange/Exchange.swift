@@ -223,9 +223,9 @@ final class Exchange {
         if isEventStream, !becomeStream() { return nil }
         state.responseBegan(isEventStream: isEventStream)
         status = head.status
-        let upstreamTime = worker.now - sentAt
-        self.upstreamTime = upstreamTime
-        plan.metrics.recordUpstream(nanoseconds: upstreamTime)
+        let elapsed = worker.now - sentAt
+        upstreamTime = elapsed
+        plan.metrics.recordUpstream(nanoseconds: elapsed)
         writesChunks = framing == .chunked || framing == .untilClose
         let forwarded = ForwardedResponseHead(
             requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),

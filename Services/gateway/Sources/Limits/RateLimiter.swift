@@ -57,7 +57,10 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
             bucket.fullAt = fullAt
             if report != nil {
                 bucket.unreported += 1
-                if bucket.unreported * Self.reportParts >= limit.capacity { swap(&due, &bucket.unreported) }
+                if bucket.unreported * Self.reportParts >= limit.capacity {
+                    due = bucket.unreported
+                    bucket.unreported = 0
+                }
             }
             return (nil, table.keep(bucket, of: key, now: now))
         }

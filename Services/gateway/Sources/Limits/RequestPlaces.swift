@@ -171,13 +171,13 @@ final class OrderedPlaces: Sendable {
             // A free place is handed out like one that becomes free.
             return (ticket, queue.take() ? queue.leave() : nil)
         }
-        next?.waiter(next!.ticket)
+        if let next { next.waiter(next.ticket) }
         return ticket
     }
 
     func leave() {
         let next = queue.withLock { $0.leave() }
-        next?.waiter(next!.ticket)
+        if let next { next.waiter(next.ticket) }
     }
 
     /// - Returns: `false` if the waiter already has a place, which it has to leave.

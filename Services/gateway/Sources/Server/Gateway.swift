@@ -90,11 +90,13 @@ final class Gateway: Sendable {
     ///
     /// - Returns: whether its network stays within the rate of new connections.
     func admitsConnection(from address: ClientAddress, now: Int64) -> Bool {
-        guard let connectionLimiter, !settings.trustedProxies.contains(address),
+        if let connectionLimiter, !settings.trustedProxies.contains(address),
             connectionLimiter.take(address.key.connectionNetwork, now: now) != nil
-        else { return true }
-        metrics.countRefusal("connection rate")
-        return false
+        {
+            metrics.countRefusal("connection rate")
+            return false
+        }
+        return true
     }
 
     /// Whether requests with a bearer would be served.
