@@ -68,25 +68,25 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
         var position = cursor.flatMap(FeedCursor.init(text:))
         let isUnreadable = position == nil && cursor?.isEmpty == false
         while true {
-            let now = try await state(for: position)
-            if isUnreadable || !now.reaches(position) {
-                let start = FeedCursor(history: now.history, seen: nil)
+            let current = try await state(for: position)
+            if isUnreadable || !current.reaches(position) {
+                let start = FeedCursor(history: current.history, seen: nil)
                 return Page(entries: [], cursor: start.text, reset: true, more: true)
             }
-            if now.hasEntries || position?.scan != nil { return try await read(from: position, now) }
+            if current.hasEntries || position?.scan != nil { return try await read(from: position, current) }
             if position?.seen == nil || .now >= end || Task.isShuttingDownGracefully {
-                let next = FeedCursor(history: now.history, seen: now.snapshot)
+                let next = FeedCursor(history: current.history, seen: current.snapshot)
                 return Page(entries: [], cursor: next.text, reset: false, more: false)
             }
-            position?.seen = now.snapshot
+            position?.seen = current.snapshot
             try await Task.sleep(until: min(end, .now + pollInterval))
         }
     }
 
     /// The cursor of a reader that has read all entries.
     public func end() async throws -> String {
-        let now = try await state(for: nil)
-        return FeedCursor(history: now.history, seen: now.snapshot).text
+        let current = try await state(for: nil)
+        return FeedCursor(history: current.history, seen: current.snapshot).text
     }
 
     // MARK: - In PostgreSQL
@@ -97,10 +97,10 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
     ///
     /// `ORDER BY` qualifies the column with the table. The unqualified name would mean the column of the result, which
     /// is text, and would sort 1000 before 999.
-    private func read(from position: FeedCursor?, _ now: State) async throws -> Page {
+    private func read(from position: FeedCursor?, _ current: State) async throws -> Page {
         let seen = position?.seen
         let last = position?.scan
-        let snapshot = last?.snapshot ?? now.snapshot
+        let snapshot = last?.snapshot ?? current.snapshot
         let rows = try await database.query(
             """
             SELECT transaction_id::text, id, \(unescaped: source.columns)
@@ -112,11 +112,11 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
             ORDER BY \(unescaped: source.table).transaction_id, id LIMIT \(pageSize)
             """, usesReserve: true)
         let entries = try rows.map(decode)
-        var next = FeedCursor(history: now.history, seen: snapshot)
+        var next = FeedCursor(history: current.history, seen: snapshot)
         if rows.count == pageSize, let end = rows.last {
             let transaction: String = try end.decode("transaction_id")
             next = FeedCursor(
-                history: now.history, seen: seen,
+                history: current.history, seen: seen,
                 scan: .init(
                     snapshot: snapshot, transaction: UInt64(transaction) ?? 0, id: try end.decode("id")))
         }

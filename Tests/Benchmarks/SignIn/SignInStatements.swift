@@ -66,7 +66,7 @@ struct SignInStatements {
                 SELECT id FROM sessions, refusal WHERE user_id = \(Self.id) AND reason IS NULL
                 ORDER BY rotated_at DESC, id OFFSET 99)
             RETURNING id, user_id, access_expires_at
-        ), told AS (
+        ), entries AS (
             INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
             SELECT id, user_id, access_expires_at, 'sessionLimit' FROM ended
         ), created AS (

@@ -56,7 +56,7 @@ struct SessionStore: Sendable {
                             SELECT id FROM sessions, refusal WHERE user_id = \(user.id) AND reason IS NULL
                             ORDER BY rotated_at DESC, id OFFSET \(limit - 1))
                         RETURNING id, user_id, access_expires_at
-                    ), told AS (
+                    ), entries AS (
                         \(revocationsOfEnded: .sessionLimit, lifetimes)
                     ), created AS (
                         INSERT INTO sessions (
