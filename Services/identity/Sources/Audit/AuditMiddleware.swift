@@ -1,0 +1,34 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// Sets the scope of each request, and records refused credentials. Every attempt to open an account passes through it.
+struct AuditMiddleware: RouterMiddleware {
+    typealias Context = GatehouseRequestContext
+
+    let worker: AuditWorker
+
+    func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        let scope = AuditScope(
+            userID: context.user?.id,
+            origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
+        return try await AuditScope.$current.withValue(scope) {
+            try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
+                do {
+                    return try await next(request, context)
+                } catch let problem as Problem {
+                    let detail = scope.attempt.refusal(
+                        problem, path: request.uri.path, bearerError: context.bearerError)
+                    if let detail {
+                        await worker.refused(scope, detail: detail)
+                    }
+                    throw problem
+                }
+            }
+        }
+    }
+}
