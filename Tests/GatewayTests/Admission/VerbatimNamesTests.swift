@@ -1,6 +1,7 @@
 import AccessToken
 import Bytes
 import Contracts
+import Foundation
 import Testing
 import TokenValidation
 
@@ -35,7 +36,12 @@ struct VerbatimNamesTests {
     func issuersAndAudiences() async throws {
         let key = try RSAPrivateKey.generate()
         try await GatewayHarness.withGateway(Self.options) { gateway in
-            try gateway.gateway.keys.replace(VerificationKeySet(keys: [key.publicKey]), of: 1)
+            let keys = gateway.gateway.keys
+            // The keys were fetched just now. Otherwise the requests would wait for an issuer's next key.
+            let now = Int64(Date.now.timeIntervalSince1970)
+            _ = keys.demandFetch(of: [0, 1], after: keys.version, now: now)
+            try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
+            try keys.replace(VerificationKeySet(keys: [key.publicKey]), of: 1)
             func send(_ issuer: String, _ audience: String) async throws -> Int {
                 var claims = GatewayHarness.claims(audience: audience)
                 claims.issuer = issuer

@@ -71,24 +71,31 @@ final class BearerVerifier {
         token.generation == snapshot.sources[token.issuerIndex].generation
     }
 
-    /// Tries the issuers that have a key with the token's `kid`. Two issuers may use the same key identifier.
+    /// Tries all issuers, because two of them may use the same key identifier, or the same keys.
+    ///
+    /// Of their failures, the first of these decides: the token is outside its validity; OpenSSL failed; the key is
+    /// unknown, or an issuer's keys are too old; any other.
     private func verifyAnew(
         _ token: UnsafeRawBufferPointer, _ indices: [Int], now: Int64
     ) -> Result<VerifiedToken, AccessTokenError> {
         let bytes = Array(token)
-        var failure = AccessTokenError(.unknownKey, "No issuer has the token's key.")
+        let missingKey = AccessTokenError(.unknownKey, "No issuer has the token's key.")
+        var failures: [AccessTokenError] = []
         for index in indices {
             let source = snapshot.sources[index]
-            guard let verifier = source.verifier, source.isUsable(now: now) else { continue }
+            guard let verifier = source.verifier, source.isUsable(now: now) else {
+                failures.append(missingKey)
+                continue
+            }
             do {
                 return .success(
                     try verifier.verify(
                         bytes, now: now, issuerIndex: index, generation: source.generation, leeway: keys.leeway))
             } catch {
-                if failure.code == .unknownKey { failure = error }
+                failures.append(error)
             }
         }
-        return .failure(failure)
+        return .failure(failures.max { $0.code.precedence < $1.code.precedence } ?? missingKey)
     }
 
     /// - Returns: `nil`, when other keys have come meanwhile, so that the token is to be verified once more.
@@ -109,6 +116,19 @@ final class BearerVerifier {
                 return .refused(isKnown ? .invalidToken : .unavailable)
             }
         default: return .refused(.invalidToken)
+        }
+    }
+}
+
+extension AccessTokenError.Code {
+    /// Of the failures of several issuers, one with the highest precedence decides.
+    fileprivate var precedence: Int {
+        switch self {
+        // The issuer's key and name were right.
+        case .expired, .notYetValid: 3
+        case .cryptography: 2
+        case .unknownKey: 1
+        default: 0
         }
     }
 }
