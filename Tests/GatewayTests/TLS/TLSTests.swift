@@ -243,6 +243,35 @@ struct TLSTests {
         }
     }
 
+    @Test("Routes that name a file of authorities come into force once that file exists")
+    func laterAuthorities() async throws {
+        try await withFolder { folder in
+            let files = try await certificate(in: folder.appending(path: "one"))
+            let (authorities, routes) = (folder.appending(path: "ca.pem"), folder.appending(path: "routes.yaml"))
+            try """
+            routes:
+              - {name: x, path: /x, authentication: none, upstreams: 'https://127.0.0.1:443',
+                 certificateAuthority: \(authorities.path)}
+            """.write(to: routes, atomically: true, encoding: .utf8)
+            let log = CapturedLog()
+            let store = try RouteStore(RouteTable())
+            var follower = RoutesFollower(
+                source: RoutesSource(builtIn: [], path: routes.path), store: store,
+                names: UpstreamNames(routes: store, logger: log.logger), logger: log.logger)
+            (follower.pause, follower.signals) = (.milliseconds(1), [])
+            let service = follower
+            let following = Task { try await service.run() }
+            defer { following.cancel() }
+            func complaints() -> Int { log.lines.filter { $0.contains("certificateAuthority") }.count }
+            try await eventually("the missing file is complained of") { complaints() > 0 }
+            // Several further checks of the files that have not changed.
+            try await Task.sleep(for: .milliseconds(50))
+            try FileManager.default.copyItem(at: files.authority, to: authorities)
+            try await eventually("the route is in force") { store.table.routes.count == 1 }
+            #expect(complaints() == 1)
+        }
+    }
+
     @Test("What cannot be used is told, file by file")
     func unfit() async throws {
         try await withFolder { folder in

@@ -10,7 +10,8 @@ import UnixSignals
 /// Follows the routes file: reads it again when it changes, when a file of authorities that it names changes, and on
 /// SIGHUP.
 ///
-/// If a file cannot be used, the routes in force stay.
+/// If a file cannot be used, the routes in force stay, and the files are read again at each check until they can be
+/// used.
 struct RoutesFollower: Service {
     let source: RoutesSource
     let store: RouteStore
@@ -42,7 +43,7 @@ struct RoutesFollower: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { for await _ in signals { request.yield() } }
-                group.addTask { for await _ in requests { await reload() } }
+                group.addTask { for await _ in requests { await reloadUntilUsable() } }
                 if let path = source.path {
                     let paths: @Sendable () -> [String] = { [path] + store.table.authoritiesFiles }
                     group.addTask { await FollowedFile(paths: paths, pause: pause).follow { request.yield() } }
@@ -51,7 +52,26 @@ struct RoutesFollower: Service {
         }
     }
 
-    private func reload() async {
+    /// Repeats a reload that failed, because its cause may disappear without a change of a followed file: a file of
+    /// authorities is followed only once the routes that name it are in force.
+    private func reloadUntilUsable() async {
+        var logged: [String] = []
+        while !Task.isCancelled {
+            let problems = await reload()
+            guard !problems.isEmpty else { return }
+            if problems != logged {
+                for problem in problems {
+                    logger.error(
+                        "the routes file cannot be used, the routes in force stay", metadata: ["problem": "\(problem)"])
+                }
+                logged = problems
+            }
+            try? await Task.sleep(for: pause)
+        }
+    }
+
+    /// - Returns: why the routes file cannot be used; empty if its routes are in force.
+    private func reload() async -> [String] {
         do {
             let table = try source.read()
             await names.lookUpNew(in: table)
@@ -59,13 +79,10 @@ struct RoutesFollower: Service {
             isLastSuccessful.set(1)
             lastSuccess.set(Int64(Date.now.timeIntervalSince1970))
             logger.notice("routes in force", metadata: ["routes": "\(table.routes.count)"])
+            return []
         } catch {
             isLastSuccessful.set(0)
-            let problems = (error as? RoutesSource.Failure)?.problems.map { "\($0)" } ?? ["\(error)"]
-            for problem in problems {
-                logger.error(
-                    "the routes file cannot be used, the routes in force stay", metadata: ["problem": "\(problem)"])
-            }
+            return (error as? RoutesSource.Failure)?.problems.map { "\($0)" } ?? ["\(error)"]
         }
     }
 }
