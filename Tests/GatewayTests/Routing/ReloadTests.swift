@@ -86,7 +86,7 @@ struct ReloadTests {
             ])
         }
         func take(_ store: RouteStore) -> RateLimit.Refusal? {
-            store.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)
+            store.inForce.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)
         }
         let (one, other) = (RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1))
         let store = try RouteStore(limiter(one))
@@ -96,7 +96,31 @@ struct ReloadTests {
         try store.replace(limiter(other))
         #expect(take(store) == nil)
         try store.replace(limiter(nil))
-        #expect(store.limiter(of: store.table.routes[0]) == nil)
+        #expect(store.inForce.limiter(of: store.table.routes[0]) == nil)
+    }
+
+    @Test("Routes that were in force at one moment keep their limits and shares when others replace them")
+    func moment() throws {
+        func table(_ limit: RateLimit?) throws -> RouteTable {
+            let upstream = Upstream(
+                name: "x", addresses: [.init(host: "127.0.0.1", port: 1)], credential: nil, isGatehouse: false)
+            return try RouteTable([
+                Route(
+                    name: "x", pattern: PathPattern("/x", isPrefix: true)!, methods: .all, authentication: .none,
+                    target: limit == nil ? .liveness : .upstream(upstream), bodyLimit: 0, timeout: .seconds(30),
+                    limit: limit)
+            ])
+        }
+        let limit = RateLimit(capacity: 1, perSecond: 1)
+        let store = try RouteStore(table(limit))
+        let before = store.inForce
+        // An event loop that still builds its snapshot of the former routes.
+        try store.replace(table(nil))
+        let route = try #require(before.table.routes.first)
+        #expect(before.limiter(of: route)?.limit == limit)
+        #expect(store.inForce.limiter(of: route) == nil)
+        guard case .upstream(let upstream) = route.target else { return }
+        #expect(before.share(of: upstream) === before.share(of: upstream))
     }
 
     @Test("Two routes of one name have each their own limit")
@@ -109,7 +133,7 @@ struct ReloadTests {
                         name: "x", pattern: PathPattern(path, isPrefix: true)!, methods: .all, authentication: .none,
                         target: .liveness, bodyLimit: 0, timeout: .seconds(30), limit: limit)
                 }))
-        #expect(store.table.routes.map { store.limiter(of: $0)?.limit } == limits)
+        #expect(store.table.routes.map { store.inForce.limiter(of: $0)?.limit } == limits)
     }
 
     @Test("Connections to what is named as before live on")

@@ -20,13 +20,12 @@ final class RouteSnapshot {
     }
 
     /// - Parameters:
-    ///   - routes: the table, and the TLS of each upstream that has authorities.
+    ///   - routes: those in force.
     ///   - names: the addresses of each host that is given as a name.
     ///   - previous: the snapshot that this one replaces. Pools of addresses in both are kept, with their connections
     ///     and health state.
     init(
-        _ routes: (table: RouteTable, tls: [Upstream.Authorities: UpstreamTLS]), _ names: [String: [SocketAddress]],
-        after previous: RouteSnapshot, worker: Worker
+        _ routes: RoutesInForce, _ names: [String: [SocketAddress]], after previous: RouteSnapshot, worker: Worker
     ) {
         let table = routes.table
         var pools: [UpstreamEndpoint: UpstreamPool] = [:]
@@ -51,8 +50,8 @@ final class RouteSnapshot {
             if case .upstream(let target) = route.target { upstream = target }
             plans[ObjectIdentifier(route)] = RoutePlan(
                 route: route, upstream: upstream, balancer: upstream.map(balancer),
-                share: upstream.map(worker.gateway.routes.share),
-                metrics: worker.gateway.metrics.route(route.name), limiter: worker.gateway.routes.limiter(of: route))
+                share: upstream.map(routes.share), metrics: worker.gateway.metrics.route(route.name),
+                limiter: routes.limiter(of: route))
         }
         self.table = table
         self.pools = pools

@@ -102,14 +102,43 @@ extension RouteTable {
 /// request takes the lock here.
 final class RouteStore: Sendable {
     private struct State {
-        var table: RouteTable
-        var limiters: [Served: RouteLimiter]
-        var shares: [Shared: RequestPlaces.Share]
-        /// Shared by all event loops: a context holds each of its authorities.
-        var tls: [Upstream.Authorities: UpstreamTLS]
+        var routes: RoutesInForce
         var listeners: [@Sendable () -> Void] = []
     }
 
+    private let state: Mutex<State>
+    private let limits: SharedLimits
+
+    /// - Throws: errors of `UpstreamTLS`, for authorities that were valid when they were read.
+    init(_ table: RouteTable, limits: SharedLimits = SharedLimits()) throws {
+        self.limits = limits
+        state = Mutex(State(routes: try RoutesInForce(table, limits: limits)))
+    }
+
+    var table: RouteTable { inForce.table }
+
+    var inForce: RoutesInForce { state.withLock { $0.routes } }
+
+    /// Calls `listener` now and after each change, on any thread.
+    func onChange(_ listener: @escaping @Sendable () -> Void) {
+        state.withLock { $0.listeners.append(listener) }
+        listener()
+    }
+
+    /// Puts other routes in force. Each event loop uses them from the next request on.
+    ///
+    /// - Throws: the errors of `init`. The routes in force then stay.
+    func replace(_ table: RouteTable) throws {
+        let listeners = try state.withLock { state in
+            state.routes = try RoutesInForce(table, after: state.routes, limits: limits)
+            return state.listeners
+        }
+        for listener in listeners { listener() }
+    }
+}
+
+/// A table of routes, and what all event loops share for it.
+struct RoutesInForce: Sendable {
     /// Identifies a route. Two routes of a table may share a name, but not a pattern and methods.
     private struct Served: Hashable {
         let pattern: PathPattern
@@ -126,31 +155,27 @@ final class RouteStore: Sendable {
         init(_ upstream: Upstream) { (addresses, isGatehouse) = (Set(upstream.addresses), upstream.isGatehouse) }
     }
 
-    private let state: Mutex<State>
-    private let limits: SharedLimits
+    let table: RouteTable
+    /// The TLS of each upstream with authorities. All event loops share it: a context holds each of its authorities.
+    let tls: [Upstream.Authorities: UpstreamTLS]
+    private let limiters: [Served: RouteLimiter]
+    private let shares: [Shared: RequestPlaces.Share]
 
-    /// - Throws: errors of `UpstreamTLS`, for authorities that were valid when they were read.
-    init(_ table: RouteTable, limits: SharedLimits = SharedLimits()) throws {
-        self.limits = limits
-        state = Mutex(
-            State(
-                table: table, limiters: Self.limiters(of: table, after: [:], limits),
-                shares: Self.shares(of: table, after: [:]), tls: try Self.tls(of: table, after: [:])))
-    }
-
-    var table: RouteTable { state.withLock { $0.table } }
-
-    /// The table, and the TLS of all its upstreams that have authorities.
-    var inForce: (table: RouteTable, tls: [Upstream.Authorities: UpstreamTLS]) {
-        state.withLock { ($0.table, $0.tls) }
+    /// - Parameter previous: the routes that these replace.
+    /// - Throws: errors of `UpstreamTLS`.
+    init(_ table: RouteTable, after previous: RoutesInForce? = nil, limits: SharedLimits) throws {
+        self.table = table
+        tls = try Self.tls(of: table, after: previous?.tls ?? [:])
+        limiters = Self.limiters(of: table, after: previous?.limiters ?? [:], limits)
+        shares = Self.shares(of: table, after: previous?.shares ?? [:])
     }
 
     /// `nil` where only the limits of every route apply.
-    func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[Served(route)] } }
+    func limiter(of route: Route) -> RouteLimiter? { limiters[Served(route)] }
 
     /// The upstream's share of the places. Requests in flight keep counting when the routes are reloaded.
     func share(of upstream: Upstream) -> RequestPlaces.Share {
-        state.withLock { $0.shares[Shared(upstream)] } ?? .init(isGatehouse: upstream.isGatehouse)
+        shares[Shared(upstream)] ?? .init(isGatehouse: upstream.isGatehouse)
     }
 
     private static func shares(
@@ -183,25 +208,5 @@ final class RouteStore: Sendable {
             else { return }
             tls[authorities] = try previous[authorities] ?? UpstreamTLS(authorities)
         }
-    }
-
-    /// Calls `listener` now and after each change, on any thread.
-    func onChange(_ listener: @escaping @Sendable () -> Void) {
-        state.withLock { $0.listeners.append(listener) }
-        listener()
-    }
-
-    /// Puts other routes in force. Each event loop uses them from the next request on.
-    ///
-    /// - Throws: the errors of `init`. The routes in force then stay.
-    func replace(_ table: RouteTable) throws {
-        let listeners = try state.withLock { state in
-            state.tls = try Self.tls(of: table, after: state.tls)
-            state.table = table
-            state.limiters = Self.limiters(of: table, after: state.limiters, limits)
-            state.shares = Self.shares(of: table, after: state.shares)
-            return state.listeners
-        }
-        for listener in listeners { listener() }
     }
 }
