@@ -27,10 +27,10 @@ struct ExchangeMachineTests {
     }
 
     private func fail(
-        _ state: inout State, _ retry: State.Retry, addresses: Int = 2, takesRetry: Bool = true
+        _ state: inout State, _ retry: State.Retry, addresses: Int = 2, at now: Int64 = 20, takesRetry: Bool = true
     ) -> Outcome {
         var asked = false
-        let next = state.failed(retry, addresses: addresses) {
+        let next = state.failed(retry, addresses: addresses, at: now) {
             asked = true
             return takesRetry
         }
@@ -276,6 +276,18 @@ struct ExchangeMachineTests {
     func cutProbe() {
         var state = Self.sent(isProbe: true)
         #expect(fail(&state, .never) == Outcome(next: .retry, asksBudget: true))
+    }
+
+    @Test("Nothing is sent again once the time is over, not even a probe")
+    func lateRetry() {
+        var connecting = Self.started(isProbe: true)
+        #expect(connecting.timedOut(takesBody: true, at: 300) == .fail(.never))
+        #expect(fail(&connecting, .never, at: 300) == Outcome(next: .refuse))
+        var waiting = Self.sent(isProbe: true)
+        #expect(fail(&waiting, .never, at: 300) == Outcome(next: .refuse))
+        var kept = Self.sent()
+        #expect(fail(&kept, .replacing, at: 299) == Outcome(next: .retry))
+        #expect(fail(&kept, .replacing, at: 300) == Outcome(next: .refuse))
     }
 
     @Test("A body that does not come is the client's fault, unless the upstream does not take it")

@@ -12,7 +12,8 @@ extension Exchange {
         }
         connection?.abandon()
         let next = state.failed(
-            retry, addresses: plan.balancer?.count ?? 1, takeRetry: { plan.balancer?.takeRetry() ?? false })
+            retry, addresses: plan.balancer?.count ?? 1, at: worker.now,
+            takeRetry: { plan.balancer?.takeRetry() ?? false })
         switch next {
         case .nothing: break
         case .retry: start()

@@ -226,7 +226,7 @@ struct ExchangeMachine: Sendable {
     /// - Parameters:
     ///   - addresses: how many the upstream has.
     ///   - takeRetry: takes a retry out of the upstream's budget; called only if the retry costs one.
-    mutating func failed(_ retry: Retry, addresses: Int, takeRetry: () -> Bool) -> AfterFailure {
+    mutating func failed(_ retry: Retry, addresses: Int, at now: Int64, takeRetry: () -> Bool) -> AfterFailure {
         switch phase {
         case .ended: return .nothing
         case .responding, .tunnel: return .abort
@@ -238,9 +238,8 @@ struct ExchangeMachine: Sendable {
         // No address is tried twice, except that a connection may be replaced.
         let limit = isReplacing ? addresses + 1 : addresses
         // Replacing a connection costs no retry: its number is bounded by that of kept connections.
-        guard retry != .never || isProbe, isUntouched, attempts < limit, isReplacing || takeRetry() else {
-            return .refuse
-        }
+        guard retry != .never || isProbe, now < deadline, isUntouched, attempts < limit, isReplacing || takeRetry()
+        else { return .refuse }
         phase = .connecting
         return .retry
     }
