@@ -15,7 +15,7 @@ struct BearerKeyWaitTests {
         return options
     }
 
-    @Test("They wait once, however often other keys come meanwhile")
+    @Test("They wait no longer than they may, however often other keys come meanwhile")
     func bounded() async throws {
         let options = Self.options { $0.keyTimeout = .milliseconds(300) }
         try await GatewayHarness.withGateway(options) { gateway in
@@ -41,6 +41,35 @@ struct BearerKeyWaitTests {
             #expect(answer.status == 503 && answer.code == "UNAVAILABLE")
             #expect(changes.withLock { $0 } > 2)
             #expect(gateway.team.begun == 0)
+        }
+    }
+
+    @Test("They count once for their address, and their time runs on, however often they are woken")
+    func countedOnce() async throws {
+        let options = Self.options {
+            $0.keyTimeout = .seconds(60)
+            $0.addressLimit = RateLimit(capacity: 2, perSecond: 0.001)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let keys = gateway.gateway.keys
+            let (own, next) = (GatewayHarness.key.publicKey, try RSAPrivateKey.generate())
+            let others = try [RSAPrivateKey.generate().publicKey, RSAPrivateKey.generate().publicKey]
+            try keys.replace(VerificationKeySet(keys: others), of: 1)
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /partner", token: try GatewayHarness.token(key: next)))
+            for await _ in keys.demanded(of: 1) { break }
+            // Each of these wakes the request. The fetch of the partner's keys has not ended, so it waits again.
+            for other in others { try keys.replace(VerificationKeySet(keys: [own, other])) }
+            try await Task.sleep(for: .milliseconds(300))
+            try keys.replace(VerificationKeySet(keys: [own, next.publicKey]))
+            let answer = try await client.answer()
+            #expect(answer.status == 200)
+            let waited = gateway.team.requests.first?.field("Gatehouse-Waited-Ms").flatMap { Int($0) }
+            #expect(waited ?? 0 >= 300)
+            let second = try await gateway.send("GET /open")
+            #expect(second.status == 200)
+            let third = try await gateway.send("GET /open")
+            #expect(third.status == 429)
         }
     }
 

@@ -181,16 +181,18 @@ struct ClientConnectionMachineTests {
 
     // MARK: The rest
 
-    @Test("A request waits for keys once, however often other keys come meanwhile")
+    @Test("All waits of a request for keys share one deadline, and keep the time of its arrival")
     func keys() {
         var state = State.opened()
-        state.waitForKeys(for: 200, at: 100)
+        #expect(state.arrivedAt == nil)
+        state.waitForKeys(for: 200, arrivedAt: 90, at: 100)
         #expect(state.phase == .waitingForKeys)
         #expect(state.deadline == 300)
         state.endKeyWait()
         #expect(state.phase == .head)
         #expect(state.mayWaitForKeys)
-        state.waitForKeys(for: 200, at: 250)
+        #expect(state.arrivedAt == 90)
+        state.waitForKeys(for: 200, arrivedAt: 90, at: 250)
         #expect(state.deadline == 300)
         #expect(state.timedOut(at: 299) == .goOn)
         #expect(state.timedOut(at: 300) == .endKeyWait)
@@ -198,8 +200,9 @@ struct ClientConnectionMachineTests {
         state.endKeyWait()
         state.respond(bodyLength: 0, expectsContinue: false, closes: false)
         #expect(state.mayWaitForKeys, "the next request may wait again")
+        #expect(state.arrivedAt == nil)
         #expect(state.responseEnded(hasInput: false, at: 310) == .readNextRequest)
-        state.waitForKeys(for: 200, at: 400)
+        state.waitForKeys(for: 200, arrivedAt: 400, at: 400)
         #expect(state.deadline == 600)
     }
 

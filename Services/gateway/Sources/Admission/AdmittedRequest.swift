@@ -30,9 +30,9 @@ struct AdmittedRequest {
     var client: ClientAddress
     /// Whether 4xx responses of the service, and a slow body, count against the client's address.
     var countsRejections = false
-    /// When the head was read; nanoseconds of the worker's clock.
+    /// When the request was admitted; nanoseconds of the worker's clock.
     var startedAt: Int64
-    /// When the request arrived: earlier than `startedAt` if it may have waited in its socket.
+    /// When the request arrived: earlier than `startedAt` if it has waited for keys, or may have waited in its socket.
     var arrivedAt: Int64
 }
 

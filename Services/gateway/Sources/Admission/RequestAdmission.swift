@@ -5,7 +5,9 @@ enum AdmissionResult {
     case forward(Exchange)
     case respond(LocalResponse, requestID: [UInt8])
     /// The gateway is fetching the key of the bearer token. The head is admitted again afterwards.
-    case waitForKeys(RequestPlaces.Place)
+    ///
+    /// - Parameter arrivedAt: when the request arrived.
+    case waitForKeys(RequestPlaces.Place, arrivedAt: Int64)
 }
 
 extension Worker {
@@ -36,12 +38,14 @@ struct RequestAdmission: AdmissionChecks {
     let method: MethodSet
     let framing: BodyFraming
     let requestID: [UInt8]
-    /// When the head was read; nanoseconds of the worker's clock.
+    /// When the head is admitted; nanoseconds of the worker's clock.
     let now: Int64
     let address: ClientAddress
     let match: RouteTable.Match
     private let mayWaitForKeys: Bool
-    /// When the request arrived: earlier than `now` if it may have waited in its socket.
+    /// Whether the request has waited for keys, and is admitted again.
+    private let hasWaitedForKeys: Bool
+    /// When the request arrived: earlier than `now` if it has waited for keys, or may have waited in its socket.
     let arrivedAt: Int64
     /// The plan of the route that was found.
     let plan: RoutePlan?
@@ -66,7 +70,8 @@ struct RequestAdmission: AdmissionChecks {
         framing = worker.requestHead.framing
         requestID = worker.requestID(bytes)
         now = worker.now
-        arrivedAt = now - worker.socketDelay
+        hasWaitedForKeys = client.state.arrivedAt != nil
+        arrivedAt = client.state.arrivedAt ?? now - worker.socketDelay
         address = worker.clientAddress(bytes, of: client.peer)
         let path = UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path])
         match = worker.routes.table.match(path: path, method: method)
@@ -117,6 +122,8 @@ struct RequestAdmission: AdmissionChecks {
 
     func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Refusal? {
         switch limit {
+        // These were counted before the wait.
+        case .address where hasWaitedForKeys, .signIn where hasWaitedForKeys: return nil
         case .address: return gateway.addressLimiter?.take(address.key, now: now)
         case .signIn: return gateway.signInLimiter?.take(address.key, now: now)
         case .user:
@@ -166,7 +173,7 @@ struct RequestAdmission: AdmissionChecks {
 
     mutating func waitForKeys() -> AdmissionResult {
         guard let place else { return refuse(.unavailable) }
-        return .waitForKeys(place)
+        return .waitForKeys(place, arrivedAt: arrivedAt)
     }
 
     mutating func respond(_ response: AdmissionDecision.Response) -> AdmissionResult {

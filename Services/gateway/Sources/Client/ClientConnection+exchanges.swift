@@ -31,8 +31,8 @@ extension ClientConnection {
         case .fault(let fault):
             refuse(fault)
             return true
-        case .admitted(.waitForKeys(let place), _):
-            waitForKeys(at: place, for: worker.clientTimes.keys)
+        case .admitted(.waitForKeys(let place, let arrivedAt), _):
+            waitForKeys(at: place, arrivedAt: arrivedAt)
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
@@ -145,10 +145,10 @@ extension ClientConnection {
     // MARK: Keys
 
     /// Waits for the keys that the request's token needs.
-    private func waitForKeys(at place: RequestPlaces.Place, for timeout: Int64) {
+    private func waitForKeys(at place: RequestPlaces.Place, arrivedAt: Int64) {
         keyWaitPlace = place
         becomeActive()
-        state.waitForKeys(for: timeout, at: worker.now)
+        state.waitForKeys(for: worker.clientTimes.keys, arrivedAt: arrivedAt, at: worker.now)
         noteDeadline()
     }
 

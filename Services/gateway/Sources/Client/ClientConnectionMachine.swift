@@ -13,6 +13,8 @@ struct ClientConnectionMachine: Sendable {
     private(set) var waitsForContinue = false
     /// `false` once the current request has waited for keys for as long as it may.
     private(set) var mayWaitForKeys = true
+    /// When the current request arrived; `nil` unless it has waited for keys, or does.
+    private(set) var arrivedAt: Int64?
     /// Bytes that the client had not taken at the last check.
     private(set) var untakenBytes = 0
 
@@ -83,10 +85,13 @@ struct ClientConnectionMachine: Sendable {
     /// A head that had to wait for the client to take the previous responses is read now.
     mutating func headIsReadLate(at now: Int64) { phaseDeadline = now + times.head }
 
-    /// Waits for keys. Each request waits at most once, even if keys are fetched again meanwhile.
+    /// Waits for keys. A request may wait several times. All its waits share one deadline.
     ///
-    /// - Parameter timeout: nanoseconds.
-    mutating func waitForKeys(for timeout: Int64, at now: Int64) {
+    /// - Parameters:
+    ///   - timeout: nanoseconds.
+    ///   - arrivedAt: when the request arrived.
+    mutating func waitForKeys(for timeout: Int64, arrivedAt: Int64, at now: Int64) {
+        self.arrivedAt = arrivedAt
         let until = keyDeadline ?? now + timeout
         keyDeadline = until
         phase = .waitingForKeys
@@ -120,6 +125,7 @@ struct ClientConnectionMachine: Sendable {
 
     private mutating func isAdmitted(expectsContinue: Bool) {
         keyDeadline = nil
+        arrivedAt = nil
         mayWaitForKeys = true
         waitsForContinue = expectsContinue
     }
