@@ -14,7 +14,7 @@ struct AppleTokenVerifier: Sendable {
     static let maximumLength = 8192
 
     /// - Returns: `nil` when the token is not Apple's or not well-formed.
-    /// - Throws: `UNAVAILABLE` when Apple's keys are not available.
+    /// - Throws: `UNAVAILABLE` when Apple's keys are not available, or OpenSSL failed.
     func claims<Claims: Decodable>(_ type: Claims.Type, of token: String) async throws(Problem) -> Claims? {
         guard token.utf8.count <= Self.maximumLength, let parts = JWSParts(token), let kid = parts.keyID,
             let key = try await keys.key(kid)
@@ -22,13 +22,19 @@ struct AppleTokenVerifier: Sendable {
             logger.info("An Apple token was refused", metadata: ["reason": "form or key"])
             return nil
         }
-        guard let payload = try? key.payload(of: parts.compact),
-            let claims = try? StrictJSON.decode(Claims.self, from: payload)
-        else {
-            logger.info("An Apple token was refused", metadata: ["reason": "signature or claims"])
-            return nil
+        do throws(AccessTokenError) {
+            let payload = try key.payload(of: parts.compact)
+            if let claims = try? StrictJSON.decode(Claims.self, from: payload) { return claims }
+        } catch {
+            try Self.requireRefusal(error)
         }
-        return claims
+        logger.info("An Apple token was refused", metadata: ["reason": "signature or claims"])
+        return nil
+    }
+
+    /// - Throws: `UNAVAILABLE` when OpenSSL failed. The token may be genuine.
+    static func requireRefusal(_ error: AccessTokenError) throws(Problem) {
+        guard error.code != .cryptography else { throw Problem(.unavailable) }
     }
 }
 
