@@ -27,6 +27,9 @@ actor AppleKeys {
     /// The key with the id; `nil` when Apple has no such key.
     /// - Throws: `UNAVAILABLE` while Apple's keys cannot be fetched.
     func key(_ kid: String) async throws(Problem) -> SignatureVerifier? {
+        // A fetch that began before this call may have begun before Apple published the key. It does not replace a fetch
+        // of this call's own.
+        if cache.keys?[kid] == nil { await fetching?.value }
         var hasFetched = false
         while true {
             let isFetching = fetching != nil
@@ -40,7 +43,7 @@ actor AppleKeys {
                 await startFetching().value
                 hasFetched = true
             case .unknownKey where isFetching && !hasFetched, .unavailable where isFetching && !hasFetched:
-                // A fetch that another request has started may bring the key.
+                // A fetch that another request has started during this call may bring the key.
                 await fetching?.value
                 hasFetched = true
             case .unknownKey:
