@@ -10,6 +10,13 @@ final class Replicas: Sendable {
         var asideUntil: ContinuousClock.Instant?
     }
 
+    enum CallResult: Sendable {
+        case succeeded
+        case failed
+        /// The caller ended the call, which says nothing about the replica.
+        case cancelled
+    }
+
     /// How long a replica is set aside after a failed call.
     static let aside = Duration.seconds(1)
 
@@ -40,11 +47,15 @@ final class Replicas: Sendable {
         }
     }
 
-    /// - Parameter failed: whether the call to the replica failed.
-    func release(_ index: Int, failed: Bool, now: ContinuousClock.Instant = .now) {
+    /// The end of a call to the replica.
+    func release(_ index: Int, _ result: CallResult, now: ContinuousClock.Instant = .now) {
         state.withLock { replicas in
             replicas[index].outstanding -= 1
-            replicas[index].asideUntil = failed ? now.advanced(by: Self.aside) : nil
+            switch result {
+            case .succeeded: replicas[index].asideUntil = nil
+            case .failed: replicas[index].asideUntil = now.advanced(by: Self.aside)
+            case .cancelled: break
+            }
         }
     }
 }

@@ -152,11 +152,11 @@ public struct ServiceClient: Sendable {
         do {
             let answer = try await httpClient.exchange(request, upTo: Self.maximumResponseBytes, before: deadline)
             span?.end(answeredWith: answer.status, .ofCall(call.method, of: callee, at: replica.base))
-            replicas.release(replica.index, failed: answer.status == 503)
+            replicas.release(replica.index, answer.status == 503 ? .failed : .succeeded)
             return (.answer(status: answer.status, body: Array(buffer: answer.body)), replica.index)
         } catch {
             span?.end(failedWith: error, .ofCall(call.method, of: callee, at: replica.base))
-            replicas.release(replica.index, failed: !(error is CancellationError))
+            replicas.release(replica.index, error is CancellationError ? .cancelled : .failed)
             let reason = "\(callee) at \(replica.base): \(error)"
             return (.failure(reason: reason, wasSent: !Self.isConnectFailure(error)), replica.index)
         }
