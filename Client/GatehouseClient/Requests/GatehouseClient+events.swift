@@ -14,8 +14,8 @@ extension GatehouseClient {
     /// When the server ends the response or the connection is lost, the client connects again with the last event's id
     /// in `Last-Event-ID`, after the time that the server has set with `retry`, or three seconds. The stream ends with
     /// the status 204. It throws a ``GatehouseError`` if the first connection fails, and later for a refusal that a new
-    /// attempt cannot change. A request whose method is not idempotent is sent once, and its stream ends with the
-    /// response.
+    /// attempt cannot change. If the session is locked when the client connects again, the error is `locked`. A request
+    /// whose method is not idempotent is sent once, and its stream ends with the response.
     ///
     /// The request's `timeoutInterval` limits the server's silence; servers send comments meanwhile. Ending the
     /// iteration ends the request.
@@ -41,15 +41,19 @@ extension GatehouseClient {
             lastEventID: request.value(forHTTPHeaderField: "Last-Event-ID"))
         var user: UUID?
         while true {
-            // The stream is one user's. Another one may have signed in before it connects again.
-            if let user, await session.state.user?.id != user { throw GatehouseError(.sessionEnded) }
             var failure: GatehouseError?
             do throws(GatehouseError) {
+                // A session that was locked meanwhile is read again, if the store permits.
+                try await session.start()
+                // The stream is one user's. Another one may have signed in before it connects again. Without a user,
+                // the request has no bearer and fails.
+                let present = await session.state.user?.id
+                if let user, let present, user != present { throw GatehouseError(.sessionEnded) }
+                user = user ?? present
                 guard try await read(request, to: continuation, &resumption) else { return }
             } catch {
                 failure = error
             }
-            if user == nil { user = await session.state.user?.id }
             switch resumption.decision(after: failure, random: Double.random(in: 0..<1)) {
             case .finish: return
             case .fail(let error): throw error

@@ -78,6 +78,24 @@ struct EventsTests {
         await #expect { _ = try await events.next() } throws: { ($0 as? GatehouseError)?.kind == .sessionEnded }
     }
 
+    @Test("A stream whose session was locked meanwhile ends with that, and not as the end of the session")
+    func lockedSession() async throws {
+        let signedIn = try await SignedIn(store: ProtectedStore())
+        // A pause that the clock does not pass by itself, so that the lock comes before the next connection.
+        await signedIn.transport.then(.text("retry: 20000\ndata: 1\n\n", mediaType: "text/event-stream"))
+        var events = signedIn.client.events(for: try signedIn.request()).makeAsyncIterator()
+        #expect(try await events.next()?.data == "1")
+        await signedIn.client.session.lock()
+        let time = Task {
+            while !Task.isCancelled {
+                signedIn.clock.advance(by: .seconds(30))
+                await Task.yield()
+            }
+        }
+        defer { time.cancel() }
+        await #expect { _ = try await events.next() } throws: { ($0 as? GatehouseError)?.kind == .locked }
+    }
+
     @Test("A request that is not idempotent is sent once")
     func sentOnce() async throws {
         let signedIn = try await SignedIn()

@@ -65,29 +65,6 @@ struct SessionForegroundTests {
 
     // MARK: - Locking
 
-    /// A store that the user has to unlock.
-    private actor ProtectedStore: TokenStore {
-        private var data: Data?
-        private var isUnlocked = true
-        private(set) var unlocks = 0
-
-        nonisolated var requiresUserPresence: Bool { true }
-
-        func load() throws(TokenStoreError) -> Data? {
-            guard isUnlocked else { throw TokenStoreError(.userPresenceNeeded) }
-            return data
-        }
-
-        func save(_ data: Data) { self.data = data }
-
-        func unlock(reason: String) {
-            if !isUnlocked { unlocks += 1 }
-            isUnlocked = true
-        }
-
-        func lock() { isUnlocked = false }
-    }
-
     private func signedIn(
         _ store: ProtectedStore, _ server: FakeGatehouse
     ) async throws -> GatehouseClient {

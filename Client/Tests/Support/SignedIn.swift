@@ -17,11 +17,12 @@ struct SignedIn {
 
     /// - Parameter carrier: what stands before the scripted transport.
     init(
-        bearerHosts: Set<String> = [], carrier: (FakeTransport) -> any GatehouseTransport = { $0 }
+        bearerHosts: Set<String> = [], store: any TokenStore = InMemoryTokenStore(),
+        carrier: (FakeTransport) -> any GatehouseTransport = { $0 }
     ) async throws {
         transport = FakeTransport(.json(Sample.auth("first")))
         let configuration = GatehouseConfiguration(
-            baseURL: try #require(URL(string: "https://api.example.com")), store: InMemoryTokenStore(),
+            baseURL: try #require(URL(string: "https://api.example.com")), store: store,
             transport: carrier(transport), telemetry: telemetry, clock: clock,
             device: SessionDevice(name: "Ada's phone"),
             bearerHosts: bearerHosts)
