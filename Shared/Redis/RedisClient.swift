@@ -102,10 +102,13 @@ public final class RedisClient: Service, Sendable {
     // MARK: - The wait for a connection
 
     private func openConnection(deadline: NIODeadline) async throws(RedisError) -> RedisConnection {
-        let found: RedisConnection? = try state.withLock { state throws(RedisError) in
+        let found = try state.withLock { state throws(RedisError) -> RedisConnection? in
             switch state.phase {
-            case .connected(let connection): connection.closure == nil ? connection : nil
-            case .connecting: nil
+            case .connected(let connection):
+                guard let closure = connection.closure else { return connection }
+                if let refusal = Self.refusal(after: closure) { throw refusal }
+                return nil
+            case .connecting: return nil
             case .unavailable(let error): throw error
             case .shutDown: throw .clientShutDown
             }
@@ -134,18 +137,31 @@ public final class RedisClient: Service, Sendable {
     private func addWaiter(_ waiter: ConnectionWaiter, id: UInt64) {
         let settled: Result<RedisConnection, RedisError>? = state.withLock { state in
             switch state.phase {
-            case .connected(let connection) where connection.closure == nil: return .success(connection)
+            case .connected(let connection):
+                guard let closure = connection.closure else { return .success(connection) }
+                if let refusal = Self.refusal(after: closure) { return .failure(refusal) }
+            case .connecting: break
             case .unavailable(let error): return .failure(error)
             case .shutDown: return .failure(.clientShutDown)
-            case .connected, .connecting:
-                guard state.waiters.count < configuration.maximumPendingCommands else {
-                    return .failure(RedisError(.queueFull, "Too many commands wait for a connection already."))
-                }
-                state.waiters[id] = waiter
-                return nil
             }
+            guard state.waiters.count < configuration.maximumPendingCommands else {
+                return .failure(RedisError(.queueFull, "Too many commands wait for a connection already."))
+            }
+            state.waiters[id] = waiter
+            return nil
         }
         if let settled { waiter.resume(returning: settled) }
+    }
+
+    /// The error of a command that finds the connection closing, as ``keepConnected()`` decides once it is closed.
+    ///
+    /// - Returns: `nil` when the command waits for the next connection.
+    private static func refusal(after closure: RedisError) -> RedisError? {
+        switch closure.code {
+        case .connectionLost: nil
+        case .shutDown: .clientShutDown
+        default: .notConnected(since: closure)
+        }
     }
 
     private func resumeWaiter(_ id: UInt64, _ result: Result<RedisConnection, RedisError>) {

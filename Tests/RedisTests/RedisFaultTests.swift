@@ -57,6 +57,29 @@ import Testing
         }
     }
 
+    /// The server does not answer the end of TLS either.
+    @Test func commandsFailAtOnceWhileTheConnectionToAFrozenServerIsClosed() async throws {
+        try await withRedisServer(tls: true) { server in
+            var configuration = try RedisConfiguration.patient(server.url)
+            configuration.commandTimeout = .milliseconds(100)
+            configuration.connectTimeout = .seconds(5)
+            configuration.maximumTimeoutsInARow = 1
+            try await withRedisClient(configuration) { redis in
+                try await eventually("connected") { await redis.probe() }
+                await server.freeze()
+                try await eventually("the connection is given up") {
+                    _ = await redis.probe()
+                    return !redis.isConnected
+                }
+                let error = await #expect(throws: RedisError.self) {
+                    try await redis.send("PING", timeout: .milliseconds(100))
+                }
+                #expect(error?.code == .notConnected, "it does not wait for a connection until its time is over")
+                await server.thaw()
+            }
+        }
+    }
+
     @Test func aLateAnswerReachesNobody() async throws {
         try await withRedisServer { server in
             try await withRedisClient(.patient(server.url)) { redis in

@@ -235,6 +235,8 @@ private struct TLSClient: Sendable {
     init(_ configuration: RedisConfiguration.TLS, host: String) throws {
         var settings = TLSConfiguration.makeClientConfiguration()
         settings.minimumTLSVersion = .tlsv12
+        // For the server's `close_notify`, which a server that has stopped answering does not send.
+        settings.shutdownTimeout = .seconds(1)
         settings.certificateVerification = configuration.verifiesHostname ? .fullVerification : .noHostnameVerification
         if let file = configuration.trustRootsFile { settings.trustRoots = .file(file) }
         context = try NIOSSLContext(configuration: settings)
