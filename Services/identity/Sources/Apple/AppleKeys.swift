@@ -27,8 +27,8 @@ actor AppleKeys {
     /// The key with the id; `nil` when Apple has no such key.
     /// - Throws: `UNAVAILABLE` while Apple's keys cannot be fetched.
     func key(_ kid: String) async throws(Problem) -> SignatureVerifier? {
-        // A fetch that began before this call may have begun before Apple published the key. It does not replace a fetch
-        // of this call's own.
+        // A fetch that began before this call may have begun before Apple published the key, and does not replace a
+        // fetch of this call's own.
         if cache.keys?[kid] == nil { await fetching?.value }
         var hasFetched = false
         while true {
