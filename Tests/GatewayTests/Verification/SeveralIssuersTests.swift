@@ -1,4 +1,5 @@
 import Bytes
+import Contracts
 import Foundation
 import Testing
 import TokenValidation
