@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// `GatehouseService` for a team's own services. The manifest above this folder builds Gatehouse itself and pins each
-// package; this one takes ranges, so that a team chooses the versions of its service.
+// `GatehouseService` for a team's own services. Gatehouse's servers are built by another manifest, which pins each package;
+// this one takes ranges, so that a team chooses the versions of its service. `tools/publish.sh service` publishes it.
 
 // Warnings are not errors here: Xcode compiles packages that are fetched by URL with -suppress-warnings, which excludes
 // that.

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# test-client-package.sh CONFIGURATION   debug or release. Publishes the client to a repository, and builds an app's package that takes it from there by URL: by SwiftPM's engine and
-# by Xcode's (swiftbuild), which compiles packages by URL with other flags than a package by path.
+# test-client-package.sh CONFIGURATION   debug or release. Publishes the client to a repository, and builds an app's package
+# that takes it from there by URL: by SwiftPM's engine and by Xcode's (swiftbuild), which compiles packages by URL with other
+# flags than a package by path.
 . "$(dirname "$0")/../parts/common.sh"
+. "$scripts/parts/publishing.sh"
 
 configuration=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-repository=$scratch/gatehouse-swift
+repository=file://$scratch/gatehouse-swift
 consumer=$scratch/minimal
 # No app's build has it, and SwiftPM refuses what it does in a package by URL.
 unset GATEHOUSE_WARNINGS_AS_ERRORS
-git init -q --bare -b main "$repository"
-export GIT_AUTHOR_NAME=Gatehouse GIT_AUTHOR_EMAIL=gatehouse@localhost
-export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
-"$scripts/publish-client.sh" "$repository" &>"$scratch/output" || fail "the client cannot be published: $(cat "$scratch/output")"
-if "$scripts/publish-client.sh" "$repository" 2>/dev/null; then fail "a version can be published twice"; fi
+publish_packages "$scratch" client
+publish_again() { "$scratch/tree/tools/publish.sh" client "$repository" 2>&1; }
+[[ $(publish_again) == *"has version"* ]] || fail "a version can be published twice"
+touch "$scratch/tree/new"
+[[ $(publish_again) == *"commit first"* ]] || fail "a file that is not committed does not prevent publication"
 
 cp -R "$root/Client/Examples/Minimal" "$consumer"
 rm -rf "$consumer/.build"
@@ -24,7 +26,7 @@ import PackageDescription
 let package = Package(
     name: "minimal",
     platforms: [.macOS(.v13), .iOS(.v16)],
-    dependencies: [.package(url: "file://$repository", exact: "$(version)")],
+    dependencies: [.package(url: "$repository", exact: "$(version)")],
     targets: [
         .executableTarget(
             name: "minimal",
