@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# Makes a service by deploy/examples/new-service and builds it as its team would, in a package of its own; checks what came
-# with it and its tests; then runs it, and the examples in other languages, behind the real gateway. What was built stays
-# under .local/examples for the next time.
+# Makes a service by deploy/examples/new-service and builds it as its team would, with the published package; checks what
+# came with it and its tests; then runs it, and the examples in other languages, behind the real gateway. What was built
+# stays under .local/examples for the next time.
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
+. "$scripts/parts/publishing.sh"
 
 # Another name than the template's, and one that is spelled differently in types and settings.
 name=price-list
 made=$state/examples/$name
 build=$state/examples/build
 # Of our libraries all that such a service may be compiled with.
-modules="AccessToken Bytes Contracts GatehouseService Instruments Limits Observability ServiceKit Settings Threads TokenValidation"
+modules="AccessToken Bytes Contracts Instruments Limits Observability Service ServiceContracts ServiceKit Settings Threads TokenValidation"
 
 ensure_packages
 mkdir -p "$build"
 rm -rf "$made"
-"$root/deploy/examples/new-service" "$name" "$made"
+repositories=$(mktemp -d)
+trap 'rm -rf "$repositories"' EXIT
+publish_packages "$repositories" client service
+"$root/deploy/examples/new-service" "$name" "$made" "file://$repositories/gatehouse-service"
 ln -s "$build" "$made/.build"
 left=$(grep -rniE 'orders' "$made" --exclude-dir=.build || true)
 [ -z "$left" ] || fail "the template's own name is left: $left"
@@ -27,12 +31,9 @@ if "$root/deploy/examples/new-service" "$name" "$made" 2>/dev/null; then fail "n
 note "Building $name as a package of its own: several minutes the first time"
 swift build --package-path "$made" --scratch-path "$build" --build-tests || fail "what new-service makes cannot be built"
 # The names of our own modules among those whose objects the build has left.
-ours=$(swift package --package-path "$root" describe --type json 2>/dev/null |
-    jq -r '.targets[] | select(.type != "test" and (.path | startswith("deploy/") | not)) | .c99name' | LC_ALL=C sort -u)
-compiled=$(find "$build/debug/" -path '*.build/*' -name '*.o' | sed -E 's|.*/([^/]+)\.build/.*|\1|' | LC_ALL=C sort -u |
-    LC_ALL=C comm -12 - <(say "$ours") | xargs)
+compiled=$(find "$build/debug/" -name '*.o' | sed -nE 's|.*/Gatehouse([^/]+)\.build/.*|\1|p' | LC_ALL=C sort -u | xargs)
 [ "$compiled" = "$modules" ] || fail "a service is compiled with $compiled, not just $modules"
-say "GatehouseService brings $compiled"
+say "GatehouseService brings, with Gatehouse before each: $compiled"
 
 note "Its own tests"
 swift test --package-path "$made" --scratch-path "$build" --skip-build --disable-xctest ||

@@ -1,9 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The folder `Shared` of Gatehouse.
-let gatehouse = Package.Dependency.package(
-    name: "gatehouse-service", path: Context.environment["GATEHOUSE_PACKAGE"] ?? "../../../Shared")
+// Gatehouse's folder `Shared`, or the URL to which `tools/publish.sh service` has published it.
+let place = Context.environment["GATEHOUSE_PACKAGE"] ?? "../../../Shared"
+let gatehouse: Package.Dependency =
+    place.contains(":") ? .package(url: place, branch: "main") : .package(name: "gatehouse-service", path: place)
 
 let service = Target.Dependency.product(name: "GatehouseService", package: "gatehouse-service")
 
