@@ -3,201 +3,138 @@ of those in OLD, the last released ones, cannot handle: apps read public.json, t
 needs a line **Breaking** in the changelog's unreleased part which names the route, as `POST /v1/auth/login` or
 `/v1/auth/login`.
 
-What may come: a route, an answer's field, a value where there may be more (`x-extensible-enum`), a code, an optional
-field of a request, a caller. What may not: see the words below. What this script does not know, and what has changed,
-is refused as well.
+These may come: a route, an answer's field, a value where there may be more (`x-extensible-enum`), a code, an optional
+field of a request, a caller. jsoncompat compares schemas: a request's must take all that it took, an answer's may give
+nothing that it did not give.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
 
+import jsoncompat
 from descriptions import METHODS, read, resolve
 
-# Of a schema what says nothing of its values.
+# Keywords that say nothing of a schema's values, and those that jsoncompat compares.
 SILENT = {"description", "example", "examples", "title", "$comment"}
-LOWER, UPPER = ("minLength", "minItems", "minimum"), ("maxLength", "maxItems", "maximum")
-KNOWN = {"$ref", "type", "properties", "required", "items", "enum", "const", "format", "pattern", "anyOf"}
-KNOWN |= {"x-extensible-enum", *LOWER, *UPPER}
-
-findings = []
-# Of the file that is compared, each side.
-documents = {}
+COMPARED = {"type", "properties", "required", "items", "enum", "const", "additionalProperties"}
+COMPARED |= {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"}
 
 
-def find(place, text):
-    findings.append(f"{place}: {text}")
+def comparable(document, schema, is_request):
+    """The schema as jsoncompat compares it. A keyword that it ignores (a pattern) becomes a required property."""
+    schema = {key: item for key, item in resolve(document, schema).items() if key not in SILENT}
+    if schema.keys() == {"anyOf"}:
+        return {"anyOf": [comparable(document, item, is_request) for item in schema["anyOf"]]}
+    if "items" in schema:
+        schema["items"] = comparable(document, schema["items"], is_request)
+    if "properties" in schema:
+        fields = schema["properties"].items()
+        schema["properties"] = {name: comparable(document, item, is_request) for name, item in fields}
+        schema["required"] = [name for name in schema.get("required", []) if name in schema["properties"]]
+        # With every name allowed, a new field would narrow what a request may be.
+        schema["additionalProperties"] = not is_request
+    values = schema.pop("x-extensible-enum", [])
+    ignored = [f"{key}: {schema.pop(key)}" for key in list(schema) if key not in COMPARED]
+    if is_request and values:
+        schema["enum"] = values
+    elif values:
+        # An answer's open set only grows.
+        ignored += [f"value: {value}" for value in values]
+    properties = {"schema": schema, **{text: {"const": True} for text in ignored}}
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def plain(side, schema):
-    """Without references, words and the form in which `null` is allowed; and whether it is."""
-    schema = {key: item for key, item in resolve(documents[side], schema).items() if key not in SILENT}
-    alternatives = schema.get("anyOf", [])
-    rest = [item for item in alternatives if item != {"type": "null"}]
-    if len(alternatives) == 2 and len(rest) == 1:
-        return plain(side, rest[0])[0], True
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    may_be_null = "null" in kinds
-    if kinds:
-        schema["type"] = sorted(kind for kind in kinds if kind != "null")
-    if "enum" in schema:
-        schema["enum"] = [value for value in schema["enum"] if value is not None]
-    return schema, may_be_null
+def parts_of_request(document, operation):
+    """By name: the schema of a parameter or of a body, and whether it is needed."""
+    parameters = [resolve(document, parameter) for parameter in operation["parameters"]]
+    body = operation.get("requestBody", {"content": {}})
+    parts = {f"{each['in']} {each['name']}": (each["schema"], each.get("required", False)) for each in parameters}
+    return parts | {name: (each["schema"], body.get("required", False)) for name, each in body["content"].items()}
 
 
-def compare_schema(place, base, new, asked, seen=()):
-    """Whether `new` takes (asked) all that `base` takes, or gives (not asked) nothing that `base` does not give."""
-    pair = (base.get("$ref"), new.get("$ref"))
-    if all(pair):
-        if pair in seen:
-            return
-        seen = (*seen, pair)
-    (base, base_null), (new, new_null) = plain("base", base), plain("new", new)
-    if asked and base_null and not new_null:
-        find(place, "null is no longer taken")
-    if not asked and new_null and not base_null:
-        find(place, "may be null")
-    for key in sorted((base.keys() | new.keys()) - KNOWN):
-        if base.get(key) != new.get(key):
-            find(place, f"{key} has changed, and this script cannot judge it")
-    if base.get("anyOf") != new.get("anyOf"):
-        find(place, "anyOf has changed, and this script cannot judge it")
-    for key in ("type", "const", "format", "pattern"):
-        if base.get(key) == new.get(key) or asked and key != "type" and key not in new:
+def parts_of_answer(document, answer):
+    """By name: the schema of a header or of a body, and whether it is always there."""
+    headers = {name: resolve(document, header) for name, header in answer.get("headers", {}).items()}
+    parts = {f"header {name}": (each["schema"], each.get("required", False)) for name, each in headers.items()}
+    return parts | {name: (each["schema"], False) for name, each in answer.get("content", {}).items()}
+
+
+def compare_parts(old, new, was, now, is_request):
+    """What a reader of `was` cannot handle in `now`."""
+    role = jsoncompat.Role.DESERIALIZER if is_request else jsoncompat.Role.SERIALIZER
+    for name in sorted(was.keys() - now.keys()):
+        yield f"{name} is gone"
+    for name, (schema, is_required) in now.items():
+        old_schema, was_required = was.get(name, (None, False))
+        if is_request and is_required and not was_required:
+            yield f"{name} is needed"
+        if not is_request and was_required and not is_required:
+            yield f"{name} may be missing"
+        if old_schema is None:
             continue
-        if not asked and key != "type" and key not in base:
+        schemas = [json.dumps(comparable(*each, is_request)) for each in ((old, old_schema), (new, schema))]
+        if not jsoncompat.check_compat(*schemas, role):
+            yield f"{name} {'no longer takes all that it took' if is_request else 'may give what it did not give'}"
+
+
+def compare_operations(old, new, was, now):
+    if was["operationId"] != now["operationId"]:
+        yield f"operationId was {was['operationId']}: clients that are made of the file have that name"
+    for need in was["security"] or [{}]:
+        if need not in (now["security"] or [{}]):
+            yield f"security: {need or 'nothing'} is no longer enough"
+    for caller in was.get("x-callers") or []:
+        if caller not in (now.get("x-callers") or [caller]):
+            yield f"{caller} may no longer call"
+    yield from compare_parts(old, new, parts_of_request(old, was), parts_of_request(new, now), True)
+    for status in sorted(now["responses"].keys() - was["responses"].keys()):
+        if status.startswith(("2", "3")):
+            yield f"{status} is a new success status, which clients do not know"
+    for status, answer in was["responses"].items():
+        if status not in now["responses"]:
+            yield f"{status} is gone"
             continue
-        find(place, f"{key} was {base.get(key)}, is {new.get(key)}")
-    compare_values(place, base, new, asked)
-    for key in (*LOWER, *UPPER):
-        was, now = base.get(key), new.get(key)
-        # In what order the bound may move: a request's may loosen, an answer's tighten.
-        if was == now or (now is None if asked else was is None):
-            continue
-        if (was is None or now is None) or ((now > was) == (key in LOWER)) == asked:
-            find(place, f"{key} was {was}, is {now}")
-    for name in base.get("properties", {}).keys() - new.get("properties", {}).keys():
-        find(place, f"{name} is gone")
-    was, now = set(base.get("required", [])), set(new.get("required", []))
-    for name in sorted(now - was) if asked else sorted(was - now):
-        find(place, f"{name} is needed" if asked else f"{name} may be missing")
-    for name in base.get("properties", {}).keys() & new.get("properties", {}).keys():
-        compare_schema(f"{place}.{name}", base["properties"][name], new["properties"][name], asked, seen)
-    if "items" in base or "items" in new:
-        compare_schema(f"{place}[]", base.get("items", {}), new.get("items", {}), asked, seen)
+        old_answer, new_answer = resolve(old, answer), resolve(new, now["responses"][status])
+        for code in old_answer.get("x-codes", []):
+            if code not in new_answer.get("x-codes", []):
+                yield f"{status}: {code} is gone"
+        old_parts, new_parts = parts_of_answer(old, old_answer), parts_of_answer(new, new_answer)
+        for finding in compare_parts(old, new, old_parts, new_parts, False):
+            yield f"{status}: {finding}"
 
 
-def compare_values(place, base, new, asked):
-    """Closed sets: a request's may grow, an answer's shrink. Open ones (x-extensible-enum) only grow."""
-    if "enum" in base or "enum" in new:
-        was, now = base.get("enum"), new.get("enum")
-        if asked and now is not None and (was is None or set(was) - set(now)):
-            find(place, f"values are no longer taken: {sorted(set(was or ['any']) - set(now))}")
-        if not asked and was is not None and (now is None or set(now) - set(was)):
-            find(place, f"new values that clients do not know: {sorted(set(now or ['any']) - set(was))}")
-    for value in sorted(set(base.get("x-extensible-enum", [])) - set(new.get("x-extensible-enum", []))):
-        find(place, f"{value} is gone")
-    if "x-extensible-enum" in base and "x-extensible-enum" not in new:
-        find(place, "is no longer open")
-
-
-def compare_content(place, base, new, asked):
-    for media in sorted(base.keys() - new.keys()):
-        find(place, f"{media} is gone")
-    for media in base.keys() & new.keys():
-        compare_schema(place, base[media].get("schema", {}), new[media].get("schema", {}), asked)
-
-
-def parameters(side, operation):
-    """By place and name."""
-    resolved = [resolve(documents[side], parameter) for parameter in operation["parameters"]]
-    return {(parameter["in"], parameter["name"]): parameter for parameter in resolved}
-
-
-def compare_operation(place, base, new):
-    if base["operationId"] != new["operationId"]:
-        find(place, f"operationId was {base['operationId']}: clients that are made of the file have that name")
-    for need in base["security"] or [{}]:
-        if need not in (new["security"] or [{}]):
-            find(place, f"security: {need or 'nothing'} is no longer enough")
-    for caller in base.get("x-callers") or []:
-        if caller not in (new.get("x-callers") or [caller]):
-            find(place, f"{caller} may no longer call")
-    base_parameters, new_parameters = parameters("base", base), parameters("new", new)
-    for key, parameter in new_parameters.items():
-        was = base_parameters.get(key)
-        if parameter.get("required") and not (was or {}).get("required"):
-            find(f"{place} {key[1]}", "is needed")
-        if was:
-            compare_schema(f"{place} {key[1]}", was["schema"], parameter["schema"], True)
-    for _, name in base_parameters.keys() - new_parameters.keys():
-        find(f"{place} {name}", "is gone")
-    was, now = base.get("requestBody"), new.get("requestBody")
-    if now and now.get("required") and not (was or {}).get("required"):
-        find(place, "a body is needed")
-    if was:
-        compare_content(f"{place} request", was["content"], (now or {"content": {}})["content"], True)
-    compare_answers(place, base["responses"], new["responses"])
-
-
-def compare_answers(place, base, new):
-    for status in sorted(base.keys() ^ new.keys()):
-        if status in base or status.startswith(("2", "3")):
-            change = "gone" if status in base else "a new success status, which clients do not know"
-            find(place, f"{status} is {change}")
-    for status in sorted(base.keys() & new.keys()):
-        was, now = resolve(documents["base"], base[status]), resolve(documents["new"], new[status])
-        for code in [code for code in was.get("x-codes", []) if code not in now.get("x-codes", [])]:
-            find(f"{place} {status}", f"{code} is gone")
-        for name, header in was.get("headers", {}).items():
-            header = resolve(documents["base"], header)
-            other = resolve(documents["new"], now.get("headers", {}).get(name, {}))
-            if not other:
-                find(f"{place} {status}", f"the header {name} is gone")
-            else:
-                if header.get("required") and not other.get("required"):
-                    find(f"{place} {status}", f"the header {name} may be missing")
-                compare_schema(f"{place} {status} {name}", header["schema"], other["schema"], False)
-        # A client that waits for no body is not disturbed by one.
-        compare_content(f"{place} {status}", was.get("content", {}), now.get("content", {}), False)
-
-
-def announced(changelog):
-    """What the unreleased part says of what breaks: a text for each line."""
-    part = re.search(r"(?ms)^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changelog)
-    lines = re.findall(r"(?ms)^- \*\*Breaking\*\*(.*?)(?=^- |^#|^$|\Z)", part[1] if part else "")
-    return [" ".join(line.split()) for line in lines]
-
-
-def compare_files():
-    base, new = documents["base"], documents["new"]
-    for path, item in base["paths"].items():
+def compare(old, new):
+    for path, item in old["paths"].items():
         other = new["paths"].get(path, {})
         for was, now in ((item, other), (item.get("x-admin", {}), other.get("x-admin", {}))):
             for method in METHODS:
-                if method in was:
-                    place = f"{method.upper()} {path}"
-                    if method not in now:
-                        find(place, "is gone")
-                    else:
-                        compare_operation(place, was[method], now[method])
+                if method not in was:
+                    continue
+                found = compare_operations(old, new, was[method], now[method]) if method in now else ["is gone"]
+                yield from ((f"{method.upper()} {path}", finding) for finding in found)
+
+
+def announced(changelog):
+    """What the unreleased part says of what breaks."""
+    part = re.search(r"(?ms)^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changelog)
+    return " ".join(re.findall(r"(?ms)^- \*\*Breaking\*\*(.*?)(?=^- |^#|^$|\Z)", part[1] if part else ""))
 
 
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
+    findings = {}
     for name in ("gateway", "identity", "tokens", "devices", "public"):
-        documents.update({side: read(name, Path(folder)) for side, folder in zip(("base", "new"), sys.argv[1:])})
-        compare_files()
-    version = documents["base"]["info"]["version"]
+        old, new = (read(name, Path(folder)) for folder in sys.argv[1:3])
+        # A public route is in two files.
+        findings |= dict.fromkeys(compare(old, new), old["info"]["version"])
     told = announced(Path(sys.argv[3]).read_text())
     failed = False
-    # A public route is in two files.
-    for finding in dict.fromkeys(findings):
-        method, path = re.match(r"(\S+) ([^\s:]+)", finding).groups()
-        if not any(f"`{method} {path}`" in line or f"`{path}`" in line for line in told):
-            print(f"breaks {version}: {finding}. CHANGELOG.md has no **Breaking** line for it", file=sys.stderr)
+    for (route, finding), version in findings.items():
+        if f"`{route}`" not in told and f"`{route.split()[1]}`" not in told:
+            print(f"breaks {version}: {route}: {finding}, and CHANGELOG.md does not announce it", file=sys.stderr)
             failed = True
     sys.exit(failed)
 
