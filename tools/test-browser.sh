@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# test-browser.sh console|operator_page…   uses the operators' console, or the operator's page and /docs, of a system of its
-# own in a headless Chromium: with the keyboard alone, with names and replicas whose words are markup, and with axe.
-# GATEHOUSE_SCREENSHOTS names a folder that gets the pictures; the system then has no hostile replica, since documents
-# show the pictures.
+# test-browser.sh console|operator_page…   uses the operators' console, or the operator's page and /docs, of a system of
+# its own in a headless Chromium: with the keyboard alone, with values that are markup, and with axe.
+# GATEHOUSE_SCREENSHOTS names a folder for the pictures; since documents show them, the system then has no hostile replica.
 . "$(dirname "$0")/parts/own-system.sh"
 
 screenshots=${GATEHOUSE_SCREENSHOTS:-$state/screenshots}
@@ -16,12 +15,8 @@ user() {
 }
 
 ensure_packages
-ensure_tools chromium chromedriver=chromium-driver python3
-fetch_python_tools tools selenium==4.51.0 requests==2.34.2
-# Without Playwright: all that is used of it is the file of axe 4.12.1.
-PIP_NO_DEPS=1 fetch_python_tools axe axe-playwright-python==0.1.8
-AXE=$(echo "$axe"/lib/python3*/site-packages/axe_playwright_python/axe.min.js)
-export AXE
+ensure_tools chromium python3
+fetch_python_tools tools playwright==1.65.2 axe-playwright-python==0.1.8 requests==2.34.2
 mkdir -p "$screenshots" "$keys"
 if [ -z "${GATEHOUSE_SCREENSHOTS:-}" ]; then
     hostile=http://127.0.0.1:$((base + 17))

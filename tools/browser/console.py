@@ -8,14 +8,10 @@ import sys
 from pathlib import Path
 
 import requests
-from page import MARKUP, Keys, Page, gateway, post
+from page import MARKUP, Page, expect, gateway, post
 
 TEXT = "h1 h2 p div section form label input select option button span a code time"
 TEXT += " table caption thead tbody tr th td dl dt dd dialog"
-ROWS = (
-    "[...([...document.querySelectorAll('table')].find((each) => each.caption.textContent === {!r})"
-    "?.tBodies[0].rows ?? [])].map((row) => [...row.cells].map((cell) => cell.textContent))"
-)
 
 
 class User:
@@ -44,77 +40,72 @@ def refresh(session):
 
 
 def wait_heading(page, text):
-    page.wait(
-        f"the heading {text!r} has the focus",
-        f"document.activeElement.localName === 'h1' && document.activeElement.textContent === {text!r}",
-    )
-
-
-def wait_rows(page, caption, condition):
-    return page.wait(f"rows of {caption}: {condition}", f"((rows) => ({condition}) && rows)({ROWS.format(caption)})")
+    expect(page.tab.get_by_role("heading", name=text, exact=True, level=1)).to_be_focused()
 
 
 def go(page, fragment, heading):
-    page.driver.execute_script("location.hash = arguments[0]", fragment)
+    page.tab.evaluate("fragment => { location.hash = fragment; }", fragment)
     wait_heading(page, heading)
 
 
 def sign_in(page, user, heading):
     page.write(user.body["identifier"])
     page.reach("Password")
-    page.write(user.body["password"] + Keys.ENTER)
+    page.submit(user.body["password"])
     wait_heading(page, heading)
 
 
 def enter(page, operator):
-    page.driver.get(f"{gateway}/console")
+    page.tab.goto(f"{gateway}/console")
     page.see("Sign in to the console")
-    page.expect("the first field has the focus", page.focused.accessible_name == "E-mail or phone")
+    expect(page.focused).to_have_accessible_name("E-mail or phone")
     page.examine("signing in")
     page.write(operator.body["identifier"])
     page.reach("Password")
-    page.write("not the password" + Keys.ENTER)
-    page.wait("a wrong password is told", "document.getElementById('trouble').textContent !== ''")
+    page.submit("not the password")
+    expect(page.tab.locator("#trouble")).not_to_be_empty()
     page.reach("E-mail or phone", back=True)
     sign_in(page, operator, "Users")
 
 
 def find(page, ada):
-    wait_rows(page, "Users", "rows.length === 7")
+    expect(page.rows("Users")).to_have_count(7)
     page.examine("users")
     page.picture("console-users")
     page.reach("E-mail or phone, from its beginning", back=True)
     page.write("ada@")
-    row = wait_rows(page, "Users", "rows.length === 1")[0]
-    page.expect("the user is found", row[:2] == ["Ada", ada.body["identifier"]] and row[3] == "Active", row)
+    expect(page.rows("Users")).to_have_count(1)
+    expect(page.rows("Users", "Ada", ada.body["identifier"], "Active")).to_have_count(1)
     page.activate("Ada")
     wait_heading(page, "Ada")
-    names = {row[0] for row in wait_rows(page, "Sessions", "rows.length === 2")}
-    page.expect("the sessions are there", names == {"Ada's iPhone", "Ada's iPad"}, names)
-    wait_rows(page, "Audit log", "rows.some((row) => row[1] === 'Signed in')")
+    expect(page.rows("Sessions")).to_have_count(2)
+    for device in ("Ada's iPhone", "Ada's iPad"):
+        expect(page.rows("Sessions", device)).to_have_count(1)
+    expect(page.rows("Audit log", "Signed in").first).to_be_visible()
     page.examine("a user")
     for scheme in ("dark", "light"):
-        page.scheme(scheme)
+        page.tab.emulate_media(color_scheme=scheme)
         page.picture(f"console-user-{scheme}")
 
 
 def disable(page, ada):
     page.activate("Disable…")
     page.see("Disable Ada?", "dialog")
-    page.expect("what does nothing has the focus", page.focused.accessible_name == "Cancel")
+    # What does nothing has the focus.
+    expect(page.focused).to_have_accessible_name("Cancel")
     page.examine("a dialog")
-    page.press(Keys.ESCAPE)
-    page.wait("Escape closes the dialog", "!document.querySelector('dialog')")
-    page.expect("the focus is where it was", page.focused.accessible_name == "Disable…")
-    page.press(Keys.ENTER)
+    page.tab.keyboard.press("Escape")
+    expect(page.tab.locator("dialog")).to_have_count(0)
+    expect(page.focused).to_have_accessible_name("Disable…")
+    page.tab.keyboard.press("Enter")
     page.see("Disable Ada?", "dialog")
     page.activate("Disable")
     page.see("Ada is disabled.", "#result")
     page.see("Signed in nowhere.")
-    page.expect("the user cannot sign in", ada.sign_in().get("code") == "ACCOUNT_DISABLED")
+    page.check("the user cannot sign in", ada.sign_in().get("code") == "ACCOUNT_DISABLED")
     page.activate("Enable…")
     page.see("Enable Ada?", "dialog")
-    page.press(Keys.ENTER)
+    page.tab.keyboard.press("Enter")
     page.see("Ada is enabled.", "#result")
 
 
@@ -122,44 +113,42 @@ def end_session(page, ada):
     phone, tablet = ada.sign_in("Ada's iPhone"), ada.sign_in("Ada's iPad")
     go(page, "#/users", "Users")
     go(page, f"#/users/{ada.id}", "Ada")
-    wait_rows(page, "Sessions", "rows.length === 2")
+    expect(page.rows("Sessions")).to_have_count(2)
     page.activate("Sign out of Ada's iPad")
     page.see("Sign Ada out of Ada's iPad?", "dialog")
     page.activate("Sign out")
     page.see("Ada is signed out of Ada's iPad.", "#result")
-    page.expect("its refresh token is refused", refresh(tablet) == "INVALID_REFRESH_TOKEN")
-    page.expect("the other session lives", refresh(phone) is None)
+    page.check("its refresh token is refused", refresh(tablet) == "INVALID_REFRESH_TOKEN")
+    page.check("the other session lives", refresh(phone) is None)
 
 
 def add_phone(page):
     page.activate("Add phone…")
     page.see("Add phone of Ada", "dialog")
-    page.write("+49 171 1234567" + Keys.ENTER)
+    page.submit("+49 171 1234567")
     page.see("Phone of Ada is set.", "#result")
-    wait_rows(page, "Identifiers", "rows.some((row) => row[0] === '+491711234567' && row[2] === 'yes')")
+    expect(page.rows("Identifiers", "+491711234567", "yes")).to_have_count(1)
 
 
 def prove(page, operator):
     """The last proof is an hour old, and the page's clock says that the token has to be renewed."""
     statement = "UPDATE sessions SET authenticated_at = authenticated_at - interval '1 hour'"
     subprocess.run(["psql", "-qXc", statement, os.environ["TOKENS_DATABASE_URL"]], check=True)
-    page.driver.execute_script("performance.now = ((now) => () => now() + 4e6)(performance.now.bind(performance))")
+    page.tab.evaluate("() => { performance.now = ((now) => () => now() + 4e6)(performance.now.bind(performance)); }")
     page.activate("Sign out everywhere…")
     page.see("Sign Ada out everywhere?", "dialog")
     page.activate("Sign out everywhere")
     page.see("Confirm your identity", "dialog")
     page.examine("the proof")
-    page.write(operator.body["password"] + Keys.ENTER)
+    page.submit(operator.body["password"])
     page.see("Ada is signed out everywhere.", "#result")
 
 
 def see_audit(page, ada):
     page.activate("All entries, with operators' views")
     wait_heading(page, "Audit log")
-    rows = wait_rows(page, "Audit log", "rows.some((row) => row[1] === 'Disabled')")
-    row = next(row for row in rows if row[1] == "Disabled")
-    names_both = row[2] == ada.id[:8] and row[3].startswith("Operator ")
-    page.expect("the audit log names the operator and the disabled user", names_both, row)
+    # The row names the operator and the disabled user.
+    expect(page.rows("Audit log", "Disabled", ada.id[:8]).filter(has_text="Operator ")).to_have_count(1)
     page.examine("the audit")
     page.picture("console-audit")
 
@@ -168,28 +157,29 @@ def see_hostile(page):
     mallory = User("mallory")
     mallory.register(MARKUP)
     mallory.sign_in(MARKUP)
-    page.driver.execute_script("window.run = () => { window.ran = true; }")
+    page.tab.evaluate("() => { window.run = () => { window.ran = true; }; }")
     go(page, "#/users?identifier=mallory", "Users")
-    wait_rows(page, "Users", f"rows.length === 1 && rows[0][0] === {MARKUP!r}")
+    expect(page.rows("Users")).to_have_count(1)
+    expect(page.rows("Users", MARKUP)).to_have_count(1)
     page.only_text("in the list", TEXT)
     page.activate(MARKUP)
     wait_heading(page, MARKUP)
-    wait_rows(page, "Sessions", f"rows.some((row) => row[0].includes({MARKUP!r}))")
+    expect(page.rows("Sessions").filter(has_text=MARKUP).first).to_be_visible()
     page.activate("Disable…")
     page.see(f"Disable {MARKUP}?", "dialog")
     page.only_text("on the page and in a dialog", TEXT)
-    page.press(Keys.ESCAPE)
+    page.tab.keyboard.press("Escape")
 
 
 def lose_network(page):
-    page.driver.set_network_conditions(offline=True, latency=0, throughput=0)
+    page.tab.context.set_offline(True)
     go(page, "#/audit", "Audit log")
     page.see("Gatehouse cannot be reached.")
-    page.driver.delete_network_conditions()
+    page.tab.context.set_offline(False)
     page.activate("Try again")
-    wait_rows(page, "Audit log", "rows.length > 1")
+    expect(page.rows("Audit log", "Disabled")).to_have_count(1)
     go(page, "#/overview", "Overview")
-    page.wait("charts are there", "document.querySelectorAll('svg.chart').length === 3")
+    expect(page.tab.locator("svg.chart")).to_have_count(3)
     page.examine("overview")
     page.picture("console-overview")
 
@@ -197,16 +187,16 @@ def lose_network(page):
 def reload(page, operator, ada, alan):
     _, before = operator.see()
     go(page, f"#/users/{ada.id}", "Ada")
-    page.driver.refresh()
+    page.tab.reload()
     page.see("Sign in to the console")
-    page.expect("the session that was left has ended", operator.see()[1] == before - 1)
-    kept = page.value("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
-    page.expect("the browser keeps nothing", kept == '[{},{},""]', kept)
+    page.check("the session that was left has ended", operator.see()[1] == before - 1)
+    kept = page.tab.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+    page.check("the browser keeps nothing", kept == '[{},{},""]', kept)
     sign_in(page, operator, "Ada")
     page.activate("Sign out", back=True)
     page.see("Sign in to the console")
-    page.expect("nothing of a user is left on the page", "ada@" not in page.text("body"))
-    page.wait("the form has the focus", "document.activeElement.localName === 'input'")
+    page.check("nothing of a user is left on the page", "ada@" not in page.tab.inner_text("body"))
+    expect(page.tab.locator("input:focus")).to_be_visible()
     sign_in(page, alan, "Not for this account")
     page.examine("a refusal")
 

@@ -4,6 +4,7 @@ whose answer is markup, and a route whose name is.
 """
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,15 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import requests
-from page import MARKUP, Page, gateway, post
+from page import MARKUP, Page, expect, gateway, post
 
 admin = os.environ["GATEWAY_ADMIN_URL"]
 USER = {"identifier": "traffic@example.com", "password": "tulips in the window box"}
-ROW = (
-    "([...document.querySelectorAll('tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
-    ".find((cells) => cells.includes({!r})) ?? [])"
-)
-TILE = "[...document.querySelectorAll('dt')].find((each) => each.textContent === {!r}).nextSibling.textContent"
 
 
 @contextmanager
@@ -59,44 +55,52 @@ def address(name):
     return os.environ[f"{name.upper()}_URL"].removeprefix("http://")
 
 
+def cells(page, text):
+    """Those of the first row that has this text in one of them."""
+    return page.tab.locator("tr").filter(has=page.tab.get_by_text(text, exact=True)).first.locator("td")
+
+
 def look_at_page(page):
-    page.driver.get(f"{admin}/operator")
+    page.tab.goto(f"{admin}/operator")
     for name in ("identity", "tokens", "devices"):
-        page.wait(f"{name} is ready", f"{ROW.format(address(name))}[2] === 'ready'")
-    page.wait("rates are there", "Number(document.getElementById('window').textContent) >= 4")
+        expect(cells(page, address(name)).nth(2)).to_have_text("ready")
+    # Rates need some seconds.
+    expect(page.tab.locator("#window")).to_have_text(re.compile(r"^([4-9]|\d\d)"))
     if "HOSTILE" in os.environ:
-        page.expect("a version that is markup stands there", page.value(f"{ROW.format(MARKUP)}[0]") == "devices")
-        route = ROW.format("<b onclick=run()>hostile</b>")
-        page.expect("so does the name of a route", page.value(f"{route}.length > 0"))
+        expect(cells(page, MARKUP).first).to_have_text("devices")
+        expect(cells(page, "<b onclick=run()>hostile</b>").first).to_be_visible()
     page.only_text("the page", "code dd div dl dt h2 p section span table tbody td th tr")
-    said = {name: page.value(TILE.format(name)) for name in ("Requests", "Refusals", "Half within", "99 % within")}
+    tiles = ("Requests", "Refusals", "Half within", "99 % within")
+    said = {name: page.tab.locator(f"dt:text-is({name!r}) + dd").inner_text() for name in tiles}
     above = all(text[0].isdigit() and float(text.split()[0]) > 0 for text in said.values())
-    page.expect("rates and latencies are above 0", above, said)
-    cells = page.value(ROW.format("INVALID_TOKEN"))
-    page.expect("a refusal is there", cells and cells[1] == "/v1/auth/me" and int(cells[3]) > 0, cells)
-    cells = page.value(ROW.format("signs"))
-    page.expect("the key that signs is there with its age", cells and cells[3] != "unknown", cells)
+    page.check("rates and latencies are above 0", above, said)
+    refusal = cells(page, "INVALID_TOKEN").all_inner_texts()
+    page.check("a refusal is there", refusal[1] == "/v1/auth/me" and int(refusal[3]) > 0, refusal)
+    key = cells(page, "signs").all_inner_texts()
+    page.check("the key that signs is there with its age", key[3] != "unknown", key)
     page.examine("the operator's page")
     for scheme in ("dark", "light"):
-        page.scheme(scheme)
+        page.tab.emulate_media(color_scheme=scheme)
         page.picture(f"operator-{scheme}")
 
 
 def look_at_staleness(page):
+    staleness = page.tab.locator("#staleness")
     with stopped("TOKENS"):
-        page.wait("a replica that hangs is shown", f"{ROW.format(address('tokens'))}[2] === 'does not answer'")
-    page.wait("it is back", f"{ROW.format(address('tokens'))}[2] === 'ready'")
+        expect(cells(page, address("tokens")).nth(2)).to_have_text("does not answer")
+    expect(cells(page, address("tokens")).nth(2)).to_have_text("ready")
     with stopped("GATEWAY"):
-        page.see("has not answered for", "#staleness")
-    page.wait("it recovers", "document.getElementById('staleness').hidden")
+        expect(staleness).to_contain_text("has not answered for")
+    expect(staleness).to_be_hidden()
     page.look_back(admin)
 
 
 def look_at_docs(page):
-    page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    page.driver.get(f"{gateway}/docs")
-    page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    page.expect("/docs can be read without a script", "/v1/auth/login" in page.text("body"))
+    session = page.tab.context.new_cdp_session(page.tab)
+    session.send("Emulation.setScriptExecutionDisabled", {"value": True})
+    page.tab.goto(f"{gateway}/docs")
+    session.send("Emulation.setScriptExecutionDisabled", {"value": False})
+    page.check("/docs can be read without a script", "/v1/auth/login" in page.tab.inner_text("body"))
     page.look_back(gateway)
     # Chromium scrolls an example with the keyboard; Safari would need a tabindex.
     page.examine("/docs", without="scrollable-region-focusable")
