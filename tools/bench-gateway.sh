@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# bench-gateway.sh [ARGUMENT OF bench…]   the gateway beside Envoy and HAProxy: each alone on one core, with the load
-# and what is behind them on another. The gateways have every feature on.
+# bench-gateway.sh [ARGUMENT OF bench…]   the gateway beside Envoy and HAProxy: each alone on one core.
 . "$(dirname "$0")/parts/own-system.sh"
 
 proxy_core=0

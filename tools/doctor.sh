@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Examines the system that runs here: what each service says of itself and of what it depends on. Starts it where it
-# does not run. Ends with 1 where a service names a problem.
+# Runs each service's doctor in the system here, which is started if needed. Ends with 1 if a service names a problem.
 . "$(dirname "$0")/parts/system.sh"
 
 [ -f "$state/env" ] || "$scripts/up.sh" >&2

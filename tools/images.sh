@@ -7,8 +7,7 @@ revision=$(git -C "$root" rev-parse --short HEAD)
 ensure_tools buildah jq mmdebstrap
 lock_state
 
-# forget_images: those of earlier builds. buildah 1.28 takes a step from its cache whatever the build arguments are, and
-# with it the labels of another commit. What was compiled is kept.
+# buildah 1.28 takes a step from its cache whatever the build arguments are: an earlier build's labels would stay.
 forget_images() {
     local name
     buildah rm --all >/dev/null 2>&1 || true

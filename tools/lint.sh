@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# lint.sh [ARGUMENT OF pre-commit run…]   runs the checks of .pre-commit-config.yaml on every file, or on those that the
-# arguments name. Installs what they need.
+# lint.sh [ARGUMENT OF pre-commit run…]   runs the checks of .pre-commit-config.yaml, on every file by default.
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 

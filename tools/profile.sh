@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh:
-# perf's report by library and by function.
+# profile.sh [SERVICE]   perf's report of a service (tokens by default) while clients refresh, by library and function.
 . "$(dirname "$0")/parts/own-system.sh"
 
 ensure_tools perf=linux-perf

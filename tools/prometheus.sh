@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Runs Debian's Prometheus, with the rules and alerts of deploy/observability, against what `make up` starts,
-# which it does itself where nothing runs. Ctrl-C stops Prometheus alone.
+# Runs Prometheus with our alerts against the system here, which is started if needed. Ctrl-C stops Prometheus alone.
 . "$(dirname "$0")/parts/system.sh"
 
 [ -f "$state/env" ] || "$scripts/up.sh"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Writes, by syft, the bill of materials (CycloneDX) of the Swift packages that the programs are built of:
-# .local/sbom/gatehouse.cdx.json. Fails where docs/licences.md lacks one. The images of a release have a bill of their own,
-# which the build attaches (.github/workflows/images.yml).
+# Writes the bill of materials (CycloneDX) of the Swift packages: .local/sbom/gatehouse.cdx.json. Fails where
+# docs/licences.md lacks one. The build of a release's images attaches one of their own (.github/workflows/images.yml).
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 

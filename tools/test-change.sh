@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # Makes every change of docs/operations/upgrade.md and keys.md while an installation has users, and counts the requests
-# that failed: two replicas of each service as in production, a PostgreSQL primary with a standby, Redis, TLS everywhere,
-# and a steady load. GATEHOUSE_CHANGE_STEPS="signing_key pepper" makes some of the changes alone; GATEHOUSE_CHANGE_CLIENTS
-# (30) keep sessions; GATEHOUSE_OLD=REVISION is the version before.
+# that failed: two replicas of each service, PostgreSQL with a standby, TLS everywhere, and a steady load. Set
+# GATEHOUSE_CHANGE_STEPS="signing_key pepper", GATEHOUSE_CHANGE_CLIENTS (30), GATEHOUSE_OLD=REVISION (the one before).
 . "$(dirname "$0")/parts/own-system.sh"
 for part in servers services steps; do
-    # shellcheck source=/dev/null
     . "$scripts/change/$part.sh"
 done
 

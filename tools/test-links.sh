@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# Drops the packets between two of the processes of a system of its own, one pair after the other, and checks what a client
-# gets meanwhile and afterwards. The system runs in a network namespace, where each such link has an address of its own.
-# Needs root.
+# Drops the packets between two processes of a system of its own, one pair after the other, and checks what a client
+# gets meanwhile and afterwards. In a network namespace each such link has an address of its own. Needs root.
 if [ "${1:-}" != inside ]; then
-    # shellcheck source=parts/system.sh
     . "$(dirname "$0")/parts/system.sh"
     [ "$(id -u)" = 0 ] || fail "a network namespace needs root"
     # The namespace has no network, so everything is installed and built before it.
@@ -12,9 +10,7 @@ if [ "${1:-}" != inside ]; then
     build_release
     exec unshare --net "$root/tools/test-links.sh" inside
 fi
-# shellcheck source=parts/own-system.sh
 . "$(dirname "$0")/parts/own-system.sh"
-# shellcheck source=parts/requests.sh
 . "$scripts/parts/requests.sh"
 
 # ---- The system, in which each link leads over 127.0.1.NUMBER.

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # test.sh [--coverage | --threads] [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a
-# Redis of their own; with --coverage in a build that counts lines, after which coverage.sh has its say; with --threads
-# under the thread sanitizer, which reports a race where it happens and fails the run at its end. Such builds are kept
-# apart: each would make the others' anew.
+# Redis of their own; with --coverage counts lines for coverage.sh; with --threads under the thread sanitizer. Each kind
+# has a build of its own.
 GATEHOUSE_LOCAL=${GATEHOUSE_LOCAL:-$(cd "$(dirname "$0")/.." && pwd)/.local}/test
 for part in common processes packages postgres redis; do
-    # shellcheck source=/dev/null
     . "$(dirname "$0")/parts/$part.sh"
 done
 
@@ -25,8 +23,7 @@ case ${1:-} in
     flags+=(--sanitize=thread --scratch-path .build-threads)
     preload=$root/.build-threads/libswift-mutex.so
     export TSAN_OPTIONS="suppressions=$root/Tests/ThreadSanitizer/suppressions.txt"
-    # The suites in which threads meet, without those that measure memory or CPU, of which the sanitizer takes several
-    # times as much.
+    # The suites in which threads meet, without those that measure memory or CPU, which the sanitizer multiplies.
     [ $# != 0 ] || set -- \
         --filter '^(PostgresTests|RedisTests|GatewayTests)\.|^SharedTests\.(TokenBucket|SystemThread|LowerPriority)Tests' \
         --filter '^TokensTests\.(RevocationFeedStore|Refresher|RefreshRace|RaceLock|SingleFlight|SweepStore|SigningKeyFile)Tests' \
@@ -68,8 +65,7 @@ if [ -n "$preload" ]; then
 fi
 
 if [ -n "$coverage" ]; then
-    # Of each process a file. coverage.sh adds them up: SwiftPM, which could, fails where a process was killed while it
-    # wrote its own.
+    # A file of each process. coverage.sh adds them up: SwiftPM fails where a process was killed while it wrote its own.
     profiles=$state/coverage/profiles
     rm -rf "$profiles"
     mkdir -p "$profiles"

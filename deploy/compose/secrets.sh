@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # deploy/compose/secrets.sh [production|development] > .env
-# Makes the passwords and credentials of one installation, as compose reads them, and adds the settings of production.env
-# or development.env beside this script. Keep the file as you keep a key.
+# Makes the passwords and credentials of one installation, and adds production.env or development.env. Keep it as a key.
 set -euo pipefail
 environment=${1:-production}
 

@@ -1,6 +1,4 @@
-# shellcheck shell=bash
-# What stands below the services in `make test-change`: an authority, a PostgreSQL primary with a standby that streams from
-# it, and a Redis, all with TLS. Needs own-system of ../parts.
+# What the services of `make test-change` need: an authority, PostgreSQL with a standby, and Redis, all with TLS.
 
 # new_authority NAME: a certificate authority of this run.
 new_authority() {

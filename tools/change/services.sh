@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # Two replicas of each service in `make test-change`, as in production: each has its settings in a file, and reads them
 # when it starts. HAProxy sends clients to the gateways that are ready. Needs servers.sh.
 

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # The changes of docs/operations/upgrade.md and keys.md, a function each. The load goes on meanwhile. Needs services.sh.
 
 # The order of docs/operations/upgrade.md.
@@ -165,8 +164,7 @@ certificates() {
     settle
 }
 
-# The primary stops cleanly, which sends the standby all that was committed; the standby becomes the primary; the old
-# primary comes back as its standby.
+# The primary stops cleanly, so the standby has all that was committed. The two change places.
 switch_over() {
     local standby=$((3 - primary)) written replayed
     superuser "$primary" -c CHECKPOINT

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# coverage.sh BINARIES PROFILES   prints how many lines of Services, Shared and the command the tests of `test.sh --coverage`
-# ran, and fails where a part has fewer than its floor. PROFILES is the folder to which the tests, and each service that they
-# started, wrote what they ran.
+# coverage.sh BINARIES PROFILES   prints how many lines of Services, Shared and the command the tests ran, and fails
+# where a part has fewer than its floor. PROFILES is the folder to which the tests, and the services that they started, wrote.
 . "$(dirname "$0")/../parts/common.sh"
 
 binaries=$1

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # How tests of scripts say what they expect. Sourced, never run; what a command prints goes to the state folder.
 
 step() { printf '    %s\n' "$*"; }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# test-scripts.sh BINARIES   tries the scripts behind make on a system of their own: up, the walk-through, a killed
-# service, databases that keep to themselves, down; and what needs the services' own word: metrics and settings that
-# rules, dashboards and manifests name.
+# test-scripts.sh BINARIES   tries the scripts behind make on a system of their own, and compares the metrics and
+# settings that rules, dashboards and manifests name with those of the services.
 export GATEHOUSE_BINARIES=$1
 . "$(dirname "$0")/../parts/own-system.sh"
 . "$scripts/checks/expectations.sh"

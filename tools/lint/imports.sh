@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
-# Compares what each target imports, as the compiler reads it, with the dependencies that Package.swift declares, and
-# targets and files with the rules of the architecture. SwiftPM's own check lets through whatever another target drags in.
-# Products are expected to have their modules' names.
+# Compares what each target imports, as the compiler reads it, with Package.swift and the rules of the architecture.
+# SwiftPM's own check lets through whatever another target drags in. Products are expected to have their modules' names.
 . "$(dirname "$0")/../parts/common.sh"
 
 cd "$root"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# describe FOLDER: its package as JSON, with paths from the root. A scratch folder of its own does not wait for a build
-# that goes on.
+# describe FOLDER: its package as JSON, with paths from the root. With its own scratch folder it waits for no build.
 describe() {
     (cd "$1" && swift package --scratch-path "$scratch/build" describe --type json) |
         jq --arg folder "$1/" '.targets[].path |= ($folder + . | gsub("(^|(?<=/))\\./|/\\.$"; ""))'
@@ -55,8 +53,7 @@ Shared/Bytes/*.swift|Swift
 Shared/Contracts/Public/*.swift|Swift Foundation
 END
 
-# The map: services talk over HTTP, shared targets know no service, the command shares only Contracts, the gateway links no
-# PostgreSQL, and each driver's C library has one importer.
+# The map: which folders' targets may use which, the gateway links no PostgreSQL, a driver's C library has one importer.
 jq -r '
     (.targets | map({key: .name, value: .}) | from_entries) as $all
     | def dependencies: $all[.].target_dependencies // [];

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Builds every variant of deploy/kubernetes that docs/operations/install.md offers, validates it against the schemas of the
-# versions of Kubernetes that get fixes, and compares the allowed connections, as network-config-analyzer computes them
-# from the NetworkPolicies, with deploy/kubernetes/connectivity. What it built stays in .local/kubernetes. pre-commit brings
-# the tools.
+# Builds every variant of deploy/kubernetes that docs/operations/install.md offers into .local/kubernetes, validates it
+# against the versions of Kubernetes that get fixes, and compares the connections that its NetworkPolicies allow with
+# deploy/kubernetes/connectivity.
 . "$(dirname "$0")/../parts/common.sh"
 
 versions="1.35 1.36 1.37"

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # Makes the two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, from Debian's
 # packages and the Swift that is installed here, under their official names: both can be tried without a registry. Images
 # and containers lie in .local/images, apart from those of this machine. Needs root.
@@ -6,7 +5,6 @@
 GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/images
 export GATEHOUSE_LOCAL
 for part in common packages processes; do
-    # shellcheck source=/dev/null
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
 done
 [ "$(id -u)" = 0 ] || fail "this needs root: sudo make …"

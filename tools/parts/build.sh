@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # Building the binaries. Tests that have built already say where: GATEHOUSE_BINARIES.
 
-# swift_build ARGUMENT…: SwiftPM plans the whole build anew, a dozen seconds of CPU time, whenever anything in its
-# environment is another, SHLVL included. So it sees of it what it may need, and no more.
+# SwiftPM plans the whole build anew whenever its environment differs, SHLVL included. So it sees what it may need.
 swift_build() {
     local name environment=(env -i)
     for name in $(compgen -e); do
@@ -14,8 +12,7 @@ swift_build() {
     "${environment[@]}" swift build "$@"
 }
 
-# Sets `binaries`. Builds the programs that `make up` starts, and nothing else, by the flags of the images: what is measured is
-# what ships.
+# Sets `binaries`. Builds what `make up` starts by the flags of the images: what is measured is what ships.
 build_release() {
     if [ -n "${GATEHOUSE_BINARIES:-}" ]; then
         binaries=$(cd "$GATEHOUSE_BINARIES" && pwd)

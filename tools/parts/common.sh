@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # Names, folders, ports and messages that every script here shares. Sourced, never run.
 
 set -euo pipefail

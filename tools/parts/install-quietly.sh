@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# install-quietly.sh PACKAGE…   installs Debian's packages as root, and starts no system-wide server with them: not at once,
-# and not at the next boot.
+# install-quietly.sh PACKAGE…   installs Debian's packages as root, and starts no server, now or at the next boot.
 set -euo pipefail
 
 policy=/usr/sbin/policy-rc.d

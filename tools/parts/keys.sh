@@ -1,6 +1,5 @@
-# shellcheck shell=bash
-# Keys and secrets, made on first use and kept. Those for development carry a mark, by which production refuses them: a
-# first line `# development` in files, `dev-` in front of credentials.
+# Keys and secrets, made on first use and kept. Production refuses those for development by their mark: a first line
+# `# development` in files, `dev-` in front of credentials.
 
 # write_key FILE COMMAND…: whole or not at all, and for this user's eyes only.
 write_key() {
@@ -22,8 +21,7 @@ server_key() {
     echo "$1:$key"
 }
 
-# Under an id that is used again, with another key, the tokens of the key before would be forgeries. `make bench-scale`
-# makes tokens under the id 255, which must be unknown.
+# A new id: under a used one the former key's tokens would be forgeries. 255 belongs to `make bench-scale`.
 new_refresh_key() { server_key $((RANDOM % 255)); }
 
 rsa_key() { openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048; }

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # A system of a script's own beside the developer's, under .local/NAME OF THE SCRIPT and on free ports. The script calls
 # `system_up`. At its end everything that it started stops, and the data goes; logs stay until the next run.
 

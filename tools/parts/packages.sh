@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # What the scripts need of the system: Debian's packages are installed where they are missing.
 
 ensure_packages() {

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # A private PostgreSQL: TCP on the loopback address only, data under the state folder, one role and database a service.
 
 # postgres_bin [DATA]: the folder of PostgreSQL's programs; of the version that made the data, when there is any.

@@ -1,6 +1,4 @@
-# shellcheck shell=bash
-# Starting, finding and stopping background processes. Each is known by its id and the time it started, since ids are
-# used again.
+# Background processes. Each is known by its id and the time it started, since ids are used again.
 
 # start_time PID: nothing when there is no such process, or when it only waits to be collected by its parent.
 start_time() {
@@ -12,9 +10,8 @@ start_time() {
     [ "${fields[0]}" = Z ] || say "${fields[19]}"
 }
 
-# start NAME COMMAND…: the command must be a program, so that $! is its own id and not that of a shell around it.
-# `set -m` gives it a process group of its own: Ctrl-C at the terminal reaches the script alone, which then stops
-# everything in order.
+# start NAME COMMAND…: the command must be a program, so that $! is its own id. By `set -m` it has a process group of
+# its own: Ctrl-C at the terminal reaches the script alone, which then stops everything in order.
 start() {
     local name=$1 pid
     shift
@@ -83,9 +80,8 @@ port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 port_closed() { ! port_open "$1"; }
 
-# take_ports VARIABLE: sets it to the first of 20 successive ports that no process uses, outside the range from which
-# the system gives out ports. The script and the servers that it starts hold the lock by the open file until all have
-# ended. In a subshell the lock would end with the subshell.
+# take_ports VARIABLE: sets it to the first of 20 free ports, outside the range from which the system gives out ports.
+# The script and its servers hold the lock by the open file. In a subshell it would end with the subshell.
 take_ports() {
     local first offset lock
     mkdir -p "/tmp/gatehouse-ports.$UID"

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # A private Redis on the loopback address, data under the state folder.
 
 # start_redis FOLDER PORT

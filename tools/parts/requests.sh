@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # Requests to `server`, and their answers: header fields in $state/fields, the body in $state/answer.
 
 # request METHOD PATH [BODY [BEARER]]: sets `status`, 000 where there is no answer, and `milliseconds`.

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # The four services and the Apple simulator.
 
 start_service() {
@@ -47,8 +46,7 @@ export_env() {
     set +a
 }
 
-# The walk-through with this copy's addresses and command in it. Needs `binaries`. The command is left out where it was
-# not built: `make up` does not build it, and the images do not have it.
+# The walk-through with this copy's addresses. Needs `binaries`. Without the command where it was not built.
 walkthrough() {
     local absent=
     [ -x "$binaries/gatehouse" ] || absent='/^# The same with the command/,/^$/d'

@@ -1,4 +1,3 @@
-# shellcheck shell=bash
 # What each service is told in development: ../settings/NAME.env. Whatever the environment says already stands.
 
 url() { printf 'http://127.0.0.1:%s' "$(port "$1")"; }
@@ -10,8 +9,7 @@ database_url() {
     printf 'postgres://%s:%s@127.0.0.1:%s/%s' "$1" "${!password}" "$(port postgres)" "$1"
 }
 
-# settings NAME: lines KEY=VALUE. The databases stand under a name, as in an installation: names are looked up otherwise
-# than addresses are read.
+# settings NAME: lines KEY=VALUE. Databases stand under a host name, since names take another path than addresses.
 settings() { fill "$scripts/settings/$1.env"; }
 
 # fill FILE: prints it with this copy's ports, folders and secrets.
@@ -26,8 +24,7 @@ fill() (
     envsubst <"$1"
 )
 
-# Names that belong to make, to these scripts or to other services. A service refuses an unknown setting, except those of
-# .local/env, and must not see another's secrets.
+# Settings of make, of these scripts and of other services. A service refuses unknown ones, and sees no other's secrets.
 foreign_variables() {
     local own name
     own=$(upper "$1")_
@@ -41,8 +38,7 @@ foreign_variables() {
     done
 }
 
-# Sets `environment`: the words to put in front of a service's command. `env` becomes that command, so that the process
-# id stays the service's own.
+# Sets `environment`, the words in front of a service's command: `env` becomes that command and keeps its process id.
 choose_environment() {
     local line name
     environment=(env)

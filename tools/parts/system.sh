@@ -1,8 +1,6 @@
-# shellcheck shell=bash
 # The whole system, up and down, with the parts that it needs.
 
 for part in common processes packages build keys postgres redis settings services; do
-    # shellcheck source=/dev/null
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
 done
 
