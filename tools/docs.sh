@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# docs.sh [manual]   builds the manual as a site with search (mkdocs.yml) under .local/docs, and the client library's
-# documentation (DocC) under .local/docs/client. `manual` builds the site alone. Both are pages for any web server of
-# files, at the root of its host. A warning, such as a link that leads nowhere, is an error.
+# docs.sh [manual]   builds the manual (mkdocs.yml) under .local/docs, and, unless the argument is there, the client
+# library's documentation (DocC) under .local/docs/client, for the root of a web server. A warning is an error.
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# images.sh   builds every image of deploy/Dockerfile without Docker, by buildah, over base images that are made here, and
-# checks what each says of itself: labels, user, version. `make test-compose` runs them. Needs root.
+# images.sh   builds every image of deploy/Dockerfile by buildah, and checks its labels, user and version. Needs root.
 . "$(dirname "$0")/parts/base-images.sh"
 
 revision=$(git -C "$root" rev-parse --short HEAD)

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Writes the bill of materials (CycloneDX) of the Swift packages: .local/sbom/gatehouse.cdx.json. Fails where
-# docs/licences.md lacks one. The build of a release's images attaches one of their own (.github/workflows/images.yml).
+# Writes the bill of materials (CycloneDX) of the Swift packages, and fails where docs/licences.md lacks one.
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Holds docs/openapi to a running system of its own: every example in turn, then schemathesis at the gateway and at each
-# service's own ports, internal routes included: each operation, each other method of its path, and made-up requests for
-# GATEHOUSE_API_SECONDS (600) at the gateway, a fifth of that or a minute elsewhere. Last, openapi-generator makes clients
-# in four languages, and programs in Java and TypeScript use an account through theirs.
+# Holds docs/openapi to a running system of its own: every example in turn, then schemathesis at the gateway for
+# GATEHOUSE_API_SECONDS (600), and at each service's own ports for a fifth of that or a minute. Last, openapi-generator
+# makes clients in four languages, and programs in Java and TypeScript use an account through theirs.
 . "$(dirname "$0")/parts/own-system.sh"
 
 # A busy machine is slow, which is not what is tried here. Nor are limits: schemathesis would see little else.
@@ -21,7 +20,7 @@ jars=/usr/share/java
     install_packages libhttpmime-java libjakarta-annotation-api-java
 
 system_up
-export_env
+export_file "$state/env"
 
 failed=0
 note "Every example"
@@ -33,8 +32,7 @@ run_schemathesis() {
         run "${@:2}" --request-timeout 30 --report json --report-json-path "$1.json") || failed=1
 }
 
-# try_description NAME DESCRIPTION URL SECONDS [ARGUMENT…]: first each operation at its boundaries and each other method of
-# its path, however long that takes; then for SECONDS what schemathesis makes up.
+# try_description NAME DESCRIPTION URL SECONDS [ARGUMENT…]: operations' boundaries, then SECONDS of made-up requests.
 try_description() {
     local name=$1 target=("$2" --url "$3") seconds=$4
     export DESCRIPTION=$2 SCHEMATHESIS_HOOKS=$tools/hooks.py
@@ -46,10 +44,7 @@ try_description() {
 
 mkdir -p "$state/schemathesis" "$state/descriptions"
 # The hooks show the callers' credentials, and make operators as an administrator of users does.
-set -a
-# shellcheck source=/dev/null
-. "$keys/secrets.env"
-set +a
+export_file "$keys/secrets.env"
 try_description public "$root/docs/openapi/public.json" "$GATEWAY_URL" "$seconds"
 
 # As their callers see them: with the callers' credentials, and at the admin port with none.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # test-browser.sh console|operator_page…   uses the operators' console, or the operator's page and /docs, of a system of
-# its own in a headless Chromium: with the keyboard alone, with values that are markup, and with axe.
-# GATEHOUSE_SCREENSHOTS names a folder for the pictures; since documents show them, the system then has no hostile replica.
+# its own in a headless Chromium. GATEHOUSE_SCREENSHOTS names a folder for pictures; no replica is hostile then.
 . "$(dirname "$0")/parts/own-system.sh"
 
 screenshots=${GATEHOUSE_SCREENSHOTS:-$state/screenshots}
@@ -33,7 +32,7 @@ build_release
 system_up
 user operator operator Olga
 user ada user Ada
-export_env
+export_file "$state/env"
 failed=
 for name in "$@"; do
     note "In the browser: $name"

@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
-# Runs docker-compose.yml with Podman and podman-compose: starts a development, runs the walk-through against it, restarts
-# each service under load, replaces a signing key, restores a backup, and starts a production. The images of Gatehouse are
-# those of `make images`; PostgreSQL and Redis are stand-ins made of Debian's packages (bases/Dockerfile). Needs root,
-# and leaves only the images.
+# Runs docker-compose.yml with Podman and the images of `make images`: a development with the walk-through, restarts under
+# load, a new signing key and a restored backup, then a production. Needs root, and leaves only the images.
 . "$(dirname "$0")/parts/base-images.sh"
 . "$scripts/parts/requests.sh"
 . "$scripts/checks/expectations.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test-fuzz.sh   libFuzzer against the request path and the token parser, GATEHOUSE_FUZZ_SECONDS (60) each. What it learns
-# stays under .local/fuzz, and so does the input of a finding, which then belongs into the corpus beside the fix.
+# test-fuzz.sh   libFuzzer against the request path and the token parser, GATEHOUSE_FUZZ_SECONDS (60) each.
+# A finding's input stays under .local/fuzz, and belongs into the corpus beside the fix.
 . "$(dirname "$0")/parts/common.sh"
 . "$scripts/parts/packages.sh"
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Drops the packets between two processes of a system of its own, one pair after the other, and checks what a client
-# gets meanwhile and afterwards. In a network namespace each such link has an address of its own. Needs root.
+# Drops the packets between two processes, one pair after the other, and checks what a client gets. Needs root.
 if [ "${1:-}" != inside ]; then
     . "$(dirname "$0")/parts/system.sh"
     [ "$(id -u)" = 0 ] || fail "a network namespace needs root"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Backs an installation up and restores it as docs/operations/backup.md says, among GATEHOUSE_RESTORE_SESSIONS (1,000,000)
-# sessions, and proves that no session that has ended since lives again and that none forks. Prints how long it takes.
+# Restores GATEHOUSE_RESTORE_SESSIONS (1,000,000) by docs/operations/backup.md: no ended session revives, none forks.
 . "$(dirname "$0")/parts/own-system.sh"
 . "$scripts/parts/requests.sh"
 

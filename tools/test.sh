@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [--coverage | --threads] [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a
-# Redis of their own; with --coverage counts lines for coverage.sh; with --threads under the thread sanitizer. Each kind
-# has a build of its own.
+# test.sh [--coverage | --threads] [ARGUMENT OF swift test…]   runs the tests, with their own PostgreSQL and Redis;
+# with --coverage counts lines for coverage.sh; with --threads under the thread sanitizer. Each kind has its own build.
 GATEHOUSE_LOCAL=${GATEHOUSE_LOCAL:-$(cd "$(dirname "$0")/.." && pwd)/.local}/test
 for part in common processes packages postgres redis; do
     . "$(dirname "$0")/parts/$part.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# keys.sh          makes the keys of an installation, in the volumes of the two services that use them; keys that are
-#                  there stay
+# keys.sh          makes the keys of an installation that are missing, in the volumes of the services that use them
 # keys.sh apple    and puts Apple's private key, which it reads from standard input, beside them
 . "$(dirname "$0")/../../tools/parts/common.sh"
 . "$(dirname "$0")/../../tools/parts/keys.sh"

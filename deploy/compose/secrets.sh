@@ -14,19 +14,16 @@ development) mark=dev- ;;
 esac
 
 echo "GATEHOUSE_ENVIRONMENT=$environment"
-echo
-echo "# One database password for each role"
+echo $'\n# One database password for each role'
 for name in POSTGRES IDENTITY TOKENS DEVICES; do
     echo "${name}_DATABASE_PASSWORD=$mark$(openssl rand -hex 24)"
 done
-echo
-echo "# One credential for each pair of caller and callee"
+echo $'\n# One credential for each pair of caller and callee'
 for pair in GATEWAY_TOKENS GATEWAY_IDENTITY GATEWAY_DEVICES IDENTITY_TOKENS IDENTITY_DEVICES DEVICES_TOKENS \
     EVENTS_IDENTITY ADMIN_IDENTITY BOUNCES_IDENTITY INTROSPECTION_TOKENS; do
     echo "${pair}_CREDENTIAL=$mark$(openssl rand -hex 24)"
 done
-echo
-echo "# For the user admin of Grafana (profile observability)"
+echo $'\n# For the user admin of Grafana (profile observability)'
 echo "GRAFANA_ADMIN_PASSWORD=$mark$(openssl rand -hex 12)"
 echo
 cat "$(dirname "$0")/$environment.env"

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # deploy/kubernetes/secrets.sh [production|development] > secrets.yaml
-# Makes the keys, credentials and passwords of one new installation, as manifests. Keep the file as you keep a key, and
-# keep the one that you applied: new keys sign every user out.
-#
-# For production it needs, in the environment: IDENTITY_DATABASE_URL, TOKENS_DATABASE_URL, DEVICES_DATABASE_URL and
-# REDIS_URL (or GATEWAY_REDIS_URL, IDENTITY_REDIS_URL, TOKENS_REDIS_URL, for a user each). It takes
-# IDENTITY_MIGRATION_DATABASE_URL and its like, where the others lead to a pooler, and APPLE_PRIVATE_KEY_FILE.
+# Makes the keys, credentials and passwords of one new installation, as manifests. Keep the file that you applied as you
+# keep a key: new keys sign every user out. Production needs the settings IDENTITY_DATABASE_URL, TOKENS_DATABASE_URL,
+# DEVICES_DATABASE_URL and REDIS_URL (or GATEWAY_REDIS_URL, IDENTITY_REDIS_URL, TOKENS_REDIS_URL, for a user each). It
+# takes IDENTITY_MIGRATION_DATABASE_URL and its like, where the others lead to a pooler, and APPLE_PRIVATE_KEY_FILE.
 . "$(dirname "$0")/../../tools/parts/common.sh"
 . "$(dirname "$0")/../../tools/parts/keys.sh"
 
@@ -27,14 +25,9 @@ trap 'rm -rf "$keys"' EXIT
 
 # secret NAME KEY=VALUE…
 secret() {
-    local name=$1 entry
-    shift
-    say "---"
-    say "apiVersion: v1"
-    say "kind: Secret"
-    say "metadata: {name: $name, namespace: gatehouse}"
-    say "data:"
-    for entry in "$@"; do
+    local entry
+    printf '%s\n' --- "apiVersion: v1" "kind: Secret" "metadata: {name: $1, namespace: gatehouse}" "data:"
+    for entry in "${@:2}"; do
         say "  ${entry%%=*}: $(printf '%s' "${entry#*=}" | base64 | tr -d '\n')"
     done
 }
@@ -42,12 +35,9 @@ secret() {
 random() { printf '%s%s' "$mark" "$(openssl rand -hex 24)"; }
 
 # One for each pair of caller and callee.
-gateway_identity=$(random)
-gateway_tokens=$(random)
-gateway_devices=$(random)
-identity_tokens=$(random)
-identity_devices=$(random)
-devices_tokens=$(random)
+for pair in gateway_identity gateway_tokens gateway_devices identity_tokens identity_devices devices_tokens; do
+    printf -v "$pair" '%s' "$(random)"
+done
 
 write_key access-token-private.pem rsa_key
 write_key refresh.keys new_refresh_key

@@ -1,7 +1,5 @@
-"""examples.py FOLDER MAIL_FOLDER   runs every example of docs/openapi/public.json in the order of the file, in one shell,
-as a reader would, and has schemathesis hold each answer to the description. GATEWAY_URL and APPLE_SIMULATOR_URL say where
-the system is; MAIL_FOLDER is where it writes its messages. FOLDER keeps what was answered.
-"""
+"""examples.py FOLDER MAIL_FOLDER   runs every example of docs/openapi/public.json in the file's order, in one shell,
+and has schemathesis hold each answer, which FOLDER keeps, to the description. The system writes mail to MAIL_FOLDER."""
 
 import json
 import re
@@ -102,10 +100,8 @@ def main():
             problems.append(f"{name}: the example ends with {result.returncode}: {result.stderr[-500:]}")
             break
         problems += [f"{name}: {text}" for text in differences(name, operation, folder / str(number))]
-    for problem in problems:
-        print(problem, file=sys.stderr)
     if problems:
-        sys.exit(1)
+        sys.exit("\n".join(problems))
     print(f"    {len(all_examples)} examples are answered as described")
 
 

@@ -1,7 +1,6 @@
-"""What schemathesis is told of Gatehouse: how a request comes to its credentials, and what an answer must hold beside its
-schema. DESCRIPTION names the description's file. SERVICE is the service whose own port is tried, as the other services
-see it: with a caller's credential, and the gateway's fields where a user is needed. Without it the gateway is tried, as
-apps see it."""
+"""What schemathesis is told of Gatehouse: a request's credentials, and what an answer must hold beside its schema.
+DESCRIPTION names the description's file. SERVICE is the service whose own port is tried, with a caller's credential and
+the gateway's fields where a user is needed. Without it the gateway is tried, as apps see it."""
 
 import base64
 import json

@@ -1,6 +1,4 @@
-"""service_description.py NAME   a service's description as one file, with what it refers to in common.json, as it is
-met at the service's own port: instead of a bearer there is what the gateway says of it.
-"""
+"""service_description.py NAME   a service's description at its own port: the gateway's fields instead of a bearer."""
 
 import copy
 import json

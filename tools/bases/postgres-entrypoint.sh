@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Starts PostgreSQL as the official image does, as far as docker-compose.yml uses it: makes a cluster in a new volume,
-# with POSTGRES_PASSWORD for the superuser, and runs /docker-entrypoint-initdb.d while the server listens on its socket
-# alone.
+# Starts PostgreSQL as the official image does: makes a cluster in a new volume, with POSTGRES_PASSWORD for postgres,
+# and runs /docker-entrypoint-initdb.d while the server listens on its socket alone.
 set -euo pipefail
 export POSTGRES_USER=${POSTGRES_USER:-postgres}
 

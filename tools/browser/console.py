@@ -1,6 +1,5 @@
-"""console.py FOLDER   an operator's day in the console of a running system, with the keyboard alone. Pictures go to
-FOLDER. The addresses of the system stand in the environment; test-browser.sh has made an operator and a user.
-"""
+"""console.py FOLDER   an operator's day in the console, with the keyboard alone. test-browser.sh started the system and
+made an operator and a user. Pictures go to FOLDER."""
 
 import os
 import subprocess

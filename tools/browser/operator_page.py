@@ -1,7 +1,5 @@
-"""operator_page.py FOLDER   looks at the operator's page and at /docs of a running system. Pictures go to FOLDER. The
-addresses and process ids of the system stand in the environment. With HOSTILE there, the gateway has a replica of devices
-whose answer is markup, and a route whose name is.
-"""
+"""operator_page.py FOLDER   looks at the operator's page and at /docs. Pictures go to FOLDER. With HOSTILE in the
+environment, the gateway has a replica of devices whose answer is markup, and a route whose name is."""
 
 import os
 import re

@@ -6,8 +6,7 @@ LOAD_STEP holds when it begins, as one of these types:
                on it (RFC 9112, section 9.5): the client sends it once more
   unavailable  503 with Retry-After, allowed for 60 s while PostgreSQL's primary changes; the client asks again
 
-Any other outcome is a failure. LOAD_HOOK_PORT is where identity sends messages, LOAD_APPLE the Apple simulator, and
-LOAD_AUTHORITIES the file of the authorities that clients trust."""
+Any other outcome is a failure. LOAD_HOOK_PORT is where identity sends messages, LOAD_APPLE the Apple simulator."""
 
 import json
 import os

@@ -1,5 +1,4 @@
-# Two replicas of each service in `make test-change`, as in production: each has its settings in a file, and reads them
-# when it starts. HAProxy sends clients to the gateways that are ready. Needs servers.sh.
+# Two replicas of each service in `make test-change`, with their settings in files, behind HAProxy. Needs servers.sh.
 
 replicas="1 2"
 # CALLER:CALLEE
@@ -95,7 +94,6 @@ migrate_all() {
     for name in identity tokens devices; do run_service "$name" migrate up >>"$logs/migrations.log" 2>&1; done
 }
 
-# start_balancer PORT
 start_balancer() {
     start balancer env BALANCER_PORT="$1" \
         GATEWAY_1_PORT="$(service_port gateway-1)" GATEWAY_1_ADMIN_PORT="$(service_admin_port gateway-1)" \

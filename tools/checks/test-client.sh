@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# test-client.sh   tests the client's package, its code for Apple's systems against stand-ins for Apple's frameworks, with
-# the share of lines that ran, and builds an app's package that takes it by URL.
+# test-client.sh   tests the client's package, and its code for Apple's systems against stand-ins for their frameworks.
 . "$(dirname "$0")/../parts/common.sh"
 
 export GATEHOUSE_WARNINGS_AS_ERRORS=1

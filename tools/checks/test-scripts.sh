@@ -67,8 +67,7 @@ pids=$(sed -n 's/.*_PID=//p' "$state/env")
 expect "make down ends" "$scripts/down.sh"
 expect "make down stops everything" all_ended
 
-# Ctrl-C at a terminal goes to the whole process group, which `set -m` makes. Where these tests were themselves started
-# in the background, the signal is ignored, and a script cannot take that back for itself.
+# Ctrl-C goes to a process group, which `set -m` makes. A script in the background cannot stop ignoring it by itself.
 set -m
 GATEHOUSE_PORT_BASE=$base env --default-signal=INT "$scripts/run.sh" >"$state/run-output" 2>&1 &
 runner=$!

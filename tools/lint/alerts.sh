@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# alerts.sh   fails where an alert has no case that fires and one that does not (deploy/observability/tests), or where
-# alerts and the sections of docs/operations/alerts, a page for each rule file, are not the same.
+# alerts.sh   fails where an alert has no section in docs/operations/alerts, no test that fires, or none that does not.
 . "$(dirname "$0")/../parts/common.sh"
 
 cd "$root/deploy/observability"

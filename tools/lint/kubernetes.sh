@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds every variant of deploy/kubernetes that docs/operations/install.md offers into .local/kubernetes, validates it
-# against the versions of Kubernetes that get fixes, and compares the connections that its NetworkPolicies allow with
-# deploy/kubernetes/connectivity.
+# Builds every variant of docs/operations/install.md into .local/kubernetes, validates it against the supported versions
+# of Kubernetes, and compares the connections that its NetworkPolicies allow with deploy/kubernetes/connectivity.
 . "$(dirname "$0")/../parts/common.sh"
 
 versions="1.35 1.36 1.37"

@@ -1,11 +1,10 @@
-"""public.py   writes docs/openapi/public.json and docs/openapi/public.html, which the gateway serves, from the services'
-descriptions beside them, and from public.json app.json and admin.json, which clients are generated from. Fails if it had
-to write something, or if an example does not fit its schema. `tools/lint.sh openapi-generated --all-files` runs it with
-the packages that it needs.
+"""public.py   writes docs/openapi/public.json and docs/openapi/public.html, which the gateway serves, and app.json and
+admin.json, which clients are generated from. Fails if it had to write something, or if an example does not fit its
+schema. `tools/lint.sh openapi-generated --all-files` runs it.
 
-The sources are docs/openapi/introduction.md, common.json, gateway.json, identity.json, tokens.json and devices.json.
-They get their layout here too. The public description is the gateway's own routes and the services' public ones, each
-with what the gateway may answer in the service's place (`x-edge` in gateway.json).
+The sources are introduction.md and the services' descriptions beside them, which get their layout here too. The public
+description is the gateway's own routes and the services' public ones, each with what the gateway may answer in the
+service's place (`x-edge` in gateway.json).
 
 What is ours in these files:
     x-codes             the codes that an answer can have
@@ -88,13 +87,10 @@ class Merge:
         first = {
             path: min(order.index(operation["tags"][0]) for operation in item.values()) for path, item in paths.items()
         }
+        introduction = (folder / "introduction.md").read_text()
         document = {
             "openapi": self.gateway["openapi"],
-            "info": {
-                **self.gateway["info"],
-                "title": "Gatehouse",
-                "description": (folder / "introduction.md").read_text(),
-            },
+            "info": {**self.gateway["info"], "title": "Gatehouse", "description": introduction},
             "servers": [{"url": "/", "description": "The gateway that serves this description."}],
             "tags": [tag for position, tag in enumerate(self.gateway["tags"]) if position in first.values()],
             # Python's sort is stable: within a tag the order of the sources.

@@ -1,6 +1,5 @@
-# Makes the two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, from Debian's
-# packages and the Swift that is installed here, under their official names: both can be tried without a registry. Images
-# and containers lie in .local/images, apart from those of this machine. Needs root.
+# Makes the base images of deploy/Dockerfile and docker-compose.yml from Debian's packages and the installed Swift,
+# under their official names, so that no registry is needed. All images lie in .local/images. Needs root.
 
 GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/images
 export GATEHOUSE_LOCAL

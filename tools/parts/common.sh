@@ -13,8 +13,7 @@ keys=$state/keys
 logs=$state/logs
 run=$state/run
 
-# SwiftPM passes the flags of a package's traits in the order of a set, which another seed makes another one: without
-# this every second build compiles targets anew of which nothing has changed.
+# SwiftPM passes flags in the order of a set. Without a fixed seed every second build compiles unchanged targets.
 export SWIFT_DETERMINISTIC_HASHING=1
 
 # In the order in which they start; they stop in the reverse one.

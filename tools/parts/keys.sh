@@ -1,5 +1,4 @@
-# Keys and secrets, made on first use and kept. Production refuses those for development by their mark: a first line
-# `# development` in files, `dev-` in front of credentials.
+# Keys and secrets, made on first use and kept. Production refuses those that begin with `# development` or `dev-`.
 
 # write_key FILE COMMAND…: whole or not at all, and for this user's eyes only.
 write_key() {

@@ -1,5 +1,4 @@
-# A system of a script's own beside the developer's, under .local/NAME OF THE SCRIPT and on free ports. The script calls
-# `system_up`. At its end everything that it started stops, and the data goes; logs stay until the next run.
+# For a script's own `system_up`, under .local/NAME OF THE SCRIPT and on free ports. At its end all but the logs goes.
 
 GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/$(basename "$0" .sh)
 export GATEHOUSE_LOCAL

@@ -1,8 +1,7 @@
 # What the scripts need of the system: Debian's packages are installed where they are missing.
 
 ensure_packages() {
-    # SwiftPM asks pkg-config where libpq's headers are. Tests of the driver stand behind PgBouncer, and one refreshes with
-    # Authlib by the system's Python. Foundation's networking, linked statically, leaves libcurl to the linker.
+    # pkg-config is for SwiftPM, PgBouncer and Authlib for tests, libcurl for Foundation when it is linked statically.
     local missing packages=(
         curl gettext-base jq openssl pkg-config postgresql pgbouncer redis-server
         python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev libcurl4-openssl-dev
@@ -35,8 +34,7 @@ install_packages() {
         fail "these packages are missing, and installing them needs root: $*"
 }
 
-# fetch_python_tools VARIABLE REQUIREMENT…: sets it to the folder of a Python environment that has these, which is made
-# unless it is there. The mark comes last, so that what was cut off is made anew.
+# fetch_python_tools VARIABLE REQUIREMENT…: sets it to the folder of a Python environment that has these.
 fetch_python_tools() {
     local folder=${*:2}
     folder=${folder//==/-}

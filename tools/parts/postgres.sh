@@ -8,13 +8,12 @@ postgres_bin() {
     printf '%s\n' /usr/lib/postgresql/$version/bin | sort -V | tail -n 1
 }
 
-# Sets `as_postgres`: what stands in front of a command of PostgreSQL, which refuses to run as root. Its user may not
-# enter a clone that only root may enter, unless it is given the right to pass by folders' modes.
+# Sets `as_postgres`, the words in front of a command of PostgreSQL, which refuses to run as root.
 choose_postgres_user() {
     as_postgres=()
     [ "$(id -u)" = 0 ] || return 0
     as_postgres=(setpriv --reuid=postgres --regid=postgres --init-groups)
-    # Asked by stat, since `test -x` does not count capabilities.
+    # Its user may not enter a clone that only root may enter. Asked by stat, since `test -x` does not count capabilities.
     if "${as_postgres[@]}" stat "$1/." >/dev/null 2>&1; then return; fi
     as_postgres+=(--inh-caps=+dac_override --ambient-caps=+dac_override)
     "${as_postgres[@]}" stat "$1/." >/dev/null 2>&1 ||

@@ -38,11 +38,11 @@ write_env() {
     mv "$state/env.new" "$state/env"
 }
 
-# Puts it into the environment.
-export_env() {
+# export_file FILE: puts its lines KEY=VALUE into the environment.
+export_file() {
     set -a
     # shellcheck source=/dev/null
-    . "$state/env"
+    . "$1"
     set +a
 }
 

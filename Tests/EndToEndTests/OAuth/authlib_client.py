@@ -1,16 +1,10 @@
-"""Refreshes and revokes with Authlib, an OAuth library that knows nothing of Gatehouse.
-
-usage: authlib_client.py GATEWAY_URL REFRESH_TOKEN OTHER_REFRESH_TOKEN
-
-The second token is of another session. Ends with 0 when all went as the standards say; prints the last tokens that it
-held as JSON.
-"""
+"""authlib_client.py GATEWAY_URL REFRESH_TOKEN TOKEN_OF_ANOTHER_SESSION   refreshes and revokes with Authlib, as the
+standards say, and prints the last access tokens that it held as JSON."""
 
 import json
 import sys
 import time
 
-# Of python3-authlib and python3-requests, which `make test` installs.
 import requests
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session

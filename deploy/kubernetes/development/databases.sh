@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Run by the PostgreSQL image when its volume is new: a role and a database for each service. Each role may have the
-# connections of one replica, of the one that replaces it, and 4 for migrate, doctor and psql.
+# Run by the PostgreSQL image when its volume is new. Connections: a replica's, its successor's, 4 for migrate and psql.
 set -euo pipefail
 for name in identity tokens devices; do
     SERVICE_PASSWORD=$(cat "/etc/gatehouse/passwords/$name") psql -q -X -U "$POSTGRES_USER" -d postgres \
