@@ -6,7 +6,8 @@
 
     /// Apple's own button, with a nonce for each request.
     struct AppleButton: View {
-        let send: @MainActor (LoginForm.Event) -> Void
+        /// Called with a credential, or with the error of Apple's dialog. Its kind is `cancelled` if the user closed it.
+        let completed: @MainActor (Result<AppleCredential, GatehouseError>) -> Void
         @Environment(\.colorScheme) private var colorScheme
         @State private var nonce = AppleNonce.random()
 
@@ -17,9 +18,9 @@
                 request.nonce = nonce.value
             } onCompletion: { result in
                 do throws(GatehouseError) {
-                    send(.appleSucceeded(try AppleCredential(result, nonce: nonce)))
+                    completed(.success(try AppleCredential(result, nonce: nonce)))
                 } catch {
-                    send(.appleFailed(error))
+                    completed(.failure(error))
                 }
             }
             .signInWithAppleButtonStyle(colorScheme == .dark ? .white : .black)

@@ -60,7 +60,7 @@
             }
         }
 
-        @StateObject private var model: LoginModel
+        @StateObject private var model: TaskModel<LoginForm>
         @Environment(\.locale) private var locale
         private let options: Options
         private let client: GatehouseClient
@@ -74,7 +74,7 @@
             self.options = options
             self.client = client
             _model = StateObject(
-                wrappedValue: LoginModel(
+                wrappedValue: TaskModel(
                     client: client, minimumPasswordLength: options.minimumPasswordLength, after: reason))
         }
 
@@ -90,8 +90,8 @@
                             .task { Announcement.post(texts[notice]) }
                     }
                     if options.offersApple {
-                        AppleButton { model.send($0) }
-                            .disabled(model.form.isWorking)
+                        AppleButton { model.begin(.apple($0)) }
+                            .disabled(model.form.task.isWorking)
                     }
                     if options.offersApple && options.offersPassword {
                         Text(verbatim: texts[.or])
@@ -101,9 +101,9 @@
                     if options.offersPassword { LoginFields(model: model, texts: texts) }
                     if options.offersCode || options.offersRegistration {
                         SignInAlternatives(client: client, options: options, texts: texts)
-                            .disabled(model.form.isWorking)
+                            .disabled(model.form.task.isWorking)
                     }
-                    if model.form.isWorking {
+                    if model.form.task.isWorking {
                         ProgressView()
                             .accessibilityLabel(Text(verbatim: texts[.signingIn]))
                             .accessibilityIdentifier("gatehouse.login.progress")
@@ -113,12 +113,9 @@
                 .frame(maxWidth: 480)
                 .frame(maxWidth: .infinity)
             }
-            .background {
-                LoginAlert(model: model, texts: texts)
-                    .id(model.form.failures)
-            }
+            .showsFailure(of: model, texts, title: model.form.failureTitle, identifiers: "gatehouse.login")
             .alert(texts[.resetRequested], isPresented: $model.showsResetRequested) {
-                Button(texts[.ok], role: .cancel) { model.send(.dismiss) }
+                Button(texts[.ok], role: .cancel) { model.form.task.dismiss() }
                     .accessibilityIdentifier("gatehouse.login.resetDismiss")
             } message: {
                 Text(verbatim: texts[.resetMessage])
@@ -145,46 +142,24 @@
         }
     }
 
-    /// Shows a failure. A second failure has another ``LoginForm/failures``, and needs another view.
-    struct LoginAlert: View {
-        @ObservedObject var model: LoginModel
-        let texts: Texts
-
-        var body: some View {
-            Color.clear
-                .alert(
-                    texts[model.form.isAboutReset ? .resetFailed : .signInFailed], isPresented: $model.showsError
-                ) {
-                    if model.form.canTryAgain {
-                        Button(texts[.tryAgain]) { model.send(.tryAgain) }
-                            .accessibilityIdentifier("gatehouse.login.tryAgain")
-                    }
-                    Button(texts[.ok], role: .cancel) { model.send(.dismiss) }
-                        .accessibilityIdentifier("gatehouse.login.dismiss")
-                } message: {
-                    Text(verbatim: model.form.error?.message(in: texts.language) ?? "")
-                }
-        }
-    }
-
     /// The fields for identifier and password, and the two buttons.
     struct LoginFields: View {
         private enum Field: Hashable {
             case identifier, password
         }
 
-        @ObservedObject private var model: LoginModel
+        @ObservedObject private var model: TaskModel<LoginForm>
         private let texts: Texts
         @FocusState private var focus: Field?
 
-        init(model: LoginModel, texts: Texts) {
+        init(model: TaskModel<LoginForm>, texts: Texts) {
             self.model = model
             self.texts = texts
         }
 
         var body: some View {
             VStack(alignment: .leading, spacing: 12) {
-                TextField(texts[.identifier], text: $model.identifier)
+                TextField(texts[.identifier], text: $model.form.identifier)
                     .identifierField()
                     .submitLabel(.next)
                     .focused($focus, equals: .identifier)
@@ -197,14 +172,14 @@
                     .passwordField()
                     .submitLabel(.go)
                     .focused($focus, equals: .password)
-                    .onSubmit { send(.submit) }
+                    .onSubmit { begin(model.form.submit()) }
                     .accessibilityLabel(Text(verbatim: texts[.password]))
                     .accessibilityHint(Text(verbatim: faults(of: .password)))
                     .accessibilityIdentifier("gatehouse.login.password")
                 fault(.passwordMissing)
                 fault(.passwordTooShort)
                 Button {
-                    send(.submit)
+                    begin(model.form.submit())
                 } label: {
                     Text(verbatim: texts[.signIn])
                         .frame(maxWidth: .infinity)
@@ -212,12 +187,12 @@
                 .buttonStyle(.borderedProminent)
                 .controlSize(.large)
                 .accessibilityIdentifier("gatehouse.login.submit")
-                Button(texts[.forgotPassword]) { send(.forgotPassword) }
+                Button(texts[.forgotPassword]) { begin(model.form.requestReset()) }
                     .frame(maxWidth: .infinity)
                     .accessibilityIdentifier("gatehouse.login.forgot")
             }
             .textFieldStyle(.roundedBorder)
-            .disabled(model.form.isWorking)
+            .disabled(model.form.task.isWorking)
         }
 
         @ViewBuilder
@@ -230,9 +205,10 @@
             }
         }
 
-        /// Handles an event. If input is invalid, moves the focus to the first invalid field and announces all errors.
-        private func send(_ event: LoginForm.Event) {
-            model.send(event)
+        /// - Parameter action: `nil` if input is invalid. Then the focus moves to the first invalid field, and all errors
+        ///   are announced.
+        private func begin(_ action: LoginForm.Action?) {
+            model.begin(action)
             let faults = LoginForm.Fault.allCases.filter(model.form.faults.contains)
             guard let first = faults.first else { return }
             focus = Self.field(of: first)
@@ -263,60 +239,30 @@
         }
     }
 
-    /// Performs the actions of ``LoginForm`` and passes it their results.
-    @MainActor
-    final class LoginModel: ObservableObject {
-        @Published private(set) var form: LoginForm
-        private let client: GatehouseClient
-
-        init(client: GatehouseClient, minimumPasswordLength: Int, after reason: SignOutReason?) {
-            self.client = client
-            form = LoginForm(minimumPasswordLength: minimumPasswordLength, after: reason)
-        }
-
-        // Bindings of the fields and alerts. The setters of the alerts do nothing: their buttons send events to the
-        // form.
-
-        var identifier: String {
-            get { form.identifier }
-            set { send(.identifierChanged(newValue)) }
+    extension TaskModel where Form == LoginForm {
+        convenience init(client: GatehouseClient, minimumPasswordLength: Int, after reason: SignOutReason?) {
+            let form = LoginForm(minimumPasswordLength: minimumPasswordLength, after: reason)
+            self.init(form) { action throws(GatehouseError) in
+                switch action {
+                case .signIn(let identifier, let password):
+                    _ = try await client.signIn(identifier: identifier, password: password.value)
+                case .apple(let outcome):
+                    _ = try await client.signIn(with: try outcome.get())
+                case .requestReset(let identifier):
+                    try await client.requestPasswordReset(identifier: identifier)
+                }
+            }
         }
 
         var password: String {
             get { form.password.value }
-            set { send(.passwordChanged(Redacted(newValue))) }
+            set { form.password = Redacted(newValue) }
         }
 
-        var showsError: Bool {
-            get { form.error != nil }
-            set {}
-        }
-
+        /// A binding of the alert. Its setter does nothing: the alert's button changes the form.
         var showsResetRequested: Bool {
-            get { form.phase == .resetRequested }
+            get { form.isResetRequested }
             set {}
-        }
-
-        func send(_ event: LoginForm.Event) {
-            guard let action = form.handle(event) else { return }
-            // The task outlives the screen, so the sign-in completes even if the user leaves the screen.
-            Task { send(await outcome(of: action)) }
-        }
-
-        private func outcome(of action: LoginForm.Action) async -> LoginForm.Event {
-            do throws(GatehouseError) {
-                switch action {
-                case .signIn(let identifier, let password):
-                    try await client.signIn(identifier: identifier, password: password.value)
-                case .signInWithApple(let credential):
-                    try await client.signIn(with: credential)
-                case .requestReset(let identifier):
-                    try await client.requestPasswordReset(identifier: identifier)
-                }
-                return .succeeded
-            } catch {
-                return .failed(error)
-            }
         }
     }
 #endif

@@ -99,17 +99,11 @@
         }
 
         var body: some View {
-            AppleButton { event in
-                switch event {
-                case .appleSucceeded(let credential): model.begin(.success(credential))
-                case .appleFailed(let error): model.begin(.failure(error))
-                default: break
+            AppleButton { model.begin($0) }
+                .showsTask(of: model, Texts(locale))
+                .task(id: model.form.task.isDone) {
+                    if model.form.task.isDone { done() }
                 }
-            }
-            .showsTask(of: model, Texts(locale))
-            .task(id: model.form.task.isDone) {
-                if model.form.task.isDone { done() }
-            }
         }
     }
 

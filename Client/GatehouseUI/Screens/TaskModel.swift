@@ -51,38 +51,42 @@
         /// Disables this view while an action runs, and shows the error of a failed action.
         @MainActor
         func showsTask<Form: TaskForm>(of model: TaskModel<Form>, _ texts: Texts) -> some View {
-            modifier(TaskPresentation(model: model, texts: texts))
+            disabled(model.form.task.isWorking)
+                .showsFailure(of: model, texts)
+        }
+
+        /// Shows the error of a failed action.
+        ///
+        /// - Parameter identifiers: the prefix of the accessibility identifiers of the message's buttons.
+        @MainActor
+        func showsFailure<Form: TaskForm>(
+            of model: TaskModel<Form>, _ texts: Texts, title: InterfaceText = .taskFailed,
+            identifiers: String = "gatehouse.task"
+        ) -> some View {
+            background {
+                TaskAlert(model: model, texts: texts, title: title, identifiers: identifiers)
+                    .id(model.failures)
+            }
         }
     }
 
-    private struct TaskPresentation<Form: TaskForm>: ViewModifier {
-        @ObservedObject var model: TaskModel<Form>
-        let texts: Texts
-
-        func body(content: Content) -> some View {
-            content
-                .disabled(model.form.task.isWorking)
-                .background {
-                    TaskAlert(model: model, texts: texts)
-                        .id(model.failures)
-                }
-        }
-    }
-
-    /// Shows a failure. A second failure needs another view.
+    /// Shows a failure. SwiftUI presents an alert only if its view is new, or after it has seen that no alert is
+    /// presented. "Try Again" may fail before that, so a second failure needs another view.
     private struct TaskAlert<Form: TaskForm>: View {
         @ObservedObject var model: TaskModel<Form>
         let texts: Texts
+        let title: InterfaceText
+        let identifiers: String
 
         var body: some View {
             Color.clear
-                .alert(texts[.taskFailed], isPresented: $model.showsError) {
+                .alert(texts[title], isPresented: $model.showsError) {
                     if let action = model.form.task.retryableAction {
                         Button(texts[.tryAgain]) { model.begin(action) }
-                            .accessibilityIdentifier("gatehouse.task.tryAgain")
+                            .accessibilityIdentifier("\(identifiers).tryAgain")
                     }
                     Button(texts[.ok], role: .cancel) { model.form.task.dismiss() }
-                        .accessibilityIdentifier("gatehouse.task.dismiss")
+                        .accessibilityIdentifier("\(identifiers).dismiss")
                 } message: {
                     Text(verbatim: model.form.task.error?.message(in: texts.language) ?? "")
                 }

@@ -45,9 +45,9 @@ import Testing
         let credential = AppleCredential(
             identityToken: secret, authorizationCode: secret, nonce: AppleNonce("nonce"))
         var form = LoginForm()
-        _ = form.handle(.identifierChanged("ada@example.com"))
-        _ = form.handle(.passwordChanged(redacted))
-        let action = form.handle(.submit)
+        form.identifier = "ada@example.com"
+        form.password = redacted
+        let action = form.submit()
         var registrar = PushRegistrar(record: nil, appVersion: "1")
         let actions = registrar.handle(.token(push), now: Date()) + registrar.handle(.signedIn(UUID()), now: Date())
 
@@ -66,8 +66,8 @@ import Testing
                 ChangePasswordRequest(currentPassword: secret, newPassword: secret),
                 ResetPasswordRequest(token: secret, newPassword: secret),
                 Registration(token: push.hexadecimal.value, environment: .sandbox, bundleId: "com.example.app"), push,
-                credential, form, action as Any, LoginForm.Event.passwordChanged(redacted),
-                LoginForm.Event.appleSucceeded(credential), registrar, actions, PushRegistrar.Event.token(push),
+                credential, form, action as Any, LoginForm.Action.apple(.success(credential)), registrar, actions,
+                PushRegistrar.Event.token(push),
                 Optional(LoginRequest(identifier: "ada@example.com", password: secret)) as Any,
                 ["login": LoginRequest(identifier: "ada@example.com", password: secret)],
             ])

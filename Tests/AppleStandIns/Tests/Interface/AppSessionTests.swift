@@ -267,16 +267,16 @@ struct AppSessionTests {
 
 /// Tests how the model performs the form's actions. `LoginFormTests` tests the form's decisions.
 @MainActor
-@Suite("What the sign-in screen sends")
-struct LoginModelTests {
+@Suite("The requests of the sign-in screen")
+struct LoginViewTests {
     private func model(
         _ replies: FakeTransport.Reply...
-    ) async throws -> (LoginModel, FakeTransport, GatehouseClient) {
+    ) async throws -> (TaskModel<LoginForm>, FakeTransport, GatehouseClient) {
         let transport = FakeTransport()
         await transport.then(replies)
         let client = try GatehouseClient.sample(InMemoryTokenStore(), transport)
-        let model = LoginModel(client: client, minimumPasswordLength: 8, after: nil)
-        model.identifier = "ada@example.com"
+        let model = TaskModel(client: client, minimumPasswordLength: 8, after: nil)
+        model.form.identifier = "ada@example.com"
         model.password = "correct horse"
         return (model, transport, client)
     }
@@ -285,14 +285,14 @@ struct LoginModelTests {
     func password() async throws {
         let (model, transport, client) = try await model(
             .problem(.invalidCredentials), .json(Sample.auth("first")))
-        model.send(.submit)
-        #expect(model.form.isWorking)
+        model.begin(model.form.submit())
+        #expect(model.form.task.isWorking)
         try await eventually("refused") { model.showsError }
-        #expect(model.form.error?.kind == .invalidCredentials)
-        model.send(.dismiss)
+        #expect(model.form.task.error?.kind == .invalidCredentials)
+        model.form.task.dismiss()
         #expect(!model.showsError)
-        model.send(.submit)
-        try await eventually("signed in") { !model.form.isWorking && !model.showsError }
+        model.begin(model.form.submit())
+        try await eventually("signed in") { !model.form.task.isWorking && !model.showsError }
         #expect(await client.session.state.user == Sample.user)
         #expect(model.password == "")
         let requests = await transport.requests
@@ -303,13 +303,13 @@ struct LoginModelTests {
     @Test("Try Again that fails at once shows an alert of its own")
     func alertAgain() async throws {
         let (model, _, _) = try await model(.problem(.internal), .problem(.internal))
-        model.send(.submit)
+        model.begin(model.form.submit())
         try await eventually("failed") { model.showsError }
-        let first = model.form.failures
-        model.send(.tryAgain)
+        let first = model.failures
+        model.begin(model.form.task.retryableAction)
         #expect(!model.showsError)
         try await eventually("failed again") { model.showsError }
-        #expect(model.form.failures != first)
+        #expect(model.failures != first)
     }
 
     @Test("The app's logo and header")
@@ -340,7 +340,7 @@ struct LoginModelTests {
             simulated: "apple-ada", identityToken: Data("a.b.c".utf8), authorizationCode: Data("code".utf8),
             fullName: name)
         let credential = try AppleCredential(.success(ASAuthorization(simulated: dialog)), nonce: nonce)
-        model.send(.appleSucceeded(credential))
+        model.begin(.apple(.success(credential)))
         try await eventually("signed in") { await client.session.state.user != nil }
         let request = try #require(await transport.requests.first)
         let body = try JSON.decode(AppleSignInRequest.self, from: try #require(request.httpBody))
@@ -365,7 +365,7 @@ struct LoginModelTests {
     @Test("A forgotten password")
     func forgotten() async throws {
         let (model, transport, _) = try await model(.status(202))
-        model.send(.forgotPassword)
+        model.begin(model.form.requestReset())
         try await eventually("the user is told to look for a message") { model.showsResetRequested }
         #expect(await transport.requests.map(\.line) == ["POST /v1/auth/password/forgot"])
     }
