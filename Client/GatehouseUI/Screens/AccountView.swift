@@ -116,8 +116,7 @@
                         CodeView(
                             client: client, title: kind.label, purpose: .verify, kind: kind,
                             verify: { entry throws(GatehouseError) in
-                                try await client.changeIdentifier(
-                                    kind, to: entry.identifier, code: entry.code.value, asked: entry.asked)
+                                try await client.changeIdentifier(kind, with: entry)
                             }, done: close)
                     }
                 }
@@ -136,9 +135,7 @@
                     Button(texts[.remove], role: .destructive) { unconfirmed = .unlinkApple }
                         .accessibilityIdentifier("gatehouse.account.apple.remove")
                 } else {
-                    AppleForm { credential throws(GatehouseError) in
-                        try await client.link(credential)
-                    }
+                    AppleForm(perform: client.linkApple)
                 }
             }
         }
@@ -188,21 +185,11 @@
             FieldFormView(
                 FieldForm([.password]),
                 labels: .init(title: .merge, submit: .merge, message: .mergeMessage),
-                submit: { entry throws(GatehouseError) in
-                    try await client.merge(with: .password(entry[.password]))
-                }, done: done
+                submit: client.merge, done: done
             ) {
-                AppleForm(
-                    perform: { credential throws(GatehouseError) in
-                        try await client.merge(with: .apple(credential))
-                    }, done: done)
+                AppleForm(perform: client.merge, done: done)
                 NavigationLink(Texts(locale)[.reauthenticateByCode]) {
-                    CodeView(
-                        client: client, title: .merge, purpose: .merge,
-                        verify: { entry throws(GatehouseError) in
-                            try await client.merge(
-                                with: .code(entry.code.value, identifier: entry.identifier, asked: entry.asked))
-                        }, done: done)
+                    CodeView(client: client, title: .merge, purpose: .merge, verify: client.merge, done: done)
                 }
                 .accessibilityIdentifier("gatehouse.account.merge.code")
             }
@@ -241,6 +228,24 @@
     }
 
     extension GatehouseClient {
+        func changeIdentifier(_ kind: IdentifierKind, with entry: CodeForm.Entry) async throws(GatehouseError) {
+            try await changeIdentifier(kind, to: entry.identifier, code: entry.code.value, asked: entry.asked)
+        }
+
+        func linkApple(_ credential: AppleCredential) async throws(GatehouseError) { try await link(credential) }
+
+        func merge(_ entry: FieldForm.Entry) async throws(GatehouseError) {
+            try await merge(with: .password(entry[.password]))
+        }
+
+        func merge(_ credential: AppleCredential) async throws(GatehouseError) {
+            try await merge(with: .apple(credential))
+        }
+
+        func merge(_ entry: CodeForm.Entry) async throws(GatehouseError) {
+            try await merge(with: .code(entry.code.value, identifier: entry.identifier, asked: entry.asked))
+        }
+
         func changePassword(with entry: FieldForm.Entry) async throws(GatehouseError) {
             let current = entry[.password]
             try await changePassword(current: current.isEmpty ? nil : current, new: entry[.newPassword])
