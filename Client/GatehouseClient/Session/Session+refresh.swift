@@ -283,7 +283,8 @@ extension GatehouseSession {
 
     /// Describes this device for a sign-in: the configured device with the device token of an earlier sign-in.
     func device() async -> SessionDevice? {
-        // An unreadable store must not prevent a sign-in.
+        // An unreadable store must not prevent a sign-in. The first read of a process needs the lock: see restore().
+        try? await start()
         guard let token = try? await readStore()?.deviceToken else { return configuration.device }
         var device = configuration.device ?? SessionDevice()
         device.deviceToken = token.value

@@ -97,13 +97,18 @@ public actor GatehouseSession {
 
     private func restore() async -> TokenStoreError? {
         let epoch = machine.epoch
-        let isSignOutPending = (try? await configuration.store.isSignOutPending()) ?? false
         await locking?.value
+        var isSignOutPending = false
         let result: Result<StoredState?, TokenStoreError>
-        do throws(TokenStoreError) {
-            result = .success(try await readStore())
+        do {
+            // The first read of a process may write too: it moves an item of an earlier version, and discards one that a
+            // reinstallation has left. Another process' session must not get lost between the two.
+            (isSignOutPending, result) = try await exclusively {
+                let isPending = (try? await self.configuration.store.isSignOutPending()) ?? false
+                return (isPending, await self.readResult())
+            }
         } catch {
-            result = .failure(error)
+            result = .failure(error as? TokenStoreError ?? TokenStoreError(.failed, "\(error)"))
         }
         // A sign-in or a sign-out during this read takes precedence over the result.
         guard !machine.isRestored, machine.epoch == epoch else { return nil }
@@ -123,6 +128,10 @@ public actor GatehouseSession {
         }
         Task { await self.sendLogouts() }
         return nil
+    }
+
+    private func readResult() async -> Result<StoredState?, TokenStoreError> {
+        do throws(TokenStoreError) { return .success(try await readStore()) } catch { return .failure(error) }
     }
 }
 

@@ -23,8 +23,9 @@ import Testing
         await saves.untilSomebodyArrives()
         await device.store.fail(load: TokenStoreError(code))
         await device.store.hold(loads: loads)
+        let work = await client.session.storeWork
         async let started: Void = client.session.start()
-        await loads.untilSomebodyArrives()
+        try await until("the read waits for the save") { await client.session.storeWork != work }
         await saves.open()
         try await begun
         await loads.open()

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Security
 import Testing
@@ -65,6 +66,43 @@ struct KeychainSharedTests {
         try await ofApp().save(.first)
         bench.remove()
         #expect(try await (isApp ? ofApp() : ofExtension()).load() == nil)
+    }
+
+    @Test("A sign-in of the extension survives the app's first read, which discards the session of an earlier install")
+    func signInDuringFirstRead() async throws {
+        defer { bench.remove() }
+        try await ofApp().save(.first)
+        bench.remove()
+        let transport = FakeTransport(.json(Sample.auth("extension")))
+        let other = try client(ofExtension(), transport)
+        let signIn = Locked<Task<Void, any Error>?>(nil)
+        // The app has read that it is newly installed, and has not discarded the session yet.
+        let app = bench.store(group: KeychainBench.shared, afterReinstall: .discard) { file in
+            let mark = Result { try Data(contentsOf: file) }
+            signIn.withLock { task in
+                guard task == nil else { return }
+                let hasSignedIn = DispatchSemaphore(value: 0)
+                task = Task {
+                    defer { hasSignedIn.signal() }
+                    try await other.signIn(identifier: "ada@example.com", password: "correct horse")
+                }
+                // With the lock, the sign-in waits for this read.
+                _ = hasSignedIn.wait(timeout: .now() + 0.5)
+            }
+            return try mark.get()
+        }
+        try await client(app, FakeTransport()).session.start()
+        try await signIn.withLock { $0 }?.value
+        let restarted = try client(ofExtension(), FakeTransport())
+        try await restarted.session.start()
+        #expect(await restarted.session.state.user == Sample.user)
+    }
+
+    private func client(_ store: KeychainTokenStore, _ transport: FakeTransport) throws -> GatehouseClient {
+        try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: "https://api.example.com")), store: store, transport: transport,
+                checksAtLaunch: false))
     }
 
     @Test("An update of the app that begins to share its session keeps it")
