@@ -115,6 +115,7 @@ public actor GatehouseSession {
         switch result {
         case .success(let state):
             machine.restored(state, wall: configuration.clock.wall, monotonic: configuration.clock.monotonic)
+            if state?.session?.isDeletionRequested == true { unansweredDeletion.withLock { $0 = machine.epoch } }
         case .failure(let error):
             machine.failedToRestore(error, isSignOutPending: isSignOutPending)
         }
@@ -221,10 +222,12 @@ extension GatehouseSession {
     /// Deletes the account at the server and ends the session.
     ///
     /// If the answer is lost, the session may be gone with the account. The server then refuses the retry and the
-    /// refresh, which ``ended(byRefusalOf:)`` takes for the deletion.
+    /// refresh, which ``ended(byRefusalOf:)`` takes for the deletion. The store keeps the request, because the process may
+    /// end before the answer arrives.
     func deleteAccount() async throws(GatehouseError) {
         try await start()
         let epoch = machine.epoch
+        await storeDeletion(isRequested: true)
         do throws(GatehouseError) {
             _ = try await answer("DELETE", "/v1/auth/account", returning: API.Nothing.self) { [unansweredDeletion] in
                 unansweredDeletion.withLock { $0 = epoch }
@@ -235,9 +238,16 @@ extension GatehouseSession {
             if let status = error.status, (400..<500).contains(status), status != 401, status != 429 {
                 unansweredDeletion.withLock { $0 = nil }
             }
+            if unansweredDeletion.withLock({ $0 }) != epoch { await storeDeletion(isRequested: false) }
             throw error
         }
         try await end(.accountDeleted)
+    }
+
+    /// Records in the store whether the server may have deleted the account. A failure is no reason not to delete it.
+    private func storeDeletion(isRequested: Bool) async {
+        guard let session = machine.current else { return }
+        _ = try? await exclusively { try await self.change(.deletion(of: session, isRequested: isRequested)) }
     }
 
     // MARK: - The network

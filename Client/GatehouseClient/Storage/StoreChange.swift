@@ -16,6 +16,8 @@ enum StoreChange: Sendable, Equatable {
     case renewal(StoredSession, of: Redacted<String>)
     /// The server has sent new data of the session's user.
     case user(StoredSession)
+    /// This process begins to delete the account of its session, or knows that the account still exists.
+    case deletion(of: StoredSession, isRequested: Bool)
     /// The user of this process' session has signed out.
     ///
     /// - `informsServer`: whether the server must be informed.
@@ -59,6 +61,12 @@ enum StoreChange: Sendable, Equatable {
                 session.user = user
             }
             return write(session, over: stored, pendingLogouts)
+        case .deletion(let session, let isRequested):
+            guard var there, there.user.id == session.user.id,
+                (there.isDeletionRequested == true) != isRequested
+            else { return .leave }
+            there.isDeletionRequested = isRequested ? true : nil
+            return write(there, over: stored, pendingLogouts)
         case .signOut(let session, let informsServer):
             guard let there, there.user.id == session.user.id else {
                 return write(there, over: stored, pendingLogouts)
@@ -172,6 +180,9 @@ struct StoredSession: Sendable, Equatable, Codable {
     var user: User
     /// Apple's identifier of the user, if this session began with Sign in with Apple.
     var appleUserID: String?
+    /// Whether the server may have deleted the account without the client knowing. Records of earlier versions lack it,
+    /// and a renewal of the session removes it.
+    var isDeletionRequested: Bool?
 
     /// When the access token was issued, by the server's clock. It orders two states of a session. The expiry does not,
     /// because lifetimes vary by some per cent.

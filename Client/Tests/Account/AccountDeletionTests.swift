@@ -43,6 +43,44 @@ import Testing
         try await client.deleteAccount()
     }
 
+    @Test("All attempts are lost and the app restarts: the session ends as deleted") func restarted() async throws {
+        let client = try await device.signedIn()
+        device.server.fault("/v1/auth/account", .answerLost)
+        device.server.fault("/v1/auth/refresh", .unreachable)
+        _ = await #expect(throws: GatehouseError.self) { try await client.deleteAccount() }
+        device.server.fault("/v1/auth/refresh", .none)
+        try await expectEnd(.accountDeleted, afterRestartOf: device)
+    }
+
+    @Test("The process ends before the answer arrives: the session ends as deleted") func killed() async throws {
+        let (clock, gate) = (ManualClock(), Gate())
+        let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate, at: "/v1/auth/account"))
+        let client = try await device.signedIn()
+        async let deletion: Void = client.deleteAccount()
+        await gate.untilSomebodyArrives()
+        device.server.revokeAll()
+        try await expectEnd(.accountDeleted, afterRestartOf: device.withOwnNetwork())
+        await gate.open()
+        _ = try? await deletion
+    }
+
+    @Test("A new token after a lost answer shows that the account exists, also to later launches")
+    func renewedAfterLoss() async throws {
+        let client = try await device.signedIn()
+        device.server.fault("/v1/auth/account", .status(500))
+        _ = await #expect(throws: GatehouseError.self) { try await client.deleteAccount() }
+        device.clock.advance(by: .seconds(3601))
+        _ = try await client.session.accessToken()
+        device.server.revokeAll()
+        try await expectEnd(.endedByServer, afterRestartOf: device)
+    }
+
+    private func expectEnd(_ reason: SignOutReason, afterRestartOf device: TestDevice) async throws {
+        let client = try device.launch(checksAtLaunch: false)
+        _ = await #expect(throws: GatehouseError.self) { try await client.me() }
+        #expect(await client.session.state == .signedOut(reason: reason))
+    }
+
     @Test("A session that the server ended before is no deletion") func endedBefore() async throws {
         let client = try await device.signedIn()
         device.server.revokeAll()
@@ -59,6 +97,10 @@ import Testing
             device.server.fault("/v1/auth/account", fault)
             _ = await #expect(throws: GatehouseError.self) { try await client.deleteAccount() }
             device.server.revokeAll()
+            try await expectEnd(
+                .endedByServer,
+                afterRestartOf: TestDevice(
+                    store: FaultyStore(data: await device.store.data), clock: device.clock, server: device.server))
             device.server.fault("/v1/auth/account", .none)
             _ = await #expect(throws: GatehouseError.self) { try await client.deleteAccount() }
             #expect(await client.session.state == .signedOut(reason: .endedByServer))

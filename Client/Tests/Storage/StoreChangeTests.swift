@@ -34,6 +34,12 @@ import Testing
         return session
     }
 
+    private static func deleting(_ session: StoredSession) -> StoredSession {
+        var session = session
+        session.isDeletionRequested = true
+        return session
+    }
+
     private static func described(_ session: StoredSession) -> StoredSession {
         var session = session
         session.user.displayName = "Ada"
@@ -107,6 +113,26 @@ import Testing
             "a user, over newer tokens", .user(changed), over: record(newer), .write(record(described(newer), "known"))),
         Case("a user, where the user has signed out", .user(changed), over: record(nil), .leave),
         Case("a user, over another one", .user(changed), over: record(bobs), .leave),
+
+        Case("a requested deletion, over nothing", .deletion(of: mine, isRequested: true), over: nil, .leave),
+        Case(
+            "a requested deletion, over newer tokens", .deletion(of: mine, isRequested: true), over: record(newer),
+            .write(record(deleting(newer), "known"))),
+        Case(
+            "a requested deletion, over the same", .deletion(of: mine, isRequested: true), over: record(deleting(mine)),
+            .leave),
+        Case(
+            "a requested deletion, over another user", .deletion(of: mine, isRequested: true), over: record(bobs),
+            .leave),
+        Case(
+            "a refused deletion", .deletion(of: mine, isRequested: false), over: record(deleting(mine)),
+            .write(record(mine, "known"))),
+        Case(
+            "new tokens, where a deletion was requested", .renewal(newer, of: mine.refreshToken),
+            over: record(deleting(mine)), .write(record(newer, "known"))),
+        Case(
+            "a user, where a deletion was requested", .user(changed), over: record(deleting(mine)),
+            .write(record(deleting(described(mine)), "known"))),
 
         Case("a sign-out, over nothing", .signOut(mine, informsServer: true), over: nil, .write(record(nil, "known"))),
         Case(
