@@ -92,7 +92,7 @@ struct ReauthenticationTests {
         #expect(await signedIn.requests.count == 6)
     }
 
-    @Test("Who does not want to prove it has done nothing")
+    @Test("A user who declines the authentication changes nothing")
     func refusesToProve() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(Self.asked)

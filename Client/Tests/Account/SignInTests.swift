@@ -113,7 +113,7 @@ struct SignInTests {
         #expect(telemetry.events.first?.reason == "unavailable")
     }
 
-    @Test func whoeverCancelsHasNotFailed() async throws {
+    @Test func cancellationIsNoFailure() async throws {
         let client = try client()
         await transport.then(.failure(.cancelled))
         await #expect { try await client.signIn(identifier: "a", password: "b") } throws: {
@@ -142,7 +142,7 @@ struct SignInTests {
         #expect((await signedIn.client.session.state.user != nil) == exceptThisDevice)
     }
 
-    @Test func whoeverCannotEndTheOthersStaysSignedIn() async throws {
+    @Test func aFailureToEndTheOthersKeepsTheSession() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.problem(.unavailable, headers: ["Retry-After": "60"]))
         await #expect(throws: GatehouseError.self) { try await signedIn.client.signOutEverywhere() }

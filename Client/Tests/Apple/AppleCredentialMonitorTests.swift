@@ -63,7 +63,7 @@ struct AppleCredentialMonitorTests {
     }
 
     @Test(
-        "What the session hears of each answer",
+        "The session's response to each state of the consent",
         arguments: [
             (.authorized, [.apple], true), (.transferred, [.apple], true), (nil, [.apple], true),
             (.revoked, [.apple], false), (.revoked, [.apple, .password], false),

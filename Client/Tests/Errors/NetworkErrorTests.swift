@@ -28,7 +28,7 @@ struct NetworkErrorTests {
         #expect(GatehouseError.of(URLError(.badURL)).retry == .never)
     }
 
-    @Test func whatIsCancelledIsCancelled() {
+    @Test func aCancelledTaskIsCancelled() {
         #expect(GatehouseError.of(CancellationError()).kind == .cancelled)
         #expect(GatehouseError.of(CancellationError()).retry == .never)
     }

@@ -87,7 +87,7 @@ struct ProblemTests {
         #"{"code":"\#(String(repeating: "A", count: 65))"}"#,
         #"{"code":"NOT_FOUND","detail":"\#(String(repeating: "a", count: 65_536))"}"#,
     ])
-    func whatIsNoProblemIsNone(body: String) throws {
+    func otherBodiesAreNoProblems(body: String) throws {
         let error = try error(503, body)
         #expect(error.kind == .unavailable)
         #expect(error.code == nil)

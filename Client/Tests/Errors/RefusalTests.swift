@@ -27,7 +27,7 @@ struct RefusalTests {
     }
 
     @Test(arguments: [402, 406, 409, 411, 412, 416, 418, 421, 423, 424, 426, 428, 451])
-    func whatWasRefusedIsNotOfferedAgain(status: Int) async throws {
+    func refusalsAreNotRetryable(status: Int) async throws {
         let error = try await refused(.status(status))
         #expect(error.retry == .never)
         #expect(error.message(in: "en") != GatehouseError(.server).message(in: "en"))
@@ -42,7 +42,7 @@ struct RefusalTests {
         #expect(gone.kind == .notFound && gone.status == 404 && gone.body != nil)
     }
 
-    @Test func whatAServiceSaysIsNotPrinted() async throws {
+    @Test func bodiesOfServicesAreNotPrinted() async throws {
         let error = try await refused(.json(Reason(why: "already-paid"), status: 409))
         var dumped = ""
         dump(error, to: &dumped)
@@ -67,7 +67,7 @@ struct RefusalTests {
         #expect(error.status == nil && error.body == nil)
     }
 
-    @Test func whatCannotBeReadWasDoneAllTheSame() async throws {
+    @Test func anUnreadableAnswerIsNotRetried() async throws {
         let error = try await refused(.json(["order": 7]))
         #expect(error.kind == .unreadable && error.retry == .never && error.status == 200)
         // The answer of a success may hold a secret.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import GatehouseClient
 
-@Suite("What an app shows")
+@Suite("The app's screen")
 struct AppStateTests {
     @Test("Of each state of the session")
     func states() {

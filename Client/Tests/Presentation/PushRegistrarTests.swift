@@ -85,7 +85,7 @@ struct PushRegistrarTests {
         #expect(begun(registrar.handle(.registered(device: device, first), now: now))?.token == newer)
     }
 
-    @Test("What failed is tried with the next occasion, not at once")
+    @Test("A failed registration is retried with the next event, not at once")
     func failure() throws {
         var registrar = PushRegistrar(record: nil, appVersion: "1.0")
         _ = registrar.handle(.signedIn(ada), now: now)

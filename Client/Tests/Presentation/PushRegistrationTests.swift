@@ -50,7 +50,7 @@ struct PushRegistrationTests {
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test("What the server could not take is tried when the app comes back")
+    @Test("A failed registration is retried when the app comes to the foreground")
     func triesAgain() async throws {
         defer { remove() }
         let signedIn = try await SignedIn()

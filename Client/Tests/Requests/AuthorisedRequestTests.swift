@@ -102,7 +102,7 @@ struct AuthorisedRequestTests {
         #expect(await signedIn.client.session.state == .signedOut(reason: .endedByServer))
     }
 
-    @Test func whatMetTroubleIsSentAgain() async throws {
+    @Test func temporaryFailuresAreRetried() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.failure(.networkConnectionLost), .status(503), .text("there"))
         let (body, _) = try await signedIn.client.data(for: signedIn.request())
@@ -110,7 +110,7 @@ struct AuthorisedRequestTests {
         #expect(await signedIn.requests.count == 3)
     }
 
-    @Test func whatMayNotBeRepeatedIsSentOnce() async throws {
+    @Test func requestsThatAreNotIdempotentAreSentOnce() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.failure(.networkConnectionLost), .status(503))
         await #expect { try await signedIn.client.data(for: signedIn.request(method: "POST")) } throws: {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import GatehouseClient
 
-@Suite("What WWW-Authenticate asks for") struct BearerChallengeTests {
+@Suite("The challenge in WWW-Authenticate") struct BearerChallengeTests {
     @Test(
         "A bearer, among others or alone",
         arguments: [

@@ -54,7 +54,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test func whatIsIncompleteIsNoEvent() throws {
+    @Test func anIncompleteEventIsDropped() throws {
         #expect(try events("data: x\n").isEmpty)
         #expect(try events("data: x").isEmpty)
         #expect(try events("\n\n\nid: 1\n\n: comment\n\nfoo: bar\n\n data: x\n\n").isEmpty)

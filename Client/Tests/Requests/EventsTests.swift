@@ -116,13 +116,13 @@ struct EventsTests {
         (FakeTransport.Reply.problem(.forbidden), GatehouseError.Kind.forbidden), (.text("<html>"), .unreadable),
         (.failure(.secureConnectionFailed), .unavailable), (.status(404), .notFound),
     ])
-    func whatIsNoStreamIsAnError(reply: FakeTransport.Reply, kind: GatehouseError.Kind) async throws {
+    func otherResponsesAreErrors(reply: FakeTransport.Reply, kind: GatehouseError.Kind) async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(reply)
         await #expect { try await collect(signedIn) } throws: { ($0 as? GatehouseError)?.kind == kind }
     }
 
-    @Test func whoeverDoesNotReadIsToldSo() async throws {
+    @Test func tooManyUnreadEventsAreAnError() async throws {
         let signedIn = try await SignedIn()
         let text = String(repeating: "data: x\n\n", count: GatehouseClient.mostWaitingEvents + 1)
         await signedIn.transport.then(.text(text, mediaType: "text/event-stream"), .status(204))
@@ -139,7 +139,7 @@ struct EventsTests {
         }
     }
 
-    @Test func whoeverStopsReadingEndsTheRequest() async throws {
+    @Test func endingTheIterationEndsTheRequest() async throws {
         let login = String(decoding: try JSON.encode(Sample.auth("first")), as: UTF8.self)
         let server = try LoopbackServer { request in
             request.line.hasPrefix("POST /v1/auth/login")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatehouseClient
 
-@Suite("What is printed") struct PrintedSecretTests {
+@Suite("Printed values") struct PrintedSecretTests {
     @Test("No text of anything holds a token") func nothingIsPrinted() async throws {
         let device = TestDevice()
         let client = try await device.signedIn()
@@ -38,7 +38,7 @@ import Testing
             ])
     }
 
-    @Test("Nor what an app and the server send each other, or a screen holds") func whatIsSent() {
+    @Test("Requests, responses and forms do not show their secrets") func requestsAndForms() {
         let secret = "open-sesame"
         let redacted = Redacted(secret)
         let push = PushToken(Data(secret.utf8))
@@ -80,7 +80,7 @@ import Testing
         #expect("\(SessionState.signedOut(reason: .expired))" == "signedOut(expired)")
     }
 
-    @Test("What is not printed is written and read as ever") func json() throws {
+    @Test("Values that are not printed are encoded and decoded unchanged") func json() throws {
         let login = LoginRequest(identifier: "ada@example.com", password: "open-sesame")
         let text = String(decoding: try JSON.encode(login), as: UTF8.self)
         #expect(text == #"{"identifier":"ada@example.com","password":"open-sesame"}"#)

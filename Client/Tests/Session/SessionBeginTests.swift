@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A sign-in beside what is under way") struct SessionBeginTests {
     @Test(
-        "A store that is read meanwhile, and cannot be, takes nothing from who has signed in",
+        "A failed read during a sign-in does not end the new session",
         arguments: [TokenStoreError.Code.userPresenceNeeded, .failed, .corrupt])
     func failingRestore(code: TokenStoreError.Code) async throws {
         let device = TestDevice()
@@ -80,7 +80,7 @@ import Testing
         #expect(device.server.state.withLock { $0.chains["session2"]?.isRevoked } == false)
     }
 
-    @Test("Who waits for the old session's token is told that it has gone") func replaced() async throws {
+    @Test("A caller that waits for the old session's token gets an error") func replaced() async throws {
         let (clock, gate) = (ManualClock(), Gate())
         let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate))
         let client = try await device.signedIn()

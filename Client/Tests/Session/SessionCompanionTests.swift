@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatehouseClient
 
-@Suite("What runs beside a session") struct SessionCompanionTests {
+@Suite("A session's companions") struct SessionCompanionTests {
     private final class Companion: SessionCompanion {
         private let log = Mutex<[String]>([])
         /// Where it waits when a session begins.
@@ -80,7 +80,7 @@ import Testing
         await gate.open()
     }
 
-    @Test("What goes on is cancelled when the session ends, and has ended before the end is told") func stops()
+    @Test("Work is cancelled when the session ends, and returns before the end is notified") func stops()
         async throws
     {
         let gate = Gate()
@@ -93,7 +93,8 @@ import Testing
         #expect(companion.heard == ["began ada@example.com", "cancelled", "ends user"])
     }
 
-    @Test("What does not heed that is told of the end three seconds later") func stubborn() async throws {
+    @Test("Work that ignores its cancellation is notified of the end after three seconds") func stubborn() async throws
+    {
         let gate = Gate()
         let companion = Companion(gate: gate)
         let client = try device.launch()

@@ -102,7 +102,7 @@ import Testing
         #expect(await client.session.state == .signedOut(reason: .user))
     }
 
-    @Test("Who signs in over another session ends that one at the server") func another() async throws {
+    @Test("A sign-in over another session ends that session at the server") func another() async throws {
         let device = TestDevice()
         let client = try await device.signedIn()
         try await client.session.begin(

@@ -14,14 +14,14 @@ import Testing
         return machine
     }
 
-    @Test("What is not read yet has no token") func restoring() {
+    @Test("A session that has not been read has no token") func restoring() {
         let machine = SessionMachine()
         #expect(!machine.isRestored && machine.state == .restoring && machine.current == nil)
         #expect(machine.advice(at: .zero) == .refuse(.locked))
     }
 
     @Test(
-        "What cannot be read",
+        "A store that cannot be read",
         arguments: [
             (TokenStoreError.Code.deviceLocked, SessionState.locked(.device)),
             (.userPresenceNeeded, .locked(.userPresence)), (.userPresenceRefused, .locked(.userPresence)),
@@ -107,7 +107,7 @@ import Testing
         #expect(machine.pendingLogouts.contains(Redacted("another process'")))
     }
 
-    @Test("What is stored is read again by every later version") func format() throws {
+    @Test("Later versions read the stored record") func format() throws {
         let state = StoredState(session: session, pendingLogouts: [Redacted("earlier")])
         #expect(try StoredState(data: state.data()) == state)
         let first = #"""

@@ -7,7 +7,7 @@ import Testing
 @Suite("A session when the network returns") struct SessionNetworkTests {
     private let device = TestDevice()
 
-    @Test("What could not be asked at launch is asked then, once") func checks() async throws {
+    @Test("A verification that failed at launch is made once when the network returns") func checks() async throws {
         _ = try await device.signedIn()
         device.server.state.withLock { $0.chains["session1"]?.user.displayName = "Ada" }
         device.connectivity.turn(online: false)

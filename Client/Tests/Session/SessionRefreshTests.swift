@@ -17,7 +17,7 @@ import Testing
         #expect(device.server.count("/v1/auth/refresh") == 1)
     }
 
-    @Test("Who gives up waiting does not end the refresh for the others") func callersCancel() async throws {
+    @Test("A caller that stops waiting does not end the refresh for the others") func callersCancel() async throws {
         let gate = Gate()
         let clock = ManualClock()
         let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate))
@@ -32,7 +32,7 @@ import Testing
         #expect(device.server.count("/v1/auth/refresh") == 1)
     }
 
-    @Test("What still serves is used while a new one is fetched") func early() async throws {
+    @Test("A valid token is used while a new one is fetched") func early() async throws {
         let device = TestDevice()
         let client = try await device.signedIn()
         let first = try await client.session.accessToken()
@@ -92,7 +92,7 @@ import Testing
         #expect(await next.session.state.user != nil)
     }
 
-    @Test("What could not be saved is not shown, and is asked for again") func failedSave() async throws {
+    @Test("A token that could not be saved is not used, and is requested again") func failedSave() async throws {
         let device = TestDevice()
         let client = try await device.signedIn()
         device.clock.advance(by: .seconds(3601))

@@ -75,7 +75,8 @@ import Testing
         #expect(await client.session.state.user != nil)
     }
 
-    @Test("What is damaged signs out and says so", arguments: ["{", #"{"version":0,"pendingLogouts":[]}"#])
+    @Test(
+        "A damaged record signs the user out with that reason", arguments: ["{", #"{"version":0,"pendingLogouts":[]}"#])
     func corrupt(text: String) async throws {
         let client = try TestDevice(store: FaultyStore(data: Data(text.utf8))).launch()
         try await client.session.start()
@@ -83,7 +84,7 @@ import Testing
     }
 
     @Test(
-        "What a later version has stored signs no user out, and stays for that version",
+        "A record of a later version signs no user out, and stays for that version",
         arguments: [#"{"version":2,"pendingLogouts":[]}"#, #"{"version":3,"session":"in another form"}"#])
     func laterVersion(text: String) async throws {
         let device = TestDevice(store: FaultyStore(data: Data(text.utf8)))

@@ -9,7 +9,7 @@ import Testing
     private let device = TestDevice()
     private var stored: StoredState? { get async { await device.store.stored } }
 
-    @Test("A logout that is answered late does not sign out who has signed in elsewhere meanwhile")
+    @Test("A logout that is answered late does not sign out a user who has signed in elsewhere meanwhile")
     func lateLogout() async throws {
         let (clock, gate) = (ManualClock(), Gate())
         let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate, at: "/v1/auth/logout"))
@@ -129,7 +129,7 @@ import Testing
         #expect(await client.session.state.user?.email == (isAnother ? "bob@example.com" : nil))
     }
 
-    @Test("What the server says of a user brings no session back that another process has ended")
+    @Test("New data of a user does not restore a session that another process has ended")
     func endedElsewhere() async throws {
         let client = try await device.signedIn()
         let other = device.withOwnNetwork()
@@ -159,7 +159,7 @@ import Testing
         #expect(await stored?.session?.user.email == "bob@example.com")
     }
 
-    @Test("Who signs out ends their own session, and not another user's") func signOutBesideAnother() async throws {
+    @Test("A sign-out ends the user's own session, and not another user's") func signOutBesideAnother() async throws {
         let client = try await device.signedIn()
         let other = try device.launch(checksAtLaunch: false)
         try await other.begin("bob@example.com")
@@ -171,7 +171,7 @@ import Testing
         _ = try await other.session.accessToken()
     }
 
-    @Test("Who signs out also ends the session that they have begun in another process") func signOutTwice()
+    @Test("A sign-out also ends the session that the user has begun in another process") func signOutTwice()
         async throws
     {
         let client = try await device.signedIn()
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test("What cannot be read for a moment is not replaced") func unreadable() async throws {
+    @Test("A record that cannot be read for a moment is not replaced") func unreadable() async throws {
         let client = try await device.signedIn()
         var state = try #require(await stored)
         state.pendingLogouts = [Redacted("refresh.earlier.0")]

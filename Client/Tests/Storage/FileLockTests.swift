@@ -30,7 +30,7 @@ import Testing
         #expect(try await FileTokenStore(file: file).load() == Data("80".utf8))
     }
 
-    @Test("Who has waited for twenty seconds goes on without") func timeout() async throws {
+    @Test("After twenty seconds a caller continues without the lock") func timeout() async throws {
         let clock = ManualClock()
         let begun = clock.monotonic
         let (first, second) = (FileTokenStore(file: file), FileTokenStore(file: file, clock: clock))
@@ -42,7 +42,7 @@ import Testing
         #expect(waited >= .seconds(20) && waited < .seconds(21))
     }
 
-    @Test("Who is cancelled waits no longer, and does not go on without the lock") func cancelled() async throws {
+    @Test("A cancelled caller stops waiting, and does not run its work") func cancelled() async throws {
         let file = file
         let (waits, wait) = AsyncStream.makeStream(of: Void.self)
         let result = try await FileTokenStore(file: file).withExclusiveAccess {

@@ -45,7 +45,7 @@ import Testing
         #expect(server.count("/v1/auth/refresh") == 1)
     }
 
-    @Test("Who is cancelled while another process has the store writes nothing without it") func cancelled()
+    @Test("A caller that is cancelled while it waits for another process writes nothing") func cancelled()
         async throws
     {
         let client = try launch()

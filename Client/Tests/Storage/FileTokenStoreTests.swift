@@ -14,7 +14,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("What is saved is there for the next one, and gone when it is deleted") func roundTrip() async throws {
+    @Test("Saved bytes can be read by the next store, until they are deleted") func roundTrip() async throws {
         let file = folder.file("session.json")
         #expect(try await FileTokenStore(file: file).load() == nil)
         try await FileTokenStore(file: file).save(Data("first".utf8))
@@ -48,7 +48,7 @@ import Testing
         #expect(try TemporaryFolder.mode(folder.url) == 0o755)
     }
 
-    @Test("What others may read is made private", arguments: [0o644, 0o640, 0o604, 0o755])
+    @Test("A file that others may read is made private", arguments: [0o644, 0o640, 0o604, 0o755])
     func readable(mode: Int) async throws {
         let file = folder.file("session.json")
         try Data("bytes".utf8).write(to: file)
@@ -57,7 +57,7 @@ import Testing
         #expect(try TemporaryFolder.mode(file) == 0o600)
     }
 
-    @Test("What others may write is refused, and stays", arguments: [0o622, 0o620, 0o602, 0o666])
+    @Test("A file that others may write is refused, and stays", arguments: [0o622, 0o620, 0o602, 0o666])
     func writable(mode: Int) async throws {
         let file = folder.file("session.json")
         try Data("theirs".utf8).write(to: file)
@@ -139,7 +139,7 @@ import Testing
         #expect(try await store.load() == Data("old".utf8))
     }
 
-    @Test("What a process that died has left is removed, what another one writes just now is not")
+    @Test("Temporary files of a dead process are removed, and those of a writing process stay")
     func leftovers() async throws {
         let (old, young) = (folder.file(".session.json.new-1"), folder.file(".session.json.new-2"))
         let other = folder.file(".other.json.new-1")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatehouseClient
 
-@Suite("Who replaces what in the store") struct StoreChangeTests {
+@Suite("The rules for replacing the stored record") struct StoreChangeTests {
     private static let ada = User(
         id: UUID(), email: "ada", role: "customer", authProviders: [], createdAt: .distantPast)
     private static let bob = User(

@@ -54,7 +54,7 @@ struct DeadlinesTests {
         #expect(expired.all == [2])
     }
 
-    @Test func nobodySleepsForDeadlinesThatAreGone() async {
+    @Test func noSleepWithoutDeadlines() async {
         var deadlines: Deadlines? = Deadlines(limit: .seconds(30), clock: clock)
         _ = deadlines?.begin(expired.note(1))
         await clock.sleepers(1)

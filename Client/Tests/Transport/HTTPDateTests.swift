@@ -37,7 +37,7 @@ struct HTTPDateTests {
         "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 32 Nov 1994 00:00:00 GMT", "Sun, 06 Now 1994 08:49:37 GMT",
         "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:4937: GMT", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
     ])
-    func whatIsNone(text: String) {
+    func otherTexts(text: String) {
         #expect(HTTPDate.read(text) == nil)
     }
 

@@ -77,7 +77,7 @@ struct RedirectionTests {
         #expect(try next("HEAD", status: 303, to: "/there")?.httpMethod == "HEAD")
     }
 
-    @Test func whatIsNoRedirection() throws {
+    @Test func otherResponses() throws {
         #expect(try next(to: nil) == nil)
         for status in [200, 201, 300, 304, 305, 306, 401] { #expect(try next(status: status, to: "/c") == nil) }
     }

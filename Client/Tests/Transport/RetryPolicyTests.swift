@@ -40,7 +40,7 @@ struct RetryPolicyTests {
         #expect(GatehouseRetryPolicy.isIdempotent(method: method) == isIdempotent)
     }
 
-    @Test func whatMayNotBeRepeatedIsNot() {
+    @Test func requestsThatAreNotIdempotentAreNotRetried() {
         #expect(decide(.failed(.networkConnectionLost), isIdempotent: false) == .giveUp)
         #expect(decide(.answered(status: 503, retryAfter: nil), isIdempotent: false) == .giveUp)
     }

@@ -102,7 +102,7 @@ struct URLSessionTransportTests {
         #expect(server.requests.allSatisfy { $0.field("cookie") == nil && $0.field("if-none-match") == nil })
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func connectionRefused() async throws {
         // No process but root's could listen there.
         let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
         await #expect { try await URLSessionTransport().send(request) } throws: {
@@ -133,7 +133,7 @@ struct URLSessionTransportTests {
         }
     }
 
-    @Test func whoeverCancelsEndsTheRequest() async throws {
+    @Test func cancellationEndsTheRequest() async throws {
         let server = try LoopbackServer { _ in .silence }
         let request = try request(server, "/")
         let sending = Task { try await URLSessionTransport().send(request) }

@@ -330,7 +330,7 @@ struct LoginViewTests {
         #expect(options.tint != nil && LoginView.Options().tint == nil)
     }
 
-    @Test("What Apple's dialog gave, with its nonce")
+    @Test("The credential of Apple's dialog, with its nonce")
     func apple() async throws {
         let (model, transport, client) = try await model(.json(Sample.auth("first")))
         let nonce = AppleNonce.random()

@@ -11,7 +11,7 @@ import Testing
 
 /// Tests how the screens' models perform their forms' actions. The forms' own tests are in the client's package.
 @MainActor
-@Suite("What the screens send")
+@Suite("The requests of the screens")
 struct ScreenTests {
     private let transport = FakeTransport()
 
