@@ -20,12 +20,23 @@ struct LocalizedText {
 
     private func text(in language: String, of bundle: Bundle, table: String) -> String? {
         // Foundation takes an empty name for any.
-        guard !language.isEmpty, let folder = bundle.path(forResource: language, ofType: "lproj"),
-            let texts = Bundle(path: folder)
-        else { return nil }
+        guard !language.isEmpty, let texts = Self.folder(of: language, in: bundle) else { return nil }
         // A value that no text has: Foundation returns the key in place of an empty one.
         let text = texts.localizedString(forKey: key, value: "\0", table: table)
         return text == "\0" ? nil : text
+    }
+
+    /// The folders that have been looked up, `nil` for a missing one. A lookup reads the file system, and a screen has many
+    /// texts.
+    private static let folders = Locked<[Bundle: [String: Bundle?]]>([:])
+
+    private static func folder(of language: String, in bundle: Bundle) -> Bundle? {
+        folders.withLock { folders in
+            if let known = folders[bundle]?[language] { return known }
+            let folder = bundle.path(forResource: language, ofType: "lproj").flatMap { Bundle(path: $0) }
+            folders[bundle, default: [:]][language] = .some(folder)
+            return folder
+        }
     }
 
     /// `he` for `he-IL`. Older systems call Hebrew `iw`.
