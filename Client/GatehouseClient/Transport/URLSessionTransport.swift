@@ -9,7 +9,7 @@ public import Foundation
 /// Redirects are followed within an origin, at most five. To another origin, only a GET or HEAD is followed, without
 /// the bearer. If a redirect is not followed, the caller gets the redirect response.
 public struct URLSessionTransport: GatehouseTransport {
-    private let connection: Connection
+    let connection: Connection
     private let exchanges: Deadlines
     private let transfers: Deadlines
 
@@ -124,7 +124,7 @@ public struct URLSessionTransport: GatehouseTransport {
 
 extension URLSessionTransport {
     /// Owns the `URLSession` and invalidates it with the last copy of the transport.
-    private final class Connection: Sendable {
+    final class Connection: Sendable {
         let session: URLSession
         let challenges: Challenges
 

@@ -67,6 +67,19 @@ import Testing
         await gate.open()
     }
 
+    @Test("A call does not wait for a retry that the budget excludes") func excludedRetry() async throws {
+        let clock = ManualClock(hasty: false)
+        let device = TestDevice(clock: clock)
+        var configuration = try device.launch().configuration
+        configuration.retries.budget = .seconds(1)
+        let client = try GatehouseClient(configuration: configuration)
+        try await client.begin("ada@example.com")
+        device.server.fault("/v1/auth/me", .status(503, retryAfter: 2))
+        let error = await #expect(throws: GatehouseError.self) { try await client.me() }
+        #expect(error?.kind == .unavailable && error?.retryAfter == .seconds(2))
+        #expect(device.server.count("/v1/auth/me") == 1)
+    }
+
     @Test("No pause is begun that ends after it: the caller gets the attempt's error") func pauses() {
         let policy = GatehouseRetryPolicy()
         let lost = GatehouseRetryPolicy.Outcome.failed(.networkConnectionLost)

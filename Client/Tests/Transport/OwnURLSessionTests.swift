@@ -52,7 +52,7 @@ struct OwnURLSessionTests {
     }
 
     @Test("The app's delegate decides about challenges; without one the system does")
-    func challenges() {
+    func challenges() throws {
         let pinning = Pinning()
         let space = URLProtectionSpace(
             host: "api.example.com", port: 443, protocol: "https", realm: nil, authenticationMethod: nil)
@@ -61,8 +61,10 @@ struct OwnURLSessionTests {
             sender: NoSender())
         let dispositions = Mutex<[URLSession.AuthChallengeDisposition]>([])
         for delegate in [pinning, nil] {
-            UnfollowedRedirections(Challenges(delegate: delegate)).urlSession(.shared, didReceive: challenge) {
-                disposition, _ in dispositions.withLock { $0.append(disposition) }
+            let session = URLSessionTransport(delegate: delegate).connection.session
+            let receiver = try #require(session.delegate as? UnfollowedRedirections)
+            receiver.urlSession(session, didReceive: challenge) { disposition, _ in
+                dispositions.withLock { $0.append(disposition) }
             }
         }
         #expect(dispositions.withLock { $0 } == [.cancelAuthenticationChallenge, .performDefaultHandling])

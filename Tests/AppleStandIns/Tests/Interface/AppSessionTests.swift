@@ -108,7 +108,7 @@ struct AppSessionTests {
         try await eventually("signed in") { session.state == .signedIn(Sample.user) }
     }
 
-    @Test("On return from the background the session is verified, at most once a minute")
+    @Test("On return from the background the session is verified")
     func returns() async throws {
         let transport = FakeTransport(.json(Sample.auth("first")), .json(Sample.user), .json(Sample.user))
         let session = try session(InMemoryTokenStore(), transport)
