@@ -56,7 +56,7 @@ migrated() {
 # up WHAT: in the order of docker-compose.yml. Without --no-deps podman-compose makes the containers require each other,
 # and Podman 4.3 fails to start a container whose requirement has requirements of its own.
 up() {
-    local began=$SECONDS services=(identity tokens devices gateway)
+    local began=$SECONDS services=(identity tokens devices)
     start_containers postgres redis keys
     healthy postgres redis
     finished keys || fail "keys did not end with 0"
@@ -64,6 +64,9 @@ up() {
     if grep -qx COMPOSE_PROFILES=dev "$project/.env"; then services+=(apple-simulator); fi
     start_containers "${services[@]}"
     healthy "${services[@]}"
+    # Last: Podman's name server loses queries while containers join, and a resolver asks again only after 5 s.
+    start_containers gateway
+    healthy gateway
     step "$1: everything is up after $((SECONDS - began)) s"
 }
 
