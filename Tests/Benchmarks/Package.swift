@@ -8,6 +8,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "gatehouse", path: "../.."),
+        .package(name: "gatehouse-swift", path: "../../Client"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -17,9 +18,10 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "bench",
-            dependencies: ["AccessToken", "CArgon2", "Contracts", "GatehouseClient", "Postgres", "Redis"].map {
+            dependencies: ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis"].map {
                 .product(name: $0, package: "gatehouse")
             } + [
+                .product(name: "GatehouseClient", package: "gatehouse-swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "DequeModule", package: "swift-collections"),
