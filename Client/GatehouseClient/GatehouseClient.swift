@@ -3,7 +3,6 @@
 @_exported public import struct GatehouseContracts.AuthProvider
 @_exported public import struct GatehouseContracts.CodePurpose
 @_exported public import struct GatehouseContracts.CodeResponse
-@_exported public import struct GatehouseContracts.Device
 @_exported public import struct GatehouseContracts.DeviceStatus
 @_exported public import enum GatehouseContracts.ErrorCode
 @_exported public import struct GatehouseContracts.IdentifierKind
@@ -12,13 +11,17 @@
 @_exported public import struct GatehouseContracts.PushKind
 @_exported public import struct GatehouseContracts.Registration
 @_exported public import struct GatehouseContracts.SessionDevice
-@_exported public import struct GatehouseContracts.User
 public import Foundation
+public import GatehouseContracts
 
 /// An app's interface to Gatehouse: sign-in, the user's account, and requests with the user's bearer.
 ///
 /// Create one for each process and store. It is safe to use from any thread.
 public final class GatehouseClient: Sendable {
+    // Nested, because other libraries of an app have a `User` and a `Device` too.
+    public typealias Device = GatehouseContracts.Device
+    public typealias User = GatehouseContracts.User
+
     public let configuration: GatehouseConfiguration
     /// The current session.
     public let session: GatehouseSession

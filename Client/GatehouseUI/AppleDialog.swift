@@ -16,7 +16,7 @@
         ///   no window; otherwise as ``GatehouseClient/signIn(with:)``.
         @MainActor
         @discardableResult
-        public func signInWithApple() async throws(GatehouseError) -> User {
+        public func signInWithApple() async throws(GatehouseError) -> GatehouseClient.User {
             try await signIn(with: AppleDialog.credential())
         }
     }

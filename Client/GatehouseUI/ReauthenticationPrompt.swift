@@ -42,7 +42,7 @@
     final class ReauthenticationPrompt: ObservableObject {
         struct Request: Identifiable, Equatable {
             let id: Int
-            let user: User
+            let user: GatehouseClient.User
             /// The view that shows the sheet.
             let presenter: UUID
         }
@@ -68,7 +68,7 @@
         ///
         /// - Throws: `CancellationError` if the user closed the sheet, `reauthenticationRequired` if no view can show it
         ///   or the user has no credential for it.
-        func authenticate(_ user: User) async throws {
+        func authenticate(_ user: GatehouseClient.User) async throws {
             guard let presenter = presenters.last, !ReauthenticationMethod.all(of: user).isEmpty else {
                 throw GatehouseError(.reauthenticationRequired)
             }

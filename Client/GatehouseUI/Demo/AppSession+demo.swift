@@ -7,7 +7,8 @@
         /// It exists only in debug builds.
         ///
         /// - Parameter isSignedIn: whether the app starts signed in as the demo user, or at the sign-in screen.
-        public static func demo(user: User = .demo, isSignedIn: Bool = true) async throws(GatehouseError) -> AppSession
+        public static func demo(user: GatehouseClient.User = .demo, isSignedIn: Bool = true)
+            async throws(GatehouseError) -> AppSession
         {
             let configuration = GatehouseConfiguration(
                 baseURL: URL(string: "https://demo.invalid")!, store: InMemoryTokenStore(),
@@ -18,10 +19,10 @@
         }
     }
 
-    extension User {
+    extension GatehouseClient.User {
         /// The user of a demo session.
-        public static var demo: User {
-            User(
+        public static var demo: GatehouseClient.User {
+            GatehouseClient.User(
                 id: UUID(), email: "demo@example.com", displayName: "Demo", emailVerified: true, role: "customer",
                 authProviders: [.password], createdAt: Date(timeIntervalSince1970: 1_767_225_600))
         }

@@ -10,7 +10,7 @@
     /// A simulated server for demo builds. It accepts every sign-in and stores nothing. It exists only in
     /// debug builds.
     struct DemoTransport: GatehouseTransport {
-        let user: User
+        let user: GatehouseClient.User
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
             switch (request.httpMethod, request.url?.path) {

@@ -59,7 +59,7 @@
 
         private var client: GatehouseClient { session.client }
 
-        private var user: User? {
+        private var user: GatehouseClient.User? {
             if case .signedIn(let user) = session.state { user } else { nil }
         }
 
@@ -68,7 +68,7 @@
         }
 
         @ViewBuilder
-        private func sections(of user: User, _ texts: Texts) -> some View {
+        private func sections(of user: GatehouseClient.User, _ texts: Texts) -> some View {
             if let name = user.displayName ?? user.email ?? user.phone {
                 Text(verbatim: name)
                     .accessibilityIdentifier("gatehouse.account.name")

@@ -14,7 +14,7 @@
         @State private var recipient: String?
 
         /// - Parameter done: called after the user has authenticated.
-        init(client: GatehouseClient, user: User, done: @escaping @MainActor () -> Void) {
+        init(client: GatehouseClient, user: GatehouseClient.User, done: @escaping @MainActor () -> Void) {
             self.client = client
             self.done = done
             methods = ReauthenticationMethod.all(of: user)

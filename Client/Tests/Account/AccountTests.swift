@@ -133,7 +133,7 @@ struct AccountTests {
     @Test func pushDevices() async throws {
         let signedIn = try await SignedIn()
         let date = Date(timeIntervalSince1970: 1_800_000_000)
-        let device = Device(
+        let device = GatehouseClient.Device(
             id: UUID(), environment: .sandbox, bundleId: "com.example.app", kind: .alert, status: .active,
             createdAt: date, updatedAt: date)
         await signedIn.transport.then(.json(device), .json(DeviceList(devices: [device])), .status(204))

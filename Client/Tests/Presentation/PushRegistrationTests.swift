@@ -11,7 +11,7 @@ import Testing
 struct PushRegistrationTests {
     private let file = FileManager.default.temporaryDirectory
         .appendingPathComponent("push-\(UUID().uuidString)/record.json")
-    private let device = Device(
+    private let device = GatehouseClient.Device(
         id: UUID(), environment: .sandbox, bundleId: "com.example.app", kind: .alert, status: .active,
         createdAt: Date(timeIntervalSince1970: 1_800_000_000), updatedAt: Date(timeIntervalSince1970: 1_800_000_000))
 

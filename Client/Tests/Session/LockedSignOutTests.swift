@@ -101,7 +101,7 @@ import Testing
     @Test("Companions hear of it, so that what they keep of the session goes") func companions() async throws {
         final class Companion: SessionCompanion {
             let gate = Gate()
-            func sessionBegan(_ user: User) {}
+            func sessionBegan(_ user: GatehouseClient.User) {}
             func sessionEnded(_ reason: SignOutReason) async { await gate.open() }
         }
         let client = try await locked(.userPresenceNeeded)

@@ -19,7 +19,7 @@ import Testing
 
         var heard: [String] { log.withLock { $0 } }
 
-        func sessionBegan(_ user: User) async {
+        func sessionBegan(_ user: GatehouseClient.User) async {
             log.withLock { $0.append("began \(user.email ?? "")") }
             await withTaskCancellationHandler {
                 await gate?.pass()
@@ -144,7 +144,7 @@ import Testing
 
             init(_ client: GatehouseClient) { self.client = client }
 
-            func sessionBegan(_ user: User) async { _ = try? await client.me() }
+            func sessionBegan(_ user: GatehouseClient.User) async { _ = try? await client.me() }
 
             func sessionEnded(_ reason: SignOutReason) async {
                 let state = await client.session.state

@@ -74,7 +74,7 @@ import Testing
         var machine = restored(StoredState(session: session))
         let first = machine.epoch
         machine.renew(.sample("renewed"), TokenLife(lifetime: .seconds(1), sentAt: .zero))
-        machine.update(User(id: session.user.id, role: "admin", authProviders: [], createdAt: wall))
+        machine.update(GatehouseClient.User(id: session.user.id, role: "admin", authProviders: [], createdAt: wall))
         #expect(machine.epoch == first && machine.state.user?.role == "admin")
         machine.end(.user, informingServer: true)
         #expect(machine.epoch == first + 1)

@@ -120,7 +120,7 @@ import Testing
         for _ in 0..<5 {
             let client = try device.launch()
             try await client.session.start()
-            let user = try await client.session.call("GET", "/v1/auth/me", returning: User.self)
+            let user = try await client.session.call("GET", "/v1/auth/me", returning: GatehouseClient.User.self)
             #expect(user.email == "ada@example.com")
             clock.advance(by: .seconds(3000))
         }

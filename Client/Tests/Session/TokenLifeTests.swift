@@ -37,12 +37,13 @@ import Testing
 extension StoredSession {
     static func sample(
         _ name: String = "session", expiresAt: Date = Date(timeIntervalSince1970: 1_800_003_600),
-        clockOffset: TimeInterval = 0, user: User? = nil
+        clockOffset: TimeInterval = 0, user: GatehouseClient.User? = nil
     ) -> StoredSession {
         StoredSession(
             accessToken: Redacted("access.\(name)"), refreshToken: Redacted("refresh.\(name)"),
             accessExpiresAt: expiresAt, accessLifetime: 3600, refreshExpiresAt: expiresAt + 2_592_000,
             clockOffset: clockOffset,
-            user: user ?? User(id: UUID(), role: "customer", authProviders: [.apple], createdAt: expiresAt))
+            user: user
+                ?? GatehouseClient.User(id: UUID(), role: "customer", authProviders: [.apple], createdAt: expiresAt))
     }
 }

@@ -5,14 +5,16 @@ import Testing
 @testable import GatehouseClient
 
 @Suite("The rules for replacing the stored record") struct StoreChangeTests {
-    private static let ada = User(
+    private static let ada = GatehouseClient.User(
         id: UUID(), email: "ada", role: "customer", authProviders: [], createdAt: .distantPast)
-    private static let bob = User(
+    private static let bob = GatehouseClient.User(
         id: UUID(), email: "bob", role: "customer", authProviders: [], createdAt: .distantPast)
     private static let noon = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// - Parameter minutes: after noon, when it was issued.
-    private static func session(_ name: String, _ minutes: Double = 0, of user: User = ada) -> StoredSession {
+    private static func session(_ name: String, _ minutes: Double = 0, of user: GatehouseClient.User = ada)
+        -> StoredSession
+    {
         .sample(name, expiresAt: noon + minutes * 60 + 3600, user: user)
     }
 

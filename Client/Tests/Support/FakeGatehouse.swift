@@ -28,7 +28,7 @@ final class FakeGatehouse: GatehouseTransport {
         var isRevoked = false
         /// The server's time at which the newest access token expires.
         var accessExpiresAt: Date
-        var user: User
+        var user: GatehouseClient.User
     }
 
     struct State {
@@ -130,7 +130,8 @@ final class FakeGatehouse: GatehouseTransport {
             let known = state.chains.values.first { $0.user.email == identifier }?.user
             let user =
                 known
-                ?? User(id: UUID(), email: identifier, role: "customer", authProviders: [.password], createdAt: now)
+                ?? GatehouseClient.User(
+                    id: UUID(), email: identifier, role: "customer", authProviders: [.password], createdAt: now)
             state.chains[name] = Chain(accessExpiresAt: now + Double(state.lifetime), user: user)
             return Self.response(name, state.chains[name]!, lifetime: state.lifetime, now: now)
         }
@@ -158,7 +159,7 @@ final class FakeGatehouse: GatehouseTransport {
     }
 
     /// Of a bearer that is genuine and lives.
-    private func user(of request: URLRequest) -> User? {
+    private func user(of request: URLRequest) -> GatehouseClient.User? {
         let bearer = (request.value(forHTTPHeaderField: "Authorization") ?? "").dropFirst("Bearer ".count)
         let parts = bearer.split(separator: ".")
         guard parts.count == 3, parts[0] == "access", let expiry = Double(parts[2]) else { return nil }

@@ -41,7 +41,7 @@ struct SignedIn {
 }
 
 enum Sample {
-    static let user = User(
+    static let user = GatehouseClient.User(
         id: UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)), email: "ada@example.com",
         displayName: "Ada", role: "customer", authProviders: [.password],
         createdAt: Date(timeIntervalSince1970: 1_700_000_000))

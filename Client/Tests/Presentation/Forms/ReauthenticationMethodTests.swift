@@ -9,8 +9,8 @@ struct ReauthenticationMethodTests {
     private func user(
         email: String? = nil, emailVerified: Bool = false, phone: String? = nil, phoneVerified: Bool? = nil,
         _ providers: AuthProvider...
-    ) -> User {
-        User(
+    ) -> GatehouseClient.User {
+        GatehouseClient.User(
             id: UUID(), email: email, phone: phone, emailVerified: emailVerified, phoneVerified: phoneVerified,
             role: "customer", authProviders: providers, createdAt: Date(timeIntervalSince1970: 0))
     }

@@ -67,7 +67,7 @@ struct ServerOptions: ParsableArguments {
     /// - Parameter ask: asks the user for credentials, after the server is known.
     func signIn<Answer>(
         _ invocation: Invocation, asking ask: () async throws -> Answer,
-        _ body: (GatehouseClient, Answer) async throws -> User
+        _ body: (GatehouseClient, Answer) async throws -> GatehouseClient.User
     ) async throws {
         let known = try await invocation.profiles.load(invocation.name)
         let profile = try profile(known, invocation)

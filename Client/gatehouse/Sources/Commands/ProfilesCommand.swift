@@ -17,7 +17,7 @@ struct ProfilesCommand: AsyncParsableCommand {
             var url: String
             var selected: Bool
             /// Absent if no user is signed in.
-            var user: User?
+            var user: GatehouseClient.User?
             /// Why the session's state is unknown.
             var problem: String?
         }

@@ -6,7 +6,7 @@ import GatehouseClient
 struct Report: Sendable {
     var timeZone: TimeZone
 
-    func user(_ user: User) -> String {
+    func user(_ user: GatehouseClient.User) -> String {
         let all: [(name: String, value: String?)] = [
             ("id", Self.text(user.id)), ("name", user.displayName), ("e-mail", user.email.map { email($0, of: user) }),
             ("phone", user.phone), ("role", user.role),
@@ -21,7 +21,7 @@ struct Report: Sendable {
         }.joined(separator: "\n")
     }
 
-    private func email(_ email: String, of user: User) -> String {
+    private func email(_ email: String, of user: GatehouseClient.User) -> String {
         user.emailVerified ? email : "\(email) (not verified)"
     }
 
@@ -41,7 +41,7 @@ struct Report: Sendable {
         [device?.name, device?.model, device?.osVersion].compactMap { $0 }.joined(separator: ", ")
     }
 
-    func devices(_ devices: [Device]) -> String {
+    func devices(_ devices: [GatehouseClient.Device]) -> String {
         guard !devices.isEmpty else { return "No device is registered for push notifications." }
         return Table(
             headings: ["ID", "APP", "KIND", "SERVER", "STATUS", "CHANGED"],
@@ -55,7 +55,7 @@ struct Report: Sendable {
     }
 
     /// A short name of the user.
-    static func name(of user: User) -> String {
+    static func name(of user: GatehouseClient.User) -> String {
         let address = user.email ?? user.phone
         switch (user.displayName, address) {
         case (let name?, let address?): return Printable.clean("\(name) (\(address))")

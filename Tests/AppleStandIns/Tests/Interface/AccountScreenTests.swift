@@ -33,10 +33,10 @@ struct AccountScreenTests {
 
     private var requests: [URLRequest] { get async { Array(await transport.requests.dropFirst()) } }
     private var lines: [String] { get async { await requests.map(\.line) } }
-    private var user: User? { get async { await client.session.state.user } }
+    private var user: GatehouseClient.User? { get async { await client.session.state.user } }
 
     /// The signed-in user after a change.
-    private func changed(_ change: (inout User) -> Void) -> User {
+    private func changed(_ change: (inout GatehouseClient.User) -> Void) -> GatehouseClient.User {
         var user = Sample.user
         change(&user)
         return user

@@ -102,7 +102,7 @@ struct SystemTests {
     @Test("Push: the token is requested once per launch, and registered")
     func push() async throws {
         let signedIn = try await SignedIn()
-        let device = Device(
+        let device = GatehouseClient.Device(
             id: UUID(), environment: .production, bundleId: "b", kind: .alert, status: .active, createdAt: Date(),
             updatedAt: Date())
         await signedIn.transport.then(.problem(.invalidRequest), .json(device))

@@ -31,7 +31,7 @@
     /// A server with one user, `ada@example.com` with the password `correct horse`, which answers the app's requests.
     /// It accepts its tokens in another process too.
     actor StubServer: GatehouseTransport {
-        private var user = User(
+        private var user = GatehouseClient.User(
             id: UUID(), email: "ada@example.com", displayName: "Ada", emailVerified: true, role: "customer",
             authProviders: [.password], createdAt: Date(timeIntervalSince1970: 1_767_225_600))
         private var hasEnded = false
