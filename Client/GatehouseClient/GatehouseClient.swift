@@ -19,7 +19,9 @@ public import GatehouseContracts
 /// Create one for each process and store. It is safe to use from any thread.
 public final class GatehouseClient: Sendable {
     // Nested, because other libraries of an app have a `User` and a `Device` too.
+    /// A device that is registered for notifications.
     public typealias Device = GatehouseContracts.Device
+    /// The signed-in user's account.
     public typealias User = GatehouseContracts.User
 
     public let configuration: GatehouseConfiguration

@@ -57,6 +57,16 @@ struct EventsTests {
         await #expect { try await collect(signedIn) } throws: { ($0 as? GatehouseError)?.kind == .forbidden }
     }
 
+    /// Lets time pass until the task is cancelled.
+    private func passTime(of clock: ManualClock) -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled {
+                clock.advance(by: .seconds(30))
+                await Task.yield()
+            }
+        }
+    }
+
     @Test("A stream does not go on for a user who has signed in meanwhile")
     func anotherUser() async throws {
         let signedIn = try await SignedIn()
@@ -68,12 +78,7 @@ struct EventsTests {
         var events = signedIn.client.events(for: try signedIn.request()).makeAsyncIterator()
         #expect(try await events.next()?.data == "1")
         try await signedIn.client.signIn(identifier: "eve@example.com", password: "correct horse")
-        let time = Task {
-            while !Task.isCancelled {
-                signedIn.clock.advance(by: .seconds(30))
-                await Task.yield()
-            }
-        }
+        let time = passTime(of: signedIn.clock)
         defer { time.cancel() }
         await #expect { _ = try await events.next() } throws: { ($0 as? GatehouseError)?.kind == .sessionEnded }
     }
@@ -86,12 +91,7 @@ struct EventsTests {
         var events = signedIn.client.events(for: try signedIn.request()).makeAsyncIterator()
         #expect(try await events.next()?.data == "1")
         await signedIn.client.session.lock()
-        let time = Task {
-            while !Task.isCancelled {
-                signedIn.clock.advance(by: .seconds(30))
-                await Task.yield()
-            }
-        }
+        let time = passTime(of: signedIn.clock)
         defer { time.cancel() }
         await #expect { _ = try await events.next() } throws: { ($0 as? GatehouseError)?.kind == .locked }
     }
