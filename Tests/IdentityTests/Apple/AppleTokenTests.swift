@@ -1,3 +1,4 @@
+import AccessToken
 import Contracts
 import Foundation
 import NIOHTTP1
@@ -12,6 +13,18 @@ import Testing
 extension AppleServiceTests {
     /// Which of Apple's tokens are accepted, and with which of its keys.
     @Suite struct AppleTokenTests {
+        @Test func aFailureOfOpenSSLIsNotTheUsersFault() {
+            let unavailable = #expect(throws: Problem.self) {
+                try AppleTokenVerifier.requireRefusal(AccessTokenError(.cryptography, "OpenSSL failed."))
+            }
+            #expect(unavailable?.code == .unavailable)
+            for code in [AccessTokenError.Code.badSignature, .malformed] {
+                #expect(throws: Never.self) {
+                    try AppleTokenVerifier.requireRefusal(AccessTokenError(code, "A token."))
+                }
+            }
+        }
+
         @Test func badTokensAreRefused() async throws {
             try await withIdentity { identity in
                 let apple = identity.apple
