@@ -161,7 +161,7 @@ let libraries: [Target] = [
     shared(
         "ServiceKitPostgres",
         uses: [
-            "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "Settings", .argumentParser, .lifecycle,
+            "Contracts", "Limits", "Observability", "Postgres", "ServiceKit", "Settings", .argumentParser, .lifecycle,
             .logging,
         ]),
 ]

@@ -8,5 +8,8 @@ enum Migrations {
         PostgresMigration(
             number: 2, name: "feed_read_at", up: PackageResources._002_feed_read_at_up_sql,
             down: PackageResources._002_feed_read_at_down_sql),
+        PostgresMigration(
+            number: 3, name: "session_check", up: PackageResources._003_session_check_up_sql,
+            down: PackageResources._003_session_check_down_sql),
     ]
 }

@@ -57,7 +57,7 @@ public enum IdentityApplication: MigratingApplication {
         ConsoleRoutes.add(to: router)
         return ServiceAssembly(
             services: [
-                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, auditWorker, parts.webhookWorker,
+                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, parts.events.stamped, auditWorker, parts.webhookWorker,
                 parts.revocationFollower,
             ],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
@@ -150,7 +150,7 @@ struct IdentityParts {
         knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
         audit = AuditStore(database: database)
         seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
-        events = EventFeedStore(database: database)
+        events = EventFeedStore(database: database, logger: logger)
 
         let deviceTokens = DeviceTokens(keys: configuration.pepperKeys)
         let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {

@@ -41,7 +41,9 @@ public enum TokensApplication: MigratingApplication {
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let keys = configuration.refreshKeys
         keys.registerMetrics()
-        let store = SessionStore(database: database, lifetimes: configuration.lifetimes)
+        let feed = RevocationFeed(database: database, logger: boot.logger)
+        let store = SessionStore(
+            database: database, lifetimes: configuration.lifetimes, didRevoke: { feed.stamped.wake() })
         let signingKeySource = try SigningKeySource(
             configuration.signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
             audience: configuration.audience, logger: boot.logger)
@@ -66,7 +68,6 @@ public enum TokensApplication: MigratingApplication {
             rules: configuration.rules, keys: keys, accessTokens: accessTokens, store: store,
             issuer: configuration.issuer, clientID: configuration.clientID)
 
-        let feed = RevocationFeedStore(database: database)
         let router = ServiceRouter()
         RefreshRoutes(refresher: refresher).add(to: router)
         SessionRoutes(revoker: revoker, store: store).add(to: router)
@@ -81,10 +82,10 @@ public enum TokensApplication: MigratingApplication {
 
         let purger = SweepStore(sessions: store, revocationRetention: configuration.revocationRetention)
             .purger(logger: boot.logger)
-        let watch = PreparedTransactionWatch(feed: feed, logger: boot.logger)
+        let watch = PreparedTransactionWatch(database: database, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
-            services: [database, redis, purger, watch, signingKeySource],
+            services: [database, redis, feed.stamped, purger, watch, signingKeySource],
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }

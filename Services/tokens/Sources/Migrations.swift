@@ -18,5 +18,8 @@ enum Migrations {
         PostgresMigration(
             number: 5, name: "authentication", up: PackageResources._005_authentication_up_sql,
             down: PackageResources._005_authentication_down_sql),
+        PostgresMigration(
+            number: 6, name: "stamped_feed", up: PackageResources._006_stamped_feed_up_sql,
+            down: PackageResources._006_stamped_feed_down_sql),
     ]
 }

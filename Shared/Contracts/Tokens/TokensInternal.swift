@@ -73,6 +73,20 @@ public struct RevokeSessionsRequest: Codable, Sendable {
     }
 }
 
+/// `POST /internal/sessions/live`, as request and answer: the sessions in question, and those of them that are live.
+public struct LiveSessions: Codable, Sendable, Equatable {
+    /// The most sessions in a request.
+    public static let most = 1000
+
+    private var sessionIDs: [LowercaseUUID]
+
+    public var ids: [UUID] { sessionIDs.map(\.wrappedValue) }
+
+    public init(_ ids: [UUID]) {
+        sessionIDs = ids.map(LowercaseUUID.init(wrappedValue:))
+    }
+}
+
 /// Why a session ended.
 public struct RevocationReason: OpenValue {
     public static let logout = Self(rawValue: "logout")
@@ -127,7 +141,7 @@ public struct RevocationPage: Codable, Sendable, Equatable {
         }
     }
 
-    /// The value of `after` for a reader that needs no earlier entries. An older version of tokens answers `reset`.
+    /// The value of `after` for a reader that needs no earlier entries.
     public static let latest = "latest"
 
     public var entries: [Entry]

@@ -20,6 +20,15 @@ extension ServiceClient {
     }
 }
 
+extension ServiceClient {
+    /// Those of at most ``LiveSessions/most`` sessions that have not ended, for a reader that may have missed entries.
+    public func liveSessions(among ids: [UUID]) async throws(ServiceClientError) -> [UUID] {
+        let live: LiveSessions = try await send(
+            .post, "/internal/sessions/live", body: LiveSessions(ids), idempotent: true)
+        return live.ids
+    }
+}
+
 /// Follows tokens' revocation feed until the task is cancelled: reads page after page, and pauses after a failure, for
 /// longer each time and with jitter, so that replicas do not retry together.
 ///

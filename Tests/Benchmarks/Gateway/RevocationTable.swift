@@ -14,7 +14,7 @@ struct RevocationTable {
     func fill(_ count: Int) async throws {
         try await connection.execute(
             script: """
-                INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+                INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
                 SELECT gen_random_uuid(), gen_random_uuid(), now() + interval '1 hour', 'signed_out'
                 FROM generate_series(1, \(count))
                 """, deadline: .now + .seconds(60))
@@ -23,7 +23,7 @@ struct RevocationTable {
     func close() async { await connection.close() }
 
     func empty() async throws {
-        try await connection.execute(script: "DELETE FROM revocations", deadline: .now + .seconds(60))
+        try await connection.execute(script: "DELETE FROM revocation_log", deadline: .now + .seconds(60))
     }
 }
 

@@ -67,7 +67,7 @@ struct SignInStatements {
                 ORDER BY rotated_at DESC, id OFFSET 99)
             RETURNING id, user_id, access_expires_at
         ), entries AS (
-            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
             SELECT id, user_id, access_expires_at, 'sessionLimit' FROM ended
         ), created AS (
             INSERT INTO sessions (

@@ -69,17 +69,31 @@ import Testing
         }
     }
 
-    @Test func onlyALongAbsenceLosesEntries() {
-        let now = Date.now
-        let day: TimeInterval = 86400
-        func position(_ cursor: String?, readAgo: TimeInterval?) -> RevokedSessionStore.Position {
-            .init(cursor: cursor, readAt: readAgo.map { now - $0 })
+    /// After a reset, sessions are checked in their order, once by all replicas together.
+    @Test func aResetChecksEveryRegisteredSession() async throws {
+        try await Self.withStores { devices, revocations in
+            let sessions = (0..<5).map { _ in UUID() }.sorted { $0.uuidString < $1.uuidString }
+            for (index, session) in sessions.enumerated() {
+                for device in 0..<2 {
+                    _ = try await devices.register(
+                        DeviceStoreTests.registration(token: "0\(index)\(device)a"), user: user, session: session)
+                }
+            }
+            var page = Self.page([], cursor: "oldest")
+            (page.reset, page.more) = (true, true)
+            _ = try await revocations.apply(page, after: nil)
+            let start = try #require(try await revocations.position().checkedThrough)
+            #expect(try await revocations.registeredSessions(after: start, limit: 3) == Array(sessions[..<3]))
+            let ended = [sessions[0], sessions[2]]
+            #expect(try await revocations.detach(ended, checkedFrom: start, through: sessions[2]) == 4)
+            #expect(try await revocations.detach([sessions[1]], checkedFrom: start, through: nil) == nil, "another's turn")
+            #expect(try await revocations.position().checkedThrough == sessions[2])
+            #expect(try await revocations.registeredSessions(after: sessions[2], limit: 3) == Array(sessions[3...]))
+            #expect(try await revocations.detach([], checkedFrom: sessions[2], through: nil) == 0)
+            #expect(try await revocations.position().checkedThrough == nil)
+            let registration = try DeviceStoreTests.registration(token: "ff")
+            #expect(try await devices.register(registration, user: user, session: sessions[0]) == nil, "it is barred")
         }
-        #expect(position("c1", readAgo: 7 * day).mayLoseEntries(at: now))
-        #expect(position("c1", readAgo: nil).mayLoseEntries(at: now))
-        #expect(!position("c1", readAgo: 7 * day - 1).mayLoseEntries(at: now))
-        // Nothing was read before.
-        #expect(!position(nil, readAgo: nil).mayLoseEntries(at: now))
     }
 
     @Test func theFeedsEndIsNotedWithTheCursor() async throws {

@@ -15,16 +15,11 @@ import Testing
             """)
     }
 
-    private static func sealAll(on pool: PostgresPool) async throws {
-        let seals = AuditSealStore(database: pool, keys: .sample)
-        while try await seals.seal(upTo: AuditSealStore.Mark(id: .max, transaction: 0)) != nil {}
-    }
-
     private static func total(_ store: AuditCountStore) async throws -> AuditCount {
         try await store.recent().reduce(into: AuditCount(at: 0)) { $0 += $1 }
     }
 
-    /// Sealed or not, counted by one replica or by four at once.
+    /// Stamped or not, counted by one replica or by four at once.
     @Test func eachEntryIsCountedOnce() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let (pool, store) = (database.pool, AuditCountStore(database: database.pool))
@@ -33,9 +28,9 @@ import Testing
             try await Self.add(5, .registered, on: pool)
             try await Self.add(9, .viewed, on: pool)
             let expected = AuditCount(at: 0, signIns: 30, refusals: 40, registrations: 5)
-            #expect(try await store.countNext() == 0, "nothing is sealed")
+            #expect(try await store.countNext() == 0, "nothing is stamped")
             #expect(try await Self.total(store) == expected)
-            try await Self.sealAll(on: pool)
+            try await stampAudit(on: pool)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask { for _ in 0..<10 { _ = try await store.countNext(limit: 7) } }

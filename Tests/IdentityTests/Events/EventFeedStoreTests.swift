@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Postgres
 import Sealing
+import ServiceKitPostgres
 import TestKit
 import Testing
 
@@ -12,6 +13,7 @@ import Testing
     private func read(
         _ feed: EventFeedStore, after cursor: String?
     ) async throws -> (events: [AccountEvent], cursor: String) {
+        try await feed.stamped.stamp()
         var events: [AccountEvent] = []
         var cursor = cursor
         while true {
@@ -26,7 +28,7 @@ import Testing
     @Test(arguments: [1, 3, 1000]) func everyEventComesOnceAndInOrder(pageSize: Int) async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeedStore(database: pool, pageSize: pageSize)
+            let feed = EventFeedStore(database: pool, pageSize: pageSize, logger: .quiet)
             let user = UUID()
             let session = UUID()
             try await AuditStore.record(.registered, user, by: .user, on: pool)
@@ -46,7 +48,7 @@ import Testing
     @Test func anEntryThatIsCommittedLateIsNotSkipped() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeedStore(database: pool)
+            let feed = EventFeedStore(database: pool, logger: .quiet)
             let (late, soon) = (UUID(), UUID())
             let cursor = try await pool.withTransaction { transaction in
                 try await AuditStore.record(.registered, late, by: .user, on: transaction)
@@ -62,8 +64,9 @@ import Testing
     @Test func whoWantsNothingOfBeforeBeginsAtTheEnd() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeedStore(database: pool)
+            let feed = EventFeedStore(database: pool, logger: .quiet)
             try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
+            try await feed.stamped.stamp()
             let start = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now)
             #expect(start.events == [] && !start.more && !start.reset)
             #expect(try await read(feed, after: start.cursor).events == [])
@@ -75,8 +78,10 @@ import Testing
     @Test func aReaderThatWaitsIsToldAtOnce() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeedStore(database: pool)
+            let feed = EventFeedStore(database: pool, logger: .quiet)
             let start = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now)
+            let running = Task { await feed.stamped.run() }
+            defer { running.cancel() }
             let waiting = Task { try await feed.page(after: start.cursor, waitingUntil: .now + .seconds(60)) }
             try await AuditStore.record(.enabled, UUID(), by: .user, on: pool)
             #expect(try await waiting.value.events.count == 1)
@@ -87,15 +92,16 @@ import Testing
     @Test func aCursorThatIsTooOldStartsOver() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let feed = EventFeedStore(database: pool)
+            let feed = EventFeedStore(database: pool, logger: .quiet)
             let store = AuditSealStore(database: pool, keys: .sample)
             let before = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now).cursor
             for _ in 0..<2 {
                 try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
-                #expect(try await store.seal(upTo: AuditSealStore.Mark(id: .max, transaction: 0)) != nil)
+                try await feed.stamped.stamp()
+                #expect(try await store.seal() != nil)
             }
             let after = try await read(feed, after: before).cursor
-            for table in ["audit_entries", "audit_seals"] {
+            for table in ["audit_entries", "audit_log", "audit_seals"] {
                 try await pool.query("ALTER TABLE \(unescaped: table) DISABLE TRIGGER USER")
             }
             #expect(try await store.removeOldest(olderThan: 0))

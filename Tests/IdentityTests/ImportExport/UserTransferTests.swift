@@ -114,10 +114,11 @@ import Testing
                 """)
             try await pool.query(
                 "INSERT INTO audit_entries (user_id, actor, event) VALUES (\(UUID()), 'user', 'registered')")
+            try await stampAudit(on: pool)
             let seals = AuditSealStore(database: pool, keys: .sample)
             let keys = KeyRing.sample.derived(for: "gatehouse identity audit seals")
             var last: AuditSeal?
-            for entry in try await AuditSealStore.entries(after: 0, upTo: .max, limit: 10, on: pool) {
+            for entry in try await AuditSealStore.entries(after: 0, limit: 10, on: pool) {
                 let seal = AuditSeal(
                     after: last, over: [entry], at: entry.at, keyID: keys.current.id, key: keys.current.secret)
                 try await pool.withTransaction { try await AuditSealStore.add(seal, on: $0) }

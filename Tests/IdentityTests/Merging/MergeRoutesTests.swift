@@ -229,7 +229,9 @@ extension AppleServiceTests {
                 let new = try await identity.register("+491711234567", "kaffeekuchen").user
                 let request = MergeRequest(password: "tulpenzwiebel", identifier: "ada@example.com")
                 #expect(try await merge(identity, request, as: new.id).status == 200)
-                let page = try await EventFeedStore(database: identity.database).page(after: nil, waitingUntil: .now)
+                try await stampAudit(on: identity.database)
+                let page = try await EventFeedStore(database: identity.database, logger: .quiet)
+                    .page(after: nil, waitingUntil: .now)
                 let told = page.events.filter { $0.userID == new.id }.suffix(2)
                 #expect(told.map(\.type) == [.userMerged, .userDeleted])
                 #expect(told.map(\.intoUserID) == [old.id.uuidString.lowercased(), nil])

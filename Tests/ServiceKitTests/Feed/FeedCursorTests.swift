@@ -2,20 +2,52 @@ import ServiceKitPostgres
 import Testing
 
 @Suite struct FeedCursorTests {
-    @Test(arguments: ["5:9:", "5:9:5,7", "1:1:"])
-    func cursorsRoundTrip(snapshot: String) {
-        var cursor = FeedCursor(history: "7-1", seen: snapshot)
-        #expect(FeedCursor(text: cursor.text) == cursor)
-        cursor.scan = .init(snapshot: "9:9:", transaction: .max, id: 3)
-        #expect(FeedCursor(text: cursor.text) == cursor)
-        cursor.seen = nil
+    @Test(arguments: [
+        FeedCursor.oldest, .nothing, .after(number: 1, tag: 0), .after(number: .max, tag: .min),
+        .after(number: 7, tag: -1),
+    ])
+    func cursorsRoundTrip(cursor: FeedCursor) {
         #expect(FeedCursor(text: cursor.text) == cursor)
     }
 
     @Test(arguments: [
-        "9:5:", "5:9:4", "5:9:9", "5:9:7,6", "5:9:7,7", "5:9", "a:b:c", "0:9:", "5:9:,", "-1:9:", "5:9:7,",
+        "", "-", "1", "1-", "-1", "1-x", "-1-a", "1-A", "01-a", "1-0a", "+1-a", "1--1", "1-a-b", " 1-a", "Oldest",
+        "9223372036854775808-a", "1-10000000000000000",
     ])
-    func whatPostgreSQLWouldNotReadIsRefused(snapshot: String) {
-        #expect(FeedCursor(text: FeedCursor(history: "7-1", seen: snapshot).text) == nil)
+    func otherTextsAreNoCursors(text: String) {
+        #expect(FeedCursor(text: text) == nil)
+    }
+
+    @Test func aReaderContinuesOnlyAfterTheEntryThatItHasRead() {
+        let cursor = FeedCursor.after(number: 5, tag: 9)
+        #expect(cursor.continues(where: 9, first: 1))
+        #expect(!cursor.continues(where: 8, first: 1), "another entry has the number")
+        #expect(!cursor.continues(where: nil, first: 6), "the entry was purged, or lost")
+        #expect(FeedCursor.oldest.continues(where: nil, first: 6))
+    }
+
+    @Test func aReaderOfAnEmptyFeedContinuesUnlessEntriesWerePurgedSince() {
+        #expect(FeedCursor.nothing.continues(where: nil, first: nil))
+        #expect(FeedCursor.nothing.continues(where: nil, first: 1))
+        #expect(!FeedCursor.nothing.continues(where: nil, first: 2))
+        #expect(!FeedCursor.after(number: 0, tag: 1).continues(where: nil, first: 1), "no feed gave this cursor")
+    }
+}
+
+@Suite struct StampScheduleTests {
+    @Test func cheapLooksAreAtEverything() {
+        var schedule = StampSchedule()
+        let start = ContinuousClock.now
+        #expect(schedule.reach(at: start) == nil)
+        schedule.lookedAtEverything(from: start, to: start + .milliseconds(5))
+        #expect(schedule.reach(at: start + .milliseconds(305)) == nil)
+    }
+
+    @Test func dearLooksTakeAFiftiethOfTheTime() {
+        var schedule = StampSchedule()
+        let start = ContinuousClock.now
+        schedule.lookedAtEverything(from: start, to: start + .seconds(1))
+        #expect(schedule.reach(at: start + .milliseconds(50_999)) == StampSchedule.recent)
+        #expect(schedule.reach(at: start + .seconds(51)) == nil)
     }
 }

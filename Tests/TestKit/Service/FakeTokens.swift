@@ -18,6 +18,8 @@ public final class FakeTokens: Sendable {
         public var snapshots: [UUID: UserSnapshot] = [:]
         public var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
         public var revokedUnused: [UUID] = []
+        /// Sessions that are not live, although the feed may not say so.
+        public var endedSessions: Set<UUID> = []
         /// Renewed authentications of live sessions.
         public var renewals: [RenewAuthenticationRequest] = []
         /// When sessions were created, if a test sets it.
@@ -150,6 +152,12 @@ public final class FakeTokens: Sendable {
                 }
             }
             return try self.answer(SessionList(sessions: sessions))
+        }
+        router.post("internal/sessions/live") { request, _ in
+            try self.refuseIfDown(request)
+            let asked = try await JSON.decode(LiveSessions.self, from: self.body(of: request)).ids
+            let live = self.state.withLock { state in asked.filter { !state.endedSessions.contains($0) } }
+            return try self.answer(LiveSessions(live))
         }
         addFeed(to: router)
         return router

@@ -67,7 +67,7 @@ extension ServiceTests {
                 #expect(revoked.status == 200)
                 #expect(try await tokens.refresh(session.auth.refreshToken).code == "INVALID_REFRESH_TOKEN")
                 #expect(try await tokens.refresh(stranger.auth.refreshToken).status == 200)
-                #expect(try await tokens.count("revocations WHERE reason = 'logout'") == 1)
+                #expect(try await tokens.count("\(revocations) WHERE reason = 'logout'") == 1)
             }
         }
 

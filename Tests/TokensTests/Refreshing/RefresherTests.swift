@@ -66,7 +66,7 @@ import Testing
             #expect(try await refresher.refusal(of: held) == .invalidRefreshToken)
             #expect(try await tokens.count("sessions") == 0)
             #expect(try await tokens.count("audit_events WHERE kind = 'theft.lateReplay'") == 1)
-            #expect(try await tokens.count("revocations WHERE reason = 'replay'") == 1)
+            #expect(try await tokens.count("\(revocations) WHERE reason = 'replay'") == 1)
         }
     }
 

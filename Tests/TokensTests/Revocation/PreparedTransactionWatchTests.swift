@@ -30,7 +30,7 @@ import Testing
     private func check(for name: String, on pool: PostgresPool) async throws {
         let (log, metrics) = (CapturedLog(), TestMetrics())
         var watch = PreparedTransactionWatch(
-            feed: RevocationFeedStore(database: pool), logger: log.logger, metrics: metrics)
+            database: pool, logger: log.logger, metrics: metrics)
         #expect(try await !watch.check(logged: []).contains(name), "it may be in progress")
         #expect(!log.lines.contains { $0.contains(name) })
         watch.abandonedAfter = 0

@@ -104,7 +104,7 @@ extension ServiceTests {
                     #expect(back.status == 204)
                 }
                 #expect(try await tokens.refresh(session.auth.refreshToken).status == 401)
-                #expect(try await tokens.count("revocations WHERE reason = 'superseded'") == 1)
+                #expect(try await tokens.count("\(revocations) WHERE reason = 'superseded'") == 1)
             }
         }
 

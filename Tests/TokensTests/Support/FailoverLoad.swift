@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Limits
 import Postgres
+import ServiceKitPostgres
 import Synchronization
 import TestKit
 
@@ -12,7 +13,7 @@ struct ServiceSide: Sendable {
     let pool: PostgresPool
 
     var store: SessionStore { SessionStore(database: pool, lifetimes: .init()) }
-    var feed: RevocationFeedStore { RevocationFeedStore(database: pool) }
+    var feed: RevocationFeed { RevocationFeed(database: pool, logger: .quiet) }
 }
 
 /// A reader of the feed, and what it has been told.
@@ -20,12 +21,17 @@ struct FeedReader: Sendable {
     var cursor: String?
     var seen: Set<UUID> = []
 
-    /// Reads until there are no more entries, starting over when the feed asks for it.
-    mutating func follow(_ feed: RevocationFeedStore) async throws {
+    /// How often it had to start over.
+    var resets = 0
+
+    /// Stamps and reads until there are no more entries, starting over when the feed asks for it.
+    mutating func follow(_ feed: RevocationFeed) async throws {
+        while try await feed.stamped.stamp() > 0 {}
         while true {
             let page = try await feed.page(after: cursor, waitingUntil: .now)
             seen.formUnion(page.entries.map(\.sessionID))
             cursor = page.cursor
+            if page.reset { resets += 1 }
             if !page.more { return }
         }
     }

@@ -5,6 +5,7 @@ import Limits
 import Metrics
 import Postgres
 import Redis
+import ServiceKitPostgres
 import TestKit
 
 @testable import TokensService
@@ -83,10 +84,22 @@ struct TokensFixture: Sendable {
             .first
     }
 
+    /// Stamps what was committed, so that the feed contains it.
+    func feed(pageSize: Int = 1000) async throws -> RevocationFeed {
+        let feed = RevocationFeed(database: database.pool, pageSize: pageSize, logger: .quiet)
+        try await feed.stamped.stamp()
+        return feed
+    }
+
     func count(_ table: String) async throws -> Int {
         try await database.pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
     }
 }
+
+/// Every entry of the feed, stamped or not, for `FROM`.
+let revocations = """
+    (SELECT session_id, reason FROM pending_revocations UNION ALL SELECT session_id, reason FROM revocation_log) AS entry
+    """
 
 extension User {
     static func sample(id: UUID = UUID(), email: String? = "ada@example.com") -> User {

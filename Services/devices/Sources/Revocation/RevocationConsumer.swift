@@ -20,7 +20,7 @@ struct RevocationConsumer: Service {
     let logger: Logger
     private let resets = Counter(
         "devices_revocation_feed_resets_total",
-        help: "How often entries of the feed were lost: it had not been read for longer than tokens keeps them.")
+        help: "How often the feed had to be read from its beginning, and every registered session was checked.")
     private let metrics = RevocationFeedMetrics(
         isLost: Gauge(
             "devices_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read."),
@@ -48,15 +48,13 @@ struct RevocationConsumer: Service {
     /// Fetches the page after the cursor and applies it.
     private func readPage() async throws -> RevocationPage {
         let position = try await store.position()
-        let page = try await tokens.revocations(after: position.cursor, waiting: Self.wait)
+        if let session = position.checkedThrough { try await checkSessions(after: session) }
+        let page = try await tokens.revocations(
+            after: position.cursor, waiting: position.checkedThrough == nil ? Self.wait : 0)
         if page.reset {
-            if position.mayLoseEntries(at: .now) {
-                // Entries that tokens has purged since the last read are lost: devices of those sessions stay attached.
-                logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
-                resets.increment()
-            } else if position.cursor != nil {
-                logger.info("revocation feed is read again from its beginning")
-            }
+            // Entries may be lost. The sessions that have registrations are checked one by one instead.
+            logger.warning("revocation feed is read again from its beginning, and registered sessions are checked")
+            resets.increment()
         }
         let isNew = !page.entries.isEmpty || page.cursor != position.cursor || position.isStale(at: .now)
         if isNew, let count = try await store.apply(page, after: position.cursor) {
@@ -64,5 +62,14 @@ struct RevocationConsumer: Service {
         }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
         return page
+    }
+
+    /// Asks tokens about the next sessions with registrations, and detaches the devices of those that have ended.
+    private func checkSessions(after session: UUID) async throws {
+        let sessions = try await store.registeredSessions(after: session, limit: LiveSessions.most)
+        let live = sessions.isEmpty ? [] : Set(try await tokens.liveSessions(among: sessions))
+        let end = sessions.count == LiveSessions.most ? sessions.last : nil
+        let ended = sessions.filter { !live.contains($0) }
+        detached.increment(by: try await store.detach(ended, checkedFrom: session, through: end) ?? 0)
     }
 }

@@ -19,11 +19,8 @@ struct RevokedSessionStore: Sendable {
         var cursor: String?
         /// When the feed was last read to its end; `nil` before that.
         var readAt: Date?
-
-        /// Whether entries may be lost when the feed is read from its beginning: tokens keeps them for seven days.
-        func mayLoseEntries(at now: Date) -> Bool {
-            cursor != nil && now.timeIntervalSince(readAt ?? .distantPast) >= 7 * 86400
-        }
+        /// After a reset, the last session that was checked; `nil` when all are.
+        var checkedThrough: UUID?
 
         /// Whether `readAt` is so old that it must be stored again even if the feed has no new entries.
         func isStale(at now: Date) -> Bool {
@@ -32,9 +29,10 @@ struct RevokedSessionStore: Sendable {
     }
 
     func position() async throws(PostgresError) -> Position {
-        let rows = try await database.query("SELECT cursor, read_at FROM revocation_feed", usesReserve: true)
-        let (cursor, readAt) = try rows[0].decode((String?, Date?).self)
-        return Position(cursor: cursor, readAt: readAt)
+        let rows = try await database.query(
+            "SELECT cursor, read_at, checked_through FROM revocation_feed", usesReserve: true)
+        let (cursor, readAt, checkedThrough) = try rows[0].decode((String?, Date?, UUID?).self)
+        return Position(cursor: cursor, readAt: readAt, checkedThrough: checkedThrough)
     }
 
     /// Detaches the devices of the page's sessions, bars the sessions from registering, and moves the cursor in the
@@ -56,7 +54,7 @@ struct RevokedSessionStore: Sendable {
             let count: Int? = try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
                 let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
                 guard try current.first?.decode(String?.self) == .some(cursor) else { return nil }
-                let count = try await Self.revoke(batch, on: transaction)
+                let count = try await Self.revoke(batch.map { ($0.sessionID, $0.accessExpiresAt) }, on: transaction)
                 if isLast { try await Self.move(past: page, on: transaction) }
                 return count
             }
@@ -67,15 +65,15 @@ struct RevokedSessionStore: Sendable {
     }
 
     private static func revoke(
-        _ entries: [RevocationPage.Entry], on transaction: PostgresTransaction
+        _ ended: [(session: UUID, accessExpiresAt: Date)], on transaction: PostgresTransaction
     ) async throws(PostgresError) -> Int {
-        let barred = try await barred(entries.map(\.sessionID), on: transaction)
-        let entries = entries.filter { entry in
+        let barred = try await barred(ended.map(\.session), on: transaction)
+        let new = ended.filter { each in
             // Subtract a second, because PostgreSQL rounds times to microseconds.
-            barred[entry.sessionID].map { $0 < entry.accessExpiresAt.addingTimeInterval(clockMargin - 1) } ?? true
+            barred[each.session].map { $0 < each.accessExpiresAt.addingTimeInterval(clockMargin - 1) } ?? true
         }
-        guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
-        let sessions = entries.map(\.sessionID)
+        guard let lastExpiry = new.map(\.accessExpiresAt).max() else { return 0 }
+        let sessions = new.map(\.session)
         // Acquire the locks first (see `session_is_live`), so that the next statements see every registration that was
         // committed before.
         try await transaction.query(
@@ -105,8 +103,41 @@ struct RevokedSessionStore: Sendable {
         try await transaction.query(
             """
             UPDATE revocation_feed SET cursor = \(page.cursor),
-                read_at = CASE WHEN \(page.more) THEN read_at ELSE statement_timestamp() END
+                read_at = CASE WHEN \(page.more) THEN read_at ELSE statement_timestamp() END,
+                checked_through = CASE WHEN \(page.reset) THEN \(Self.beforeAll) ELSE checked_through END
             """)
+    }
+
+    // MARK: - After a reset
+
+    /// Sorts before every session.
+    private static let beforeAll = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    /// Seconds for which a session stays barred that is found to have ended: no access token lives longer.
+    private static let longestAccessLifetime: TimeInterval = 86400
+
+    /// The next sessions with a registration, in order.
+    func registeredSessions(after session: UUID, limit: Int) async throws(PostgresError) -> [UUID] {
+        try await database.query(
+            """
+            SELECT DISTINCT session_id FROM devices WHERE session_id > \(session) ORDER BY session_id LIMIT \(limit)
+            """, usesReserve: true
+        ).decode(UUID.self)
+    }
+
+    /// Detaches the devices of the `ended` ones among the sessions after `start`, up to `end`.
+    ///
+    /// - Parameter end: the last session that was checked; `nil` when no more are left.
+    /// - Returns: the number of detached devices; `nil` when another replica has checked these sessions meanwhile.
+    func detach(_ ended: [UUID], checkedFrom start: UUID, through end: UUID?) async throws -> Int? {
+        let deadline = ContinuousClock.now + .seconds(30)
+        return try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
+            let current = try await transaction.query("SELECT checked_through FROM revocation_feed FOR UPDATE")
+            guard try current.first?.decode(UUID?.self) == .some(start) else { return nil }
+            let expiry = Date.now + Self.longestAccessLifetime
+            let count = try await Self.revoke(ended.map { ($0, expiry) }, on: transaction)
+            try await transaction.query("UPDATE revocation_feed SET checked_through = \(end)")
+            return count
+        }
     }
 
     /// Deletes barred sessions whose access tokens have all expired, at most `batch` at a time.

@@ -4,8 +4,7 @@ import Postgres
 
 /// Sign-ins, refused sign-ins and registrations in steps of five minutes (table `audit_counts`).
 ///
-/// Entries are added up once they are sealed. No entry with a lower id can appear after that, so each is counted once.
-/// The few entries without a seal are counted when the figures are read.
+/// Entries are added up in the order of their numbers, each once. The last few are counted when the figures are read.
 struct AuditCountStore: Sendable {
     let database: PostgresPool
 
@@ -16,7 +15,7 @@ struct AuditCountStore: Sendable {
     /// Seconds that one row covers.
     static let step = 300
 
-    /// Adds up the next sealed entries. Does nothing while another replica does it.
+    /// Adds up the next entries. Does nothing while another replica does it.
     /// - Returns: the number of entries added up.
     func countNext(limit: Int = batch) async throws -> Int {
         try await database.withTransaction { transaction in
@@ -27,9 +26,8 @@ struct AuditCountStore: Sendable {
             let (count, last) = try await transaction.query(
                 """
                 WITH next AS (
-                    SELECT id, at, event, count FROM audit_entries
-                    WHERE id > \(through) AND id <= (SELECT last_id FROM audit_seals ORDER BY number DESC LIMIT 1)
-                    ORDER BY id LIMIT \(limit)
+                    SELECT seq, audit_entries.at, event, count FROM audit_log JOIN audit_entries ON id = entry_id
+                    WHERE seq > \(through) ORDER BY seq LIMIT \(limit)
                 ), added AS (
                     INSERT INTO audit_counts AS c (at, signed_in, sign_in_refused, registered)
                     SELECT to_timestamp(\(unescaped: Self.stepOfEntry)),
@@ -41,7 +39,7 @@ struct AuditCountStore: Sendable {
                         sign_in_refused = c.sign_in_refused + excluded.sign_in_refused,
                         registered = c.registered + excluded.registered
                 )
-                SELECT count(*), coalesce(max(id), \(through)) FROM next
+                SELECT count(*), coalesce(max(seq), \(through)) FROM next
                 """
             )[0].decode((Int, Int64).self)
             try await transaction.query("UPDATE audit_counts_progress SET counted_through = \(last) WHERE only_row")
@@ -67,9 +65,12 @@ struct AuditCountStore: Sendable {
                 CASE event WHEN 'sign_in_refused' THEN count ELSE 0 END,
                 CASE event WHEN 'registered' THEN count ELSE 0 END
             FROM (
-                SELECT at, event, count FROM audit_entries
-                WHERE id > (SELECT counted_through FROM audit_counts_progress WHERE only_row)
-                ORDER BY id LIMIT \(Self.mostUncounted)) uncounted
+                (SELECT entry_id FROM audit_log
+                WHERE seq > (SELECT counted_through FROM audit_counts_progress WHERE only_row)
+                ORDER BY seq LIMIT \(Self.mostUncounted))
+                UNION ALL
+                (SELECT entry_id FROM pending_audit_entries LIMIT \(Self.mostUncounted))) uncounted
+            JOIN audit_entries ON id = entry_id
             WHERE at > now() - interval '25 hours' AND event IN ('signed_in', 'sign_in_refused', 'registered')
         ) counted
         GROUP BY step ORDER BY step

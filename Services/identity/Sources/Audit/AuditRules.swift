@@ -3,6 +3,8 @@ import Foundation
 
 /// One entry of the audit log, as it is stored for the log's retention time.
 struct AuditEntry: Sendable, Equatable {
+    /// Its number in the log. The hash chain covers it through the order of the entries.
+    var seq: Int64
     var id: Int64
     /// In microseconds since 1970, as PostgreSQL keeps it.
     var at: Int64

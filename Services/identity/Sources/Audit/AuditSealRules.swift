@@ -12,8 +12,8 @@ struct AuditSeal: Sendable, Equatable {
     /// When the previous link was created. That link may have been removed since; its time shows whether the removal
     /// was too early.
     var previousAt: Int64?
-    /// The id of the last entry that the link covers.
-    var lastID: Int64
+    /// The number of the last entry that the link covers.
+    var lastSeq: Int64
     var count: Int
     /// The digest of the previous link.
     var previous: [UInt8]
@@ -25,12 +25,12 @@ struct AuditSeal: Sendable, Equatable {
     static let beginning = [UInt8](repeating: 0, count: SHA256.byteCount)
 
     /// The link that follows `last`.
-    /// - Parameter entries: at least one, in the order of their ids.
+    /// - Parameter entries: at least one, in the order of their numbers.
     init(after last: AuditSeal?, over entries: [AuditEntry], at: Int64, keyID: String, key: SymmetricKey) {
         number = (last?.number ?? 0) + 1
         self.at = at
         previousAt = last?.at
-        lastID = entries.last?.id ?? 0
+        lastSeq = entries.last?.seq ?? 0
         count = entries.count
         previous = last?.digest ?? Self.beginning
         digest = []
@@ -47,7 +47,7 @@ struct AuditSeal: Sendable, Equatable {
         fields.append(number)
         fields.append(at)
         fields.append(previousAt)
-        fields.append(lastID)
+        fields.append(lastSeq)
         fields.append(Int64(count))
         fields.append(previous)
         hash.update(data: fields.bytes)
@@ -69,13 +69,13 @@ struct AuditSeal: Sendable, Equatable {
 
     /// From the stored row.
     init(
-        number: Int64, at: Int64, previousAt: Int64?, lastID: Int64, count: Int, previous: [UInt8], digest: [UInt8],
+        number: Int64, at: Int64, previousAt: Int64?, lastSeq: Int64, count: Int, previous: [UInt8], digest: [UInt8],
         keyID: String, tag: [UInt8]
     ) {
         self.number = number
         self.at = at
         self.previousAt = previousAt
-        self.lastID = lastID
+        self.lastSeq = lastSeq
         self.count = count
         self.previous = previous
         self.digest = digest
@@ -116,7 +116,7 @@ struct AuditVerification: Sendable {
         if found.count != seal.count {
             note("Seal \(seal.number) covers \(seal.count) entries, and \(found.count) are there.")
         } else if seal.expectedDigest(over: found) != seal.digest {
-            note("An entry up to \(seal.lastID) or its seal, \(seal.number), has been changed.")
+            note("An entry up to number \(seal.lastSeq) or its seal, \(seal.number), has been changed.")
         }
         if let key {
             if !seal.isTagged(under: key) { note("Seal \(seal.number) was not made by this service.") }

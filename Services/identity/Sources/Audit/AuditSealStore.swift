@@ -6,9 +6,8 @@ import ServiceKitPostgres
 
 /// The hash chain over the audit log (table `audit_seals`).
 ///
-/// Writing an entry does not wait for the chain. A background task seals entries in the order of their ids, some
-/// seconds later. Entries are not committed in that order, and a seal cannot be changed. So the task first waits until
-/// every transaction that took one of these ids has ended.
+/// Writing an entry does not wait for the chain. A background task seals entries some seconds later, in the order of the
+/// numbers that they got after their commit (table `audit_log`): no entry appears before one that is sealed.
 struct AuditSealStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
@@ -24,42 +23,13 @@ struct AuditSealStore: Sendable {
         self.keys = keys.derived(for: "gatehouse identity audit seals")
     }
 
-    /// Entries up to `id` are complete once every transaction up to `transaction` has ended.
-    struct Mark: Sendable {
-        var id: Int64
-        var transaction: UInt64
-    }
-
-    /// Marks the current end of the log.
-    /// - Returns: `nil` where everything is sealed.
-    func mark() async throws -> Mark? {
-        let newest = try await database.query(
-            """
-            SELECT last_value FROM audit_entries_id_seq
-            WHERE is_called AND last_value > coalesce((SELECT last_id FROM audit_seals ORDER BY number DESC LIMIT 1), 0)
-            """
-        ).first?.decode(Int64.self)
-        guard let newest else { return nil }
-        // Read after that statement: a transaction that has taken one of the ids already had its number, which is
-        // lower.
-        let transaction = try await database.query("SELECT pg_current_xact_id()::text")[0].decode(String.self)
-        return Mark(id: newest, transaction: UInt64(transaction) ?? .max)
-    }
-
-    /// Whether all entries up to the mark are visible.
-    func isComplete(_ mark: Mark) async throws -> Bool {
-        let oldest = try await database.query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text")[0]
-            .decode(String.self)
-        return UInt64(oldest).map { $0 > mark.transaction } ?? false
-    }
-
-    /// Seals the next entries up to the mark.
+    /// Seals the next entries.
     /// - Returns: the seal; `nil` where nothing has to be sealed, or another process is sealing.
-    func seal(upTo mark: Mark, limit: Int = batch) async throws -> AuditSeal? {
+    func seal(limit: Int = batch) async throws -> AuditSeal? {
         try await database.withTransaction { transaction in
             guard try await Self.lock(on: transaction) else { return nil }
             let last = try await Self.newest(on: transaction)
-            let entries = try await Self.entries(after: last?.lastID ?? 0, upTo: mark.id, limit: limit, on: transaction)
+            let entries = try await Self.entries(after: last?.lastSeq ?? 0, limit: limit, on: transaction)
             guard !entries.isEmpty else { return nil }
             let now = try await transaction.query("SELECT \(unescaped: Self.microseconds("now()"))")[0]
                 .decode(Int64.self)
@@ -78,27 +48,28 @@ struct AuditSealStore: Sendable {
             guard try await Self.lock(on: transaction) else { return false }
             let oldest = try await transaction.query(
                 """
-                SELECT number, last_id FROM audit_seals
+                SELECT number, last_seq FROM audit_seals
                 WHERE at < now() - make_interval(days => \(days)::integer)
                     AND number < (SELECT max(number) FROM audit_seals)
                 ORDER BY number LIMIT 1
                 """
             ).first?.decode((Int64, Int64).self)
-            guard let (number, lastID) = oldest else { return false }
-            try await transaction.query("DELETE FROM audit_origins WHERE entry_id <= \(lastID)")
+            guard let (number, lastSeq) = oldest else { return false }
             try await transaction.query(
                 """
-                WITH removed AS (
-                    DELETE FROM audit_entries WHERE id <= \(lastID) RETURNING transaction_id, user_id, event, at
-                ), kept AS (
-                    INSERT INTO deleted_users (user_id, at)
-                    SELECT user_id, max(at) FROM removed
-                    WHERE event = \(AuditEvent.deleted.rawValue)
-                        AND at >= now() - make_interval(days => \(UserTransferStore.deletionMemory)::integer)
-                    GROUP BY user_id
-                    ON CONFLICT (user_id) DO UPDATE SET at = greatest(deleted_users.at, excluded.at)
+                WITH old AS (
+                    DELETE FROM audit_log WHERE seq <= \(lastSeq) RETURNING entry_id
+                ), origins AS (
+                    DELETE FROM audit_origins USING old WHERE audit_origins.entry_id = old.entry_id
+                ), removed AS (
+                    DELETE FROM audit_entries USING old WHERE id = old.entry_id RETURNING user_id, event, audit_entries.at
                 )
-                \(raise: "event_horizon", toThoseOf: "removed")
+                INSERT INTO deleted_users (user_id, at)
+                SELECT user_id, max(at) FROM removed
+                WHERE event = \(AuditEvent.deleted.rawValue)
+                    AND at >= now() - make_interval(days => \(UserTransferStore.deletionMemory)::integer)
+                GROUP BY user_id
+                ON CONFLICT (user_id) DO UPDATE SET at = greatest(deleted_users.at, excluded.at)
                 """)
             try await transaction.query("DELETE FROM audit_seals WHERE number = \(number)")
             return true
@@ -109,11 +80,13 @@ struct AuditSealStore: Sendable {
     func oldestUnsealedAge() async throws -> Double? {
         try await database.query(
             """
-            SELECT extract(epoch FROM now() - at)::double precision FROM audit_entries
-            WHERE id > coalesce((SELECT last_id FROM audit_seals ORDER BY number DESC LIMIT 1), 0)
-            ORDER BY id LIMIT 1
+            SELECT extract(epoch FROM now() - least(
+                (SELECT added_at FROM pending_audit_entries ORDER BY added_at LIMIT 1),
+                (SELECT at FROM audit_log
+                WHERE seq > coalesce((SELECT last_seq FROM audit_seals ORDER BY number DESC LIMIT 1), 0)
+                ORDER BY seq LIMIT 1)))::double precision
             """
-        ).first?.decode(Double.self)
+        )[0].decode(Double?.self)
     }
 
     /// Verifies the hash chain of the whole log.
@@ -125,7 +98,7 @@ struct AuditSealStore: Sendable {
         days: Int?, noted: (number: Int64, digest: [UInt8])? = nil, progress: (Int) -> Void = { _ in }
     ) async throws -> AuditVerification {
         var verification = AuditVerification()
-        var lastID: Int64 = 0
+        var lastSeq: Int64 = 0
         while true {
             let seals = try await database.query(
                 """
@@ -137,11 +110,11 @@ struct AuditSealStore: Sendable {
             for seal in seals {
                 // One more than expected, so that a surplus entry is found.
                 let entries = try await Self.entries(
-                    after: lastID, upTo: seal.lastID, limit: seal.count + 1, on: database)
+                    after: lastSeq, upTo: seal.lastSeq, limit: seal.count + 1, on: database)
                 // Retention may have removed both since the seals were read.
                 if verification.last == nil, entries.isEmpty, try await !isThere(seal) { continue }
                 verification.check(seal, over: entries, key: keys[seal.keyID])
-                lastID = seal.lastID
+                lastSeq = seal.lastSeq
                 progress(verification.entries)
             }
         }
@@ -164,7 +137,7 @@ struct AuditSealStore: Sendable {
 
 extension AuditSealStore {
     static let columns = """
-        number, \(microseconds("at")) AS at, \(microseconds("previous_at")) AS previous_at, last_id, entries, previous,
+        number, \(microseconds("at")) AS at, \(microseconds("previous_at")) AS previous_at, last_seq, entries, previous,
         digest, key_id, tag
         """
 
@@ -186,21 +159,22 @@ extension AuditSealStore {
     static func add(_ seal: AuditSeal, on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             """
-            INSERT INTO audit_seals (number, at, previous_at, last_id, entries, previous, digest, key_id, tag)
+            INSERT INTO audit_seals (number, at, previous_at, last_seq, entries, previous, digest, key_id, tag)
             VALUES (\(seal.number), timestamptz 'epoch' + \(seal.at) * interval '1 microsecond',
-                timestamptz 'epoch' + \(seal.previousAt)::bigint * interval '1 microsecond', \(seal.lastID),
+                timestamptz 'epoch' + \(seal.previousAt)::bigint * interval '1 microsecond', \(seal.lastSeq),
                 \(seal.count), \(seal.previous), \(seal.digest), \(seal.keyID), \(seal.tag))
             """)
     }
 
     static func entries(
-        after first: Int64, upTo last: Int64, limit: Int, on database: some PostgresQuerying
+        after first: Int64, upTo last: Int64 = .max, limit: Int, on database: some PostgresQuerying
     ) async throws -> [AuditEntry] {
         try await database.query(
             """
-            SELECT id, \(unescaped: microseconds("at")) AS at, user_id, actor, actor_id, event, detail, session_id,
-                count, origin_digest
-            FROM audit_entries WHERE id > \(first) AND id <= \(last) ORDER BY id LIMIT \(limit)
+            SELECT seq, id, \(unescaped: microseconds("audit_entries.at")) AS at, user_id, actor, actor_id, event, detail,
+                session_id, count, origin_digest
+            FROM audit_log JOIN audit_entries ON id = entry_id
+            WHERE seq > \(first) AND seq <= \(last) ORDER BY seq LIMIT \(limit)
             """
         ).map(AuditEntry.init)
     }
@@ -209,7 +183,7 @@ extension AuditSealStore {
 extension AuditEntry {
     fileprivate init(_ row: PostgresRow) throws {
         self.init(
-            id: try row.decode("id"), at: try row.decode("at"), userID: try row.decode("user_id"),
+            seq: try row.decode("seq"), id: try row.decode("id"), at: try row.decode("at"), userID: try row.decode("user_id"),
             actor: try row.decode("actor"), actorID: try row.decode("actor_id"), event: try row.decode("event"),
             detail: try row.decode("detail"), sessionID: try row.decode("session_id"), count: try row.decode("count"),
             originDigest: try row.decode("origin_digest"))
@@ -220,7 +194,7 @@ extension AuditSeal {
     fileprivate init(_ row: PostgresRow) throws {
         self.init(
             number: try row.decode("number"), at: try row.decode("at"), previousAt: try row.decode("previous_at"),
-            lastID: try row.decode("last_id"), count: try row.decode("entries"), previous: try row.decode("previous"),
+            lastSeq: try row.decode("last_seq"), count: try row.decode("entries"), previous: try row.decode("previous"),
             digest: try row.decode("digest"), keyID: try row.decode("key_id"), tag: try row.decode("tag"))
     }
 }

@@ -12,12 +12,7 @@ final class AuditWorker: Service, Sendable {
     private let counts: AuditCountStore
     private let logger: Logger
     private let refusals = Mutex(RefusalTally())
-    private let state = Mutex(State())
-
-    private struct State {
-        var mark: AuditSealStore.Mark?
-        var headLoggedAt: ContinuousClock.Instant?
-    }
+    private let headLoggedAt = Mutex<ContinuousClock.Instant?>(nil)
 
     private let dropped = Counter(
         "identity_audit_refusals_dropped_total",
@@ -85,22 +80,16 @@ final class AuditWorker: Service, Sendable {
         }
     }
 
-    /// Seals up to the previous round's mark, and marks what the next round has to seal.
     private func seal() async throws {
-        if let mark = state.withLock(\.mark) {
-            guard try await seals.isComplete(mark) else { return }
-            var last: AuditSeal?
-            while let seal = try await seals.seal(upTo: mark) { last = seal }
-            if let last { logHead(last) }
-        }
-        let mark = try await seals.mark()
-        state.withLock { $0.mark = mark }
+        var last: AuditSeal?
+        while let seal = try await seals.seal() { last = seal }
+        if let last { logHead(last) }
     }
 
     private func logHead(_ seal: AuditSeal) {
-        let isDue = state.withLock { state in
-            if let at = state.headLoggedAt, at + Self.headInterval > .now { return false }
-            state.headLoggedAt = .now
+        let isDue = headLoggedAt.withLock { loggedAt in
+            if let at = loggedAt, at + Self.headInterval > .now { return false }
+            loggedAt = .now
             return true
         }
         guard isDue else { return }

@@ -1,15 +1,16 @@
 import Contracts
 import Foundation
+import Logging
 import Postgres
 import ServiceKitPostgres
 
 /// Events about users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.
 struct EventFeedStore: Sendable {
-    private let feed: TransactionFeed<Entry>
+    let stamped: StampedFeed<Entry>
 
     /// An entry of the audit log; `event` is `nil` where the entry is not an event.
-    fileprivate struct Entry: Sendable {
+    struct Entry: Sendable {
         var event: AccountEvent?
     }
 
@@ -18,12 +19,13 @@ struct EventFeedStore: Sendable {
 
     static let pageSize = 1000
 
-    init(database: PostgresPool, pageSize: Int = pageSize) {
-        feed = TransactionFeed(
+    init(database: PostgresPool, pageSize: Int = pageSize, logger: Logger) {
+        stamped = StampedFeed(
             .init(
-                table: "audit_entries", horizon: "event_horizon", epoch: "event_epoch",
-                columns: "event, at, user_id, session_id, detail"),
-            database: database, pageSize: pageSize, pollInterval: .milliseconds(500), decode: { try Entry($0) })
+                log: "audit_log JOIN audit_entries AS entry ON entry.id = audit_log.entry_id",
+                stamp: "stamp_audit_entries", columns: "entry.id, event, entry.at, user_id, session_id, detail"),
+            database: database, pageSize: pageSize, interval: .milliseconds(500), logger: logger,
+            decode: { try Entry($0) })
     }
 
     /// The events after `cursor`. If there are none yet, it waits until `end` for some. A page may be empty before
@@ -33,9 +35,9 @@ struct EventFeedStore: Sendable {
     ///   the end.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> AccountEventPage {
         if cursor == Self.latest {
-            return AccountEventPage(events: [], cursor: try await feed.end(), reset: false, more: false)
+            return AccountEventPage(events: [], cursor: try await stamped.end(), reset: false, more: false)
         }
-        let page = try await feed.page(after: cursor, waitingUntil: end)
+        let page = try await stamped.page(after: cursor, waitingUntil: end)
         return AccountEventPage(
             events: page.entries.compactMap(\.event), cursor: page.cursor, reset: page.reset, more: page.more)
     }

@@ -29,8 +29,7 @@ enum Migrations {
             number: 8, name: "audit_entries", up: PackageResources._008_audit_entries_up_sql,
             down: PackageResources._008_audit_entries_down_sql),
         PostgresMigration(
-            number: 9, name: "events",
-            indexes: PackageResources._009_events_indexes_sql, up: PackageResources._009_events_up_sql,
+            number: 9, name: "events", up: PackageResources._009_events_up_sql,
             down: PackageResources._009_events_down_sql),
         PostgresMigration(
             number: 10, name: "lost_identifiers", up: PackageResources._010_lost_identifiers_up_sql,
@@ -64,5 +63,8 @@ enum Migrations {
         PostgresMigration(
             number: 19, name: "deleted_users", up: PackageResources._019_deleted_users_up_sql,
             down: PackageResources._019_deleted_users_down_sql),
+        PostgresMigration(
+            number: 20, name: "audit_order", up: PackageResources._020_audit_order_up_sql,
+            down: PackageResources._020_audit_order_down_sql),
     ]
 }

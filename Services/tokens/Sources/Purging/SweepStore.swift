@@ -35,7 +35,7 @@ struct SweepStore: Sendable {
     enum Table: String, Sendable, CaseIterable {
         case sessions
         case users
-        case revocations
+        case revocations = "revocation_log"
         case auditEvents = "audit_events"
     }
 
@@ -54,16 +54,18 @@ struct SweepStore: Sendable {
     /// - Returns: how long all replicas wait before the next batch; `nil` when this replica purged none.
     @discardableResult
     func step(_ table: Table) async throws -> Duration? {
-        try await sessions.database.withTransaction { transaction in
-            guard let block = try await Self.beginBatch(of: table, on: transaction) else { return Duration?.none }
+        let (wait, hasRevoked) = try await sessions.database.withTransaction { transaction in
+            guard let block = try await Self.beginBatch(of: table, on: transaction) else { return (Duration?.none, false) }
             let start = ContinuousClock.now
             let (count, hasMore) = try await remove(from: table, block, on: transaction)
             removed[table.rawValue]?.increment(by: count)
             // When PostgreSQL is busy and a batch takes long, purging uses at most a fifth of the time.
             let wait = hasMore ? max(gap, start.duration(to: .now) * 4) : table.isReadWhole ? rest : pause
             try await Self.endBatch(of: table, nextBlock: hasMore ? block + blocks : 0, after: wait, on: transaction)
-            return wait
+            return (wait, table == .sessions && count > 0)
         }
+        if hasRevoked { sessions.didRevoke() }
+        return wait
     }
 
     private func remove(
@@ -184,24 +186,23 @@ extension SweepStore {
             """)[0].decode((Int, Bool).self)
     }
 
-    /// Removes up to ``batch`` old entries of the feed, and stores the last transaction whose entries were removed. A
-    /// reader that has not seen that transaction starts over.
+    /// Removes the oldest entries of the feed, at most ``batch``, up to the first one that is to be kept. The newest
+    /// entry always stays: a cursor behind it is valid as long as nothing happens. A reader that has not come as far as
+    /// what was removed starts over.
     ///
     /// - Returns: the number of removed entries.
     func purgeRevocations(on transaction: PostgresTransaction) async throws(PostgresError) -> Int {
         try await transaction.query(
             """
-            WITH old AS MATERIALIZED (
-                SELECT id FROM revocations
-                WHERE revoked_at < statement_timestamp() - \(revocationRetention) * interval '1 second'
-                ORDER BY revoked_at LIMIT \(batch) FOR UPDATE SKIP LOCKED
-            ), removed AS (
-                DELETE FROM revocations WHERE id IN (SELECT id FROM old) RETURNING transaction_id
-            ), horizon AS (
-                \(raise: "revocation_horizon", toThoseOf: "removed")
+            WITH oldest AS MATERIALIZED (
+                SELECT seq, stamped_at FROM revocation_log ORDER BY seq LIMIT \(batch + 1)
             )
-            SELECT count(*) FROM removed
-            """)[0].decode(Int.self)
+            DELETE FROM revocation_log WHERE seq < (
+                SELECT COALESCE(min(seq) FILTER (
+                    WHERE stamped_at >= statement_timestamp() - \(revocationRetention) * interval '1 second'), max(seq))
+                FROM oldest)
+            """
+        ).affectedRows
     }
 
     /// Removes up to ``batch`` old audit events.

@@ -21,12 +21,10 @@ enum DatabaseOriginStore {
         return try !row.decode(Bool.self)
     }
 
-    /// Allows the service to use the database. Every reader of the feed must start over, because the readers' positions
-    /// belong to another history.
+    /// Allows the service to use the database.
     static func renew(on transaction: PostgresTransaction) async throws(PostgresError) {
         try await transaction.query("DELETE FROM database_origin")
         try await transaction.query("INSERT INTO database_origin DEFAULT VALUES")
-        try await transaction.query("DELETE FROM revocation_epoch")
     }
 
     static let refusal = """

@@ -6,15 +6,15 @@ import ServiceLifecycle
 /// Warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and their
 /// revocations stay invisible to every reader. Gatehouse prepares none, but other applications on the same server may.
 struct PreparedTransactionWatch: Service {
-    let feed: RevocationFeedStore
+    let database: PostgresPool
     let logger: Logger
     var interval: Duration = .seconds(60)
     /// Seconds after which a prepared transaction counts as abandoned.
     var abandonedAfter: Double = 3600
     private let oldest: GaugeFamily
 
-    init(feed: RevocationFeedStore, logger: Logger, metrics: (any MetricsFactory)? = nil) {
-        self.feed = feed
+    init(database: PostgresPool, logger: Logger, metrics: (any MetricsFactory)? = nil) {
+        self.database = database
         self.logger = logger
         oldest = GaugeFamily(
             "tokens_oldest_prepared_transaction_seconds",
@@ -37,7 +37,7 @@ struct PreparedTransactionWatch: Service {
     ///
     /// - Returns: the names of all abandoned transactions.
     func check(logged: Set<String>) async throws(PostgresError) -> Set<String> {
-        let transactions = try await feed.preparedTransactions()
+        let transactions = try await preparedTransactions()
         oldest.gauge().set(transactions.first?.age ?? 0)
         let abandoned = transactions.filter { $0.age >= abandonedAfter }
         for each in abandoned where !logged.contains(each.name) {
@@ -49,5 +49,25 @@ struct PreparedTransactionWatch: Service {
                 ])
         }
         return Set(abandoned.map(\.name))
+    }
+
+    /// A transaction that was prepared (two-phase commit), and neither committed nor rolled back.
+    private struct PreparedTransaction: Sendable {
+        var name: String
+        var database: String
+        var owner: String
+        /// Seconds since it was prepared.
+        var age: Double
+    }
+
+    /// The prepared transactions of the server, the oldest first. Their revocations are in no page.
+    private func preparedTransactions() async throws(PostgresError) -> [PreparedTransaction] {
+        try await database.query(
+            """
+            SELECT gid, database::text, owner::text,
+                extract(epoch FROM statement_timestamp() - prepared)::double precision
+            FROM pg_prepared_xacts ORDER BY prepared LIMIT 100
+            """
+        ).decode((String, String, String, Double).self).map(PreparedTransaction.init)
     }
 }

@@ -6,7 +6,7 @@ import ServiceKit
 /// The routes for Gatehouse's other services. Each route lists the callers that it accepts.
 struct InternalRoutes: Sendable {
     let store: SessionStore
-    let feed: RevocationFeedStore
+    let feed: RevocationFeed
     let keys: RefreshKeyRing
     let issuer: TokenIssuer
     let signingKeys: SigningKeySource
@@ -23,6 +23,7 @@ struct InternalRoutes: Sendable {
         identity.put("/users/{id}/snapshot", use: updateSnapshot)
         router.internal(callers: "gateway", "devices", "identity", "introspection")
             .get("/revocations", use: listRevocations)
+        router.internal(callers: "devices").post("/sessions/live", use: listLiveSessions)
         router.internal(callers: "gateway").get("/keys", use: listKeys)
     }
 
@@ -72,6 +73,15 @@ struct InternalRoutes: Sendable {
         return try .json(SessionList(sessions: sessions))
     }
 
+    /// Which of some sessions are live, for a reader of the feed that may have missed entries.
+    @Sendable func listLiveSessions(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let ids = try await request.decode(LiveSessions.self).ids
+        guard ids.count <= LiveSessions.most else {
+            throw Problem.invalid("sessionIDs", "Want at most \(LiveSessions.most).")
+        }
+        return try .json(LiveSessions(try await store.live(ids)))
+    }
+
     /// Ends one of the user's sessions on behalf of an administrator.
     @Sendable func endSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let isEnded = try await store.revoke(
@@ -101,9 +111,14 @@ struct InternalRoutes: Sendable {
         try .json(SigningKeyList(keys: signingKeys.states))
     }
 
-    /// The revocation feed, a long poll. `after` is the cursor of the previous page, `wait` is in seconds.
+    /// The revocation feed, a long poll. `after` is the cursor of the previous page, `wait` is in seconds. The gateway and
+    /// introspecting services verify access tokens only, so that they get no entry that cannot matter to one.
     @Sendable func listRevocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let end = try context.longPollEnd(of: request)
-        return try .json(try await feed.page(after: request.uri.queryParameters.get("after"), waitingUntil: end))
+        let verifiesOnly = context.caller == "gateway" || context.caller == "introspection"
+        return try .json(
+            try await feed.page(
+                after: request.uri.queryParameters.get("after"), selecting: verifiesOnly ? .accessTokensAlive : .all,
+                waitingUntil: end))
     }
 }

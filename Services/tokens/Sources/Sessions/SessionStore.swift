@@ -7,6 +7,8 @@ import Postgres
 struct SessionStore: Sendable {
     let database: PostgresPool
     let lifetimes: Lifetimes
+    /// Called after the commit of a transaction that added entries to the revocation feed.
+    var didRevoke: @Sendable () -> Void = {}
 
     /// Seconds.
     struct Lifetimes: Sendable, Equatable {
@@ -24,7 +26,7 @@ struct SessionStore: Sendable {
     ) async throws -> SessionGrant {
         let user = try UserRecord(request.snapshot.user)
         let methods = request.authenticationMethods?.map(\.rawValue) ?? []
-        return try await database.withTransaction { transaction in
+        let (grant, hasEnded) = try await database.withTransaction { transaction in
             let admittedAt = try await Self.lockUser(user.id, on: transaction)
             // PostgreSQL's clock was read before this one, so a wait in between can only add to the sign-in's age.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
@@ -75,7 +77,7 @@ struct SessionStore: Sendable {
                         RETURNING created_at, expires_at
                     )
                     SELECT reason, created_at, expires_at, stored.id IS NOT NULL AS is_stored,
-                        \(unescaped: UserRecord.columns)
+                        EXISTS (SELECT FROM ended) AS has_ended, \(unescaped: UserRecord.columns)
                     FROM refusal LEFT JOIN created ON true LEFT JOIN stored ON true
                     LEFT JOIN users ON users.id = \(user.id)
                     """)
@@ -83,11 +85,14 @@ struct SessionStore: Sendable {
             if let reason = try row.decode("reason", as: String?.self).flatMap(SessionRefusal.init) { throw reason }
             guard let now = try row.decode("created_at", as: Date?.self) else { throw SessionRefusal.idTaken }
             // A statement does not see its own writes: if it stored the snapshot, the row still has the former one.
-            return SessionGrant(
+            let grant = SessionGrant(
                 sessionID: token.sessionID, now: now, expiresAt: try row.decode("expires_at"),
                 authentication: SessionAuthentication(time: now, methods: methods),
                 user: try row.decode("is_stored") ? user : UserRecord(row))
+            return (grant, try row.decode("has_ended", as: Bool.self))
         }
+        if hasEnded { didRevoke() }
+        return grant
     }
 
     /// The user's sessions that have not expired, the most recently used first.
@@ -98,6 +103,13 @@ struct SessionStore: Sendable {
             WHERE user_id = \(userID) AND expires_at > statement_timestamp() ORDER BY rotated_at DESC, id
             """)
         return try rows.map { row throws(PostgresError) in try Session(row, current: current) }
+    }
+
+    /// Those of `ids` whose sessions have not ended.
+    func live(_ ids: [UUID]) async throws(PostgresError) -> [UUID] {
+        try await database.query(
+            "SELECT id FROM sessions WHERE id = ANY (\(ids)) AND expires_at > statement_timestamp()"
+        ).decode(UUID.self)
     }
 
     /// Stores a newer snapshot of a user. An older snapshot, or one of a user without sessions, changes nothing.
@@ -331,7 +343,7 @@ extension SessionStore {
             )
             \(revocationsOfEnded: reason, lifetimes)
             """)
-        return result.affectedRows == 1
+        return ended(result)
     }
 
     /// Ends one session if `hash` is the hash of its current token or of the predecessor.
@@ -347,7 +359,7 @@ extension SessionStore {
             )
             \(revocationsOfEnded: reason, lifetimes)
             """)
-        return result.affectedRows == 1
+        return ended(result)
     }
 
     /// Ends a session whose refresh token two holders have used, and adds an audit event.
@@ -367,7 +379,14 @@ extension SessionStore {
             )
             \(revocationsOfEnded: .replay, lifetimes)
             """)
-        return result.affectedRows == 1
+        return ended(result)
+    }
+
+    /// Whether the statement ended a session.
+    private func ended(_ result: PostgresResult) -> Bool {
+        guard result.affectedRows == 1 else { return false }
+        didRevoke()
+        return true
     }
 
     /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was verified
@@ -383,6 +402,7 @@ extension SessionStore {
             try await transaction.query("DELETE FROM users WHERE id = \(userID)")
             try await transaction.query("INSERT INTO audit_events (kind, user_id) VALUES ('userErased', \(userID))")
         }
+        didRevoke()
     }
 
     /// Seconds for which the service remembers that a user signed out everywhere: longer than any sign-in takes.
@@ -396,6 +416,7 @@ extension SessionStore {
             try await transaction.query(
                 "UPDATE users SET signed_out_at = statement_timestamp() WHERE id = \(userID)")
         }
+        didRevoke()
     }
 
     /// Ends the sessions of a user. The caller has called ``lockUser(_:on:)``.
@@ -454,7 +475,7 @@ extension PostgresQuery.Interpolation {
     ) {
         appendLiteral(
             """
-            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
             SELECT id, user_id, GREATEST(access_expires_at, statement_timestamp() +
             """)
         appendLiteral(" ")

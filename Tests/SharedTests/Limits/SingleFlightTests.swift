@@ -3,8 +3,6 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import TokensService
-
 @Suite final class SingleFlightTests: Sendable {
     private struct Failure: Error {}
 

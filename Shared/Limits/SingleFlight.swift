@@ -1,4 +1,3 @@
-import Limits
 import Synchronization
 
 /// Runs the work once for all concurrent calls with the same key. The callers share its outcome.
@@ -6,7 +5,7 @@ import Synchronization
 /// The work runs in a task of its own: when a caller is cancelled, the others still get their result. All statements of
 /// the work share one time limit: the time that the first caller may wait for PostgreSQL. If the work failed because
 /// that time passed, a caller with a later deadline starts over.
-final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Flight {
         let deadline: Deadline?
         let task: Task<Value, any Error>
@@ -14,8 +13,10 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private let flights = Mutex<[Key: Flight]>([:])
 
+    package init() {}
+
     /// - Parameter work: the work, which must end by the current deadline.
-    func run(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    package func run(_ key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let deadline = Deadline.current?.forDatabase
         while true {
             let flight = flight(key, deadline, work)

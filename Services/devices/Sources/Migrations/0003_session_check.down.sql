@@ -1,0 +1,2 @@
+ALTER TABLE revocation_feed DROP COLUMN checked_through;
+UPDATE revocation_feed SET cursor = NULL;

@@ -1,0 +1,200 @@
+import ServiceKitPostgres
+
+/// A feed with two stampers, a reader, a database and an older copy of it, in every order of their steps.
+struct FeedModel: Hashable {
+    /// A mistake in the design, which the exploration must find.
+    enum Flaw: CaseIterable {
+        /// Reads pending entries and the newest number before it has the lock.
+        case readsBeforeTheLock
+        /// Commits the removal of pending entries before it adds them to the log.
+        case removesFirst
+        /// Numbers alone identify entries.
+        case constantTags
+        /// Purges the newest entry too.
+        case purgesEverything
+        /// Gives numbers when entries are inserted, not after their commit.
+        case numbersAtInsertion
+    }
+
+    struct Entry: Hashable {
+        var number: Int
+        var tag: Int
+        var id: Int
+    }
+
+    /// What a commit makes durable, and what a copy contains.
+    struct Database: Hashable {
+        var committed: Set<Int> = []
+        var pending: Set<Int> = []
+        /// In the order of the numbers.
+        var log: [Entry] = []
+        var purged: Set<Int> = []
+    }
+
+    /// What a stamper has done so far.
+    enum Stamper: Hashable {
+        case idle
+        /// Only with ``Flaw/readsBeforeTheLock``.
+        case hasRead(pending: Set<Int>, newest: Int)
+        case hasLock
+        case hasLockAndRead(pending: Set<Int>, newest: Int)
+        /// Only with ``Flaw/removesFirst``.
+        case hasRemoved(pending: Set<Int>, newest: Int)
+
+        var hasLock: Bool {
+            switch self {
+            case .idle, .hasRead: false
+            case .hasLock, .hasLockAndRead, .hasRemoved: true
+            }
+        }
+    }
+
+    struct Reader: Hashable {
+        var cursor = FeedCursor.oldest
+        var seen: Set<Int> = []
+        /// Entries that were purged before the reader last began with the oldest one.
+        var excused: Set<Int> = []
+    }
+
+    var flaw: Flaw?
+    var database = Database()
+    var copy: Database?
+    /// Transactions that have inserted their entry and are not committed.
+    var open: Set<Int> = []
+    var inserted = 0
+    var stampers = [Stamper.idle, .idle]
+    var reader = Reader()
+    var lastTag = 0
+    var purges = 1
+    var hasLost = false
+    var violation: String?
+
+    static let entries = 3
+
+    /// The states after each possible step.
+    var successors: [FeedModel] {
+        var next: [FeedModel] = []
+        func step(_ change: (inout FeedModel) -> Void) {
+            var model = self
+            change(&model)
+            model.check()
+            next.append(model)
+        }
+        if inserted < Self.entries { step { $0.insert() } }
+        for id in open {
+            step { $0.commit(id) }
+            step { $0.open.remove(id) }
+        }
+        for index in stampers.indices {
+            step { $0.advance(index) }
+            // Killed at any point: PostgreSQL rolls back.
+            if stampers[index] != .idle { step { $0.stampers[index] = .idle } }
+        }
+        step { $0.read() }
+        if purges > 0, !database.log.isEmpty { step { $0.purge() } }
+        if copy == nil { step { $0.copy = $0.database } }
+        if copy != nil, !hasLost { step { $0.loseWhatTheCopyLacks() } }
+        return next
+    }
+
+    private mutating func insert() {
+        inserted += 1
+        open.insert(inserted)
+    }
+
+    private mutating func commit(_ id: Int) {
+        open.remove(id)
+        database.committed.insert(id)
+        if flaw == .numbersAtInsertion {
+            let entry = Entry(number: id, tag: id, id: id)
+            database.log = (database.log + [entry]).sorted { $0.number < $1.number }
+        } else {
+            database.pending.insert(id)
+        }
+    }
+
+    private mutating func advance(_ index: Int) {
+        let newest = database.log.last?.number ?? 0
+        let isLocked = stampers.contains { $0.hasLock }
+        switch stampers[index] {
+        case .idle where flaw == .readsBeforeTheLock:
+            stampers[index] = .hasRead(pending: database.pending, newest: newest)
+        case .idle:
+            if !isLocked { stampers[index] = .hasLock }
+        case .hasRead(let pending, let newest):
+            if !isLocked { stampers[index] = .hasLockAndRead(pending: pending, newest: newest) }
+        case .hasLock:
+            stampers[index] = .hasLockAndRead(pending: database.pending, newest: newest)
+        case .hasLockAndRead(let pending, let newest):
+            database.pending.subtract(pending)
+            if flaw == .removesFirst {
+                stampers[index] = .hasRemoved(pending: pending, newest: newest)
+            } else {
+                append(pending, after: newest)
+                stampers[index] = .idle
+            }
+        case .hasRemoved(let pending, let newest):
+            append(pending, after: newest)
+            stampers[index] = .idle
+        }
+    }
+
+    private mutating func append(_ ids: Set<Int>, after newest: Int) {
+        for (offset, id) in ids.sorted().enumerated() {
+            lastTag += 1
+            database.log.append(
+                Entry(number: newest + 1 + offset, tag: flaw == .constantTags ? 1 : lastTag, id: id))
+        }
+    }
+
+    /// Reads a page of one entry.
+    private mutating func read() {
+        let own = database.log.first { $0.number == reader.cursor.number }
+        let first = database.log.first.map { Int64($0.number) }
+        guard reader.cursor.continues(where: own.map { Int64($0.tag) }, first: first) else {
+            let wasPurged = database.log.first.map { reader.cursor.number < $0.number } ?? false
+            if !hasLost, !wasPurged { violation = "reset without a reason" }
+            reader.cursor = .oldest
+            reader.excused = database.purged
+            return
+        }
+        if reader.cursor == .oldest { reader.excused.formUnion(database.purged) }
+        guard let entry = database.log.first(where: { $0.number > reader.cursor.number }) else {
+            let newest = database.log.last
+            reader.cursor = newest.map { .after(number: Int64($0.number), tag: Int64($0.tag)) } ?? .nothing
+            let missed = database.purged.union(database.log.map(\.id)).subtracting(reader.seen)
+                .subtracting(reader.excused)
+            if !missed.isEmpty { violation = "at the end without \(missed)" }
+            return
+        }
+        reader.seen.insert(entry.id)
+        reader.cursor = .after(number: Int64(entry.number), tag: Int64(entry.tag))
+    }
+
+    /// Removes the oldest entries, here as many as may be.
+    private mutating func purge() {
+        purges -= 1
+        let kept = flaw == .purgesEverything ? [] : Array(database.log.suffix(1))
+        database.purged.formUnion(database.log.dropLast(kept.count).map(\.id))
+        database.log = kept
+    }
+
+    /// A fail-over to a standby that lagged, or a restore.
+    private mutating func loseWhatTheCopyLacks() {
+        database = copy ?? database
+        hasLost = true
+        open = []
+        stampers = [.idle, .idle]
+    }
+
+    private mutating func check() {
+        let numbers = database.log.map(\.number)
+        if flaw != .numbersAtInsertion, zip(numbers, numbers.dropFirst()).contains(where: { $0 + 1 != $1 }) {
+            violation = "numbers \(numbers)"
+        }
+        if Set(database.log.map(\.id)).count != numbers.count { violation = "an entry twice" }
+        let known = database.pending.union(database.log.map(\.id)).union(database.purged)
+        let isBetweenCommits = stampers.contains { if case .hasRemoved = $0 { true } else { false } }
+        if !isBetweenCommits, !database.committed.isSubset(of: known) { violation = "an entry is gone" }
+    }
+}
