@@ -43,7 +43,7 @@ struct LoadBalancerTests {
             Exchange(
                 client: ClientConnection(
                     worker: worker, peer: ClientPeer(.unknown, gateway: worker.gateway, isSecure: false)),
-                plan: worker.routes.plan(for: route),
+                routeState: worker.routes.state(of: route),
                 request: AdmittedRequest(
                     head: ByteBuffer(), method: method, path: [], framing: framing, expectsContinue: false,
                     requestID: [], trace: TraceParent(high: 1, low: 1, flags: 0),
@@ -51,7 +51,7 @@ struct LoadBalancerTests {
                 place: nil)
         }
 
-        var balancer: LoadBalancer { worker.routes.plan(for: route).balancer! }
+        var balancer: LoadBalancer { worker.routes.state(of: route).balancer! }
 
         func choose(for exchange: Exchange, isRetry: Bool = false, now: Int64) -> UpstreamPool? {
             balancer.choose(for: exchange, isRetry: isRetry, now: now)

@@ -38,7 +38,9 @@ struct AdmittedRequest {
 
 extension RequestAdmission {
     mutating func forward(identity: VerifiedToken?, bearerError: ErrorCode?, maxForwards: Int?) -> AdmissionResult {
-        guard let plan, let place, case .route(let route, let forwardedPath) = match else { return refuse(.notFound) }
+        guard let routeState, let place, case .route(let route, let forwardedPath) = match else {
+            return refuse(.notFound)
+        }
         let given = fields.traceparent.flatMap {
             TraceParent(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
         }
@@ -52,7 +54,7 @@ extension RequestAdmission {
             trace.flags = 0
         }
         let head = ForwardedRequestHead(
-            upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
+            upstreamLines: routeState.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
             claimLines: route.claims.isEmpty ? [] : identity?.lines(of: route.claims) ?? [], bearerError: bearerError,
             client: address, droppedFields: gateway.settings.droppedFields, isSecure: isSecure,
@@ -66,7 +68,7 @@ extension RequestAdmission {
             trace: trace, clientSpan: clientSpan, serverSpan: serverSpan, identity: identity,
             upgrades: upgrades, opensStream: opensStream, cors: Array(cors.utf8), client: address,
             countsRejections: route.limitsRejections, startedAt: now, arrivedAt: arrivedAt)
-        return .forward(Exchange(client: client, plan: plan, request: request, place: place))
+        return .forward(Exchange(client: client, routeState: routeState, request: request, place: place))
     }
 
     /// Decides whether the trace is recorded, and sets the flag for the upstream.

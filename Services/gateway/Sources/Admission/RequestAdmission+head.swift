@@ -3,7 +3,7 @@ import Contracts
 /// Reads the request's head.
 extension RequestAdmission {
     func verifyBearer() -> BearerVerifier.Verification? {
-        guard let plan, let line = fields.authorization else { return nil }
+        guard let routeState, let line = fields.authorization else { return nil }
         guard !fields.hasSeveralAuthorizations else { return .refused(.invalidToken) }
         let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[line].value])
         let scheme = "bearer ".utf8.count
@@ -14,8 +14,8 @@ extension RequestAdmission {
         while start < value.count, value[start] == .space { start += 1 }
         let token = UnsafeRawBufferPointer(rebasing: value[start...])
         guard token.count <= HeadLimits.bearer else { return .refused(.headersTooLarge) }
-        let verification = worker.bearers.verify(token, from: plan.route.issuers, now: wallClock)
-        if case .accepted = verification { plan.countToken(cached: worker.bearers.didFindLast) }
+        let verification = worker.bearers.verify(token, from: routeState.route.issuers, now: wallClock)
+        if case .accepted = verification { routeState.countToken(cached: worker.bearers.didFindLast) }
         return verification
     }
 

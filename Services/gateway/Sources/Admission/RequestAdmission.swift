@@ -47,8 +47,8 @@ struct RequestAdmission: AdmissionChecks {
     private let hasWaitedForKeys: Bool
     /// When the request arrived: earlier than `now` if it has waited for keys, or may have waited in its socket.
     let arrivedAt: Int64
-    /// The plan of the route that was found.
-    let plan: RoutePlan?
+    /// The state of the route that was found; `nil`: no route was found.
+    let routeState: RouteState?
     /// The CORS lines of every response: whole field lines.
     let cors: String
     /// Whether the client asks for an upgrade to WebSocket.
@@ -76,15 +76,15 @@ struct RequestAdmission: AdmissionChecks {
         let path = UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path])
         match = worker.routes.table.match(path: path, method: method)
         if case .route(let route, _) = match {
-            plan = worker.routes.plan(for: route)
+            routeState = worker.routes.state(of: route)
             cors = route.cors?.lines(for: Self.origin(worker.requestHead.fields, bytes)) ?? ""
         } else {
-            plan = nil
+            routeState = nil
             cors = ""
         }
-        if method == .get, let plan {
+        if method == .get, let routeState {
             upgrades =
-                plan.route.allowsWebSocket && framing == .length(0)
+                routeState.route.allowsWebSocket && framing == .length(0)
                 && worker.requestHead.fields.upgradesToWebSocket(in: bytes)
             opensStream = upgrades || worker.requestHead.fields.acceptsEventStream(in: bytes)
         } else {
@@ -110,11 +110,11 @@ struct RequestAdmission: AdmissionChecks {
     var bodyLength: Int? { framing.length }
     var hasUnknownExpectation: Bool { fields.hasUnknownExpectation }
     var wallClock: Int64 { worker.wallClock }
-    var isInTime: Bool { plan.map { now < arrivedAt + $0.timeout } ?? false }
+    var isInTime: Bool { routeState.map { now < arrivedAt + $0.timeout } ?? false }
     var hasRoomForStream: Bool { !opensStream || gateway.streams.hasRoom(for: address.key) }
 
     mutating func takePlace() -> Bool {
-        place = plan?.share.flatMap { gateway.places.take($0, of: address.key) }
+        place = routeState?.share.flatMap { gateway.places.take($0, of: address.key) }
         return place != nil
     }
 
@@ -131,7 +131,7 @@ struct RequestAdmission: AdmissionChecks {
             return limiter.take(user, now: now).map { .init(retryAfter: $0, limit: limiter.limit) }
         case .route:
             guard gateway.settings.limitsRoutes else { return nil }
-            return plan?.limiter?.take(user: user, address: address.key, now: now)
+            return routeState?.limiter?.take(user: user, address: address.key, now: now)
         }
     }
 
@@ -149,7 +149,7 @@ struct RequestAdmission: AdmissionChecks {
 
     mutating func makeDocument() -> Bool {
         let known = fields.value(of: "if-none-match", in: bytes)
-        switch plan?.route.target {
+        switch routeState?.route.target {
         case .document(let document): ownResponse = document.response(to: known)
         case .consoleSettings(let basePath):
             // A base path has no character that JSON would escape.
@@ -163,8 +163,8 @@ struct RequestAdmission: AdmissionChecks {
 
     mutating func takePlaceToWaitForKeys() -> Bool {
         leavePlace()
-        guard mayWaitForKeys, let plan else { return false }
-        let share = plan.route.issuers.isEmpty ? gateway.keyWaits : gateway.furtherIssuerKeyWaits
+        guard mayWaitForKeys, let routeState else { return false }
+        let share = routeState.route.issuers.isEmpty ? gateway.keyWaits : gateway.furtherIssuerKeyWaits
         place = gateway.places.take(share, of: address.key)
         return place != nil
     }
@@ -181,7 +181,7 @@ struct RequestAdmission: AdmissionChecks {
         case .health: return respond(with: healthResponse)
         case .preflight: break
         case .allowedMethods:
-            let methods = plan?.route.methods ?? []
+            let methods = routeState?.route.methods ?? []
             ownResponse = LocalResponse(status: 204, fields: "Allow: \(methods.description)\r\n\(cors)")
         case .document: if let ownResponse { count(ownResponse) }
         }
@@ -191,7 +191,9 @@ struct RequestAdmission: AdmissionChecks {
 
     /// The gateway's own health.
     private var healthResponse: LocalResponse {
-        if case .liveness = plan?.route.target { return LocalResponse(status: 200, body: .text(#"{"status":"ok"}"#)) }
+        if case .liveness = routeState?.route.target {
+            return LocalResponse(status: 200, body: .text(#"{"status":"ok"}"#))
+        }
         guard gateway.isReady(now: wallClock) else {
             return LocalResponse(
                 status: 503, fields: "Retry-After: 1\r\n", body: .text(#"{"status":"not ready"}"#))
@@ -202,11 +204,11 @@ struct RequestAdmission: AdmissionChecks {
     mutating func refuse(_ refusal: AdmissionRefusal) -> AdmissionResult {
         let problem = refusal.problem
         let response = LocalResponse.refusal(
-            problem, as: plan?.route.errorForm ?? .problem, requestID: requestID,
+            problem, as: routeState?.route.errorForm ?? .problem, requestID: requestID,
             fields: refusal.fields(of: problem) + cors)
         let reason = problem.code.rawValue
-        if let plan {
-            gateway.metrics.countRefusal(reason, route: plan.route.name)
+        if let routeState {
+            gateway.metrics.countRefusal(reason, route: routeState.route.name)
             count(response)
         } else {
             gateway.metrics.countRefusal(reason)
@@ -219,7 +221,7 @@ struct RequestAdmission: AdmissionChecks {
         worker.logAccess(
             AccessLine(
                 requestID: requestID, method: methodName, path: Array(path), client: address,
-                isHTTP2: client.peer.isHTTP2, route: plan?.route.name, status: response.status,
+                isHTTP2: client.peer.isHTTP2, route: routeState?.route.name, status: response.status,
                 nanoseconds: worker.now - now, bytesOut: response.bodyBytes(toHead: method == .head), refusal: refusal))
         return .respond(response, requestID: requestID)
     }
@@ -230,8 +232,8 @@ struct RequestAdmission: AdmissionChecks {
     }
 
     private func count(_ response: LocalResponse) {
-        guard let plan else { return }
-        gateway.metrics.route(plan.route.name).record(
+        guard let routeState else { return }
+        gateway.metrics.route(routeState.route.name).record(
             method: method, status: response.status, nanoseconds: worker.now - now)
     }
 }

@@ -12,8 +12,8 @@ extension Exchange {
         }
         connection?.abandon()
         let next = state.failed(
-            retry, addresses: plan.balancer?.count ?? 1, at: worker.now,
-            takeRetry: { plan.balancer?.takeRetry() ?? false })
+            retry, addresses: routeState.balancer?.count ?? 1, at: worker.now,
+            takeRetry: { routeState.balancer?.takeRetry() ?? false })
         switch next {
         case .nothing: break
         case .retry: start()
@@ -23,7 +23,7 @@ extension Exchange {
                 worker.gateway.logger.warning(
                     "answer cut short",
                     metadata: [
-                        "route": "\(plan.route.name)", "reason": "\(failure.rawValue)",
+                        "route": "\(routeState.route.name)", "reason": "\(failure.rawValue)",
                         "request_id": "\(String(decoding: request.requestID, as: UTF8.self))",
                         "trace_id": "\(request.trace.traceID)",
                     ])
@@ -36,7 +36,7 @@ extension Exchange {
 
     /// The error for the client. A failure of Gatehouse's own services is `UNAVAILABLE`, never an error of the client.
     private func problem(for failure: ExchangeMachine.Failure) -> Problem {
-        guard case .upstream(let upstream) = plan.route.target, !upstream.isGatehouse else {
+        guard case .upstream(let upstream) = routeState.route.target, !upstream.isGatehouse else {
             return Problem(.unavailable)
         }
         return switch failure {
@@ -47,7 +47,7 @@ extension Exchange {
     }
 
     /// Whether the status of the response counts against the upstream's address.
-    var isStatusFaultOfAddress: Bool { plan.errorStatusIsFault && (502...504).contains(status) }
+    var isStatusFaultOfAddress: Bool { routeState.errorStatusIsFault && (502...504).contains(status) }
 
     func timedOut() {
         switch state.timedOut(takesBody: takesBody, at: worker.now) {
@@ -72,7 +72,7 @@ extension Exchange {
             return client.abort()
         }
         let response = LocalResponse.refusal(
-            problem, as: plan.route.errorForm, requestID: request.requestID,
+            problem, as: routeState.route.errorForm, requestID: request.requestID,
             fields: fields + String(decoding: request.cors, as: UTF8.self))
         responseBytes = response.bodyBytes(toHead: method == .head)
         drop(status: response.status)
@@ -90,7 +90,7 @@ extension Exchange {
     /// for the access log.
     func note(refusal: String) {
         self.refusal = refusal
-        worker.gateway.metrics.countRefusal(refusal, route: plan.route.name)
+        worker.gateway.metrics.countRefusal(refusal, route: routeState.route.name)
     }
 
     func clientIsGone() {

@@ -43,7 +43,7 @@ extension Exchange {
     }
 
     private var sendsPassword: Bool {
-        switch plan.route.passwords {
+        switch routeState.route.passwords {
         case .never: false
         case .always: state.hasBody
         case .optional: buffered.withUnsafeReadableBytes { JSONMember.isPresent("password", in: $0) }
@@ -76,7 +76,7 @@ extension Exchange {
     /// The request has its place in the queue: moves it to its upstream's share and forwards it.
     private func proceedFromQueue() {
         if let place = place.take() { worker.gateway.places.leave(place) }
-        place = plan.share.flatMap { worker.gateway.places.take($0, of: address) }
+        place = routeState.share.flatMap { worker.gateway.places.take($0, of: address) }
         guard place != nil else { return refuse(Problem(.unavailable)) }
         client.allow(until: state.deadline)
         start()

@@ -43,10 +43,10 @@ extension Exchange {
             isError: isError)
     }
 
-    private var route: String { plan.route.pattern.description }
+    private var route: String { routeState.route.pattern.description }
 
     private var upstreamName: String {
-        guard case .upstream(let upstream) = plan.route.target else { return plan.route.name }
+        guard case .upstream(let upstream) = routeState.route.target else { return routeState.route.name }
         return upstream.name
     }
 

@@ -10,7 +10,7 @@ final class Exchange {
     private static let noteworthyWait: Int64 = 100_000_000
 
     let client: ClientConnection
-    let plan: RoutePlan
+    let routeState: RouteState
     private(set) var request: AdmittedRequest
     /// The beginning of the body, until an upstream takes it.
     private(set) var buffered = ByteBuffer()
@@ -49,17 +49,17 @@ final class Exchange {
     private var isWatched = false
 
     /// - Parameter place: among the requests in flight; the exchange leaves it.
-    init(client: ClientConnection, plan: RoutePlan, request: AdmittedRequest, place: RequestPlaces.Place?) {
+    init(client: ClientConnection, routeState: RouteState, request: AdmittedRequest, place: RequestPlaces.Place?) {
         self.place = place
         self.client = client
-        self.plan = plan
+        self.routeState = routeState
         self.request = request
         headLength = request.head.readableBytes
         state = ExchangeMachine(
             hasBody: request.framing != .length(0),
-            bufferingTime: plan.route.buffersBodies ? client.worker.clientTimes.buffering : nil,
-            buffersWholeBody: plan.route.hasQueue, bodyLimit: plan.route.bodyLimit, timeout: plan.timeout,
-            arrivedAt: request.arrivedAt)
+            bufferingTime: routeState.route.buffersBodies ? client.worker.clientTimes.buffering : nil,
+            buffersWholeBody: routeState.route.hasQueue, bodyLimit: routeState.route.bodyLimit,
+            timeout: routeState.timeout, arrivedAt: request.arrivedAt)
     }
 
     var method: MethodSet { request.method }
@@ -71,7 +71,7 @@ final class Exchange {
     /// be sent to another address afterwards.
     var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.opensStream }
 
-    var hasOneAddress: Bool { plan.balancer?.count == 1 }
+    var hasOneAddress: Bool { routeState.balancer?.count == 1 }
 
     func leavePlaces() {
         if let place = place.take() { worker.gateway.places.leave(place) }
@@ -103,13 +103,13 @@ final class Exchange {
         proceed()
     }
 
-    private func proceed() { if plan.route.hasQueue { passQueue() } else { start() } }
+    private func proceed() { if routeState.route.hasQueue { passQueue() } else { start() } }
 
     func start() {
         let isRetry = state.begin()
         if request.serverSpan != 0 { noteSending(isRetry: isRetry) }
-        if isRetry { client.allow(until: state.deadline) } else { plan.balancer?.countRequest(self) }
-        guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
+        if isRetry { client.allow(until: state.deadline) } else { routeState.balancer?.countRequest(self) }
+        guard let pool = routeState.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
             return failed(.unreachable, .never)
         }
         self.pool = pool
@@ -142,7 +142,7 @@ final class Exchange {
         connection.begin(self, head: request.head)
         if state.hasBody {
             sendBuffered()
-            client.bodyMayFlow(afterContinue: request.expectsContinue && !plan.route.buffersBodies)
+            client.bodyMayFlow(afterContinue: request.expectsContinue && !routeState.route.buffersBodies)
             client.flushBothWays()
         } else {
             connection.flush()
@@ -225,7 +225,7 @@ final class Exchange {
         status = head.status
         let elapsed = worker.now - sentAt
         upstreamTime = elapsed
-        plan.metrics.recordUpstream(nanoseconds: elapsed)
+        routeState.metrics.recordUpstream(nanoseconds: elapsed)
         writesChunks = framing == .chunked || framing == .untilClose
         let forwarded = ForwardedResponseHead(
             requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
@@ -267,7 +267,7 @@ final class Exchange {
     }
 
     private func endWithToken() {
-        guard request.identity != nil, !plan.route.outlivesToken else { return }
+        guard request.identity != nil, !routeState.route.outlivesToken else { return }
         isWatched = true
         worker.streams[ObjectIdentifier(self)] = self
     }
@@ -315,14 +315,14 @@ final class Exchange {
     /// Records the request in the metrics and the access log.
     private func record() {
         let duration = worker.now - request.startedAt
-        plan.metrics.record(method: method, status: status, nanoseconds: duration)
+        routeState.metrics.record(method: method, status: status, nanoseconds: duration)
         let isRecorded = request.serverSpan != 0
         if isRecorded { offerSpans(nanoseconds: duration) }
         let line = worker.logAccess(
             always: status >= 500 || isRecorded,
             AccessLine(
                 requestID: request.requestID, method: method.description, path: request.path, client: request.client,
-                isHTTP2: client.peer.isHTTP2, route: plan.route.name, status: status, nanoseconds: duration,
+                isHTTP2: client.peer.isHTTP2, route: routeState.route.name, status: status, nanoseconds: duration,
                 upstreamNanoseconds: upstreamTime, bytesIn: state.bodyBytes, bytesOut: responseBytes, refusal: refusal,
                 traceID: request.trace.traceID, spanID: isRecorded ? Hexadecimal.string(request.serverSpan) : nil))
         if state.isTunnel { tunnel.beginning = line }

@@ -8,14 +8,14 @@ final class RouteSnapshot {
     let table: RouteTable
     /// One for each address of an upstream.
     let pools: [UpstreamEndpoint: UpstreamPool]
-    private let plans: [ObjectIdentifier: RoutePlan]
+    private let states: [ObjectIdentifier: RouteState]
     private let balancers: [Upstream: LoadBalancer]
 
     /// A snapshot without routes.
     init() {
         table = RouteTable()
         pools = [:]
-        plans = [:]
+        states = [:]
         balancers = [:]
     }
 
@@ -44,26 +44,26 @@ final class RouteSnapshot {
             balancers[upstream] = balancer
             return balancer
         }
-        var plans: [ObjectIdentifier: RoutePlan] = [:]
+        var states: [ObjectIdentifier: RouteState] = [:]
         for route in table.routes {
             var upstream: Upstream?
             if case .upstream(let target) = route.target { upstream = target }
-            plans[ObjectIdentifier(route)] = RoutePlan(
+            states[ObjectIdentifier(route)] = RouteState(
                 route: route, upstream: upstream, balancer: upstream.map(balancer),
                 share: upstream.map(routes.share), metrics: worker.gateway.metrics.route(route.name),
                 limiter: routes.limiter(of: route))
         }
         self.table = table
         self.pools = pools
-        self.plans = plans
+        self.states = states
         self.balancers = balancers
         for (endpoint, pool) in previous.pools where pools[endpoint] == nil { pool.retire() }
     }
 
-    /// - Parameter route: one of `table`. Each of those has a plan.
-    func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
+    /// - Parameter route: one of `table`. Each of those has a state.
+    func state(of route: Route) -> RouteState { states[ObjectIdentifier(route)]! }
 
-    func report() { for plan in plans.values { plan.report() } }
+    func report() { for state in states.values { state.report() } }
 }
 
 extension Upstream {
@@ -96,8 +96,8 @@ extension Upstream.Address {
     }
 }
 
-/// A route's state on one event loop.
-final class RoutePlan {
+/// A route on one event loop: the parts that its requests use there, and the counts since the last report.
+final class RouteState {
     let route: Route
     /// `nil`: the gateway responds itself.
     let balancer: LoadBalancer?
