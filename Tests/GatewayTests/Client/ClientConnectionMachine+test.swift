@@ -8,7 +8,7 @@ extension ClientTimes {
         settings.overLimitTimeout = .nanoseconds(50)
         settings.headTimeout = .nanoseconds(300)
         settings.keyTimeout = .nanoseconds(200)
-        settings.placeTimeout = .nanoseconds(200)
+        settings.queueTimeout = .nanoseconds(200)
         settings.bufferingTime = .nanoseconds(100)
         settings.streamTimeout = .nanoseconds(5000)
         settings.lingerTimeout = .nanoseconds(20)

@@ -317,7 +317,7 @@ struct LimitTests {
     func passwordsInFlight() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 2
-            $0.settings.placeTimeout = .milliseconds(50)
+            $0.settings.queueTimeout = .milliseconds(50)
             // The places stay taken, however busy the machine is.
             $0.serviceTimeout = .seconds(60)
             $0.ownBehaviour = { request in
@@ -369,7 +369,7 @@ struct LimitTests {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
             // Far longer than the test: a place that is free wakes the request.
-            $0.settings.placeTimeout = .seconds(3600)
+            $0.settings.queueTimeout = .seconds(3600)
             $0.serviceTimeout = .seconds(3600)
             $0.ownBehaviour = { _ in [.pause] }
         }
@@ -402,7 +402,7 @@ struct LimitTests {
     func slowPasswords() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
-            $0.settings.placeTimeout = .milliseconds(50)
+            $0.settings.queueTimeout = .milliseconds(50)
             $0.serviceTimeout = .seconds(600)
         }
         try await GatewayHarness.withGateway(options) { gateway in
@@ -428,7 +428,7 @@ struct LimitTests {
     func optionalPasswords() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
-            $0.settings.placeTimeout = .milliseconds(50)
+            $0.settings.queueTimeout = .milliseconds(50)
             $0.serviceTimeout = .seconds(600)
             $0.ownBehaviour = { request in
                 request.text == "{}" ? [.pause] : RecordingUpstream.answer("own")(request)

@@ -71,7 +71,7 @@ struct RateLimitedClientTests {
     func failures() async throws {
         let options = GatewayHarness.Options {
             $0.settings.failureLimit = RateLimit(capacity: 2, perSecond: 0.01)
-            $0.settings.placeTimeout = .milliseconds(50)
+            $0.settings.queueTimeout = .milliseconds(50)
             $0.serviceTimeout = .seconds(600)
             $0.settings.maximumRequestsPerRejectedNetwork = 2
             $0.ownBehaviour = { request in

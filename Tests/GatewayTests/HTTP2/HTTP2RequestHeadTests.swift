@@ -43,10 +43,10 @@ struct HTTP2RequestHeadTests {
             let value = Self.plain + [("x", "1\(character)1")]
             #expect(((try? text(value)) != nil) == isClean, "\(byte) in a value")
             #expect(((try? HTTP2RequestHead.trailers(["x": "1\(character)1"])) != nil) == isClean)
-            for place in Self.plain.indices {
+            for index in Self.plain.indices {
                 var fields = Self.plain
-                fields[place].1 += character + "x"
-                if !isClean || byte == 32 && fields[place].0 != ":authority" {
+                fields[index].1 += character + "x"
+                if !isClean || byte == 32 && fields[index].0 != ":authority" {
                     #expect(throws: HeadFault.self) { try text(fields) }
                 }
             }

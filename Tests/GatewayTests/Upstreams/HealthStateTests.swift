@@ -9,8 +9,8 @@ struct HealthStateTests {
         for row in 0..<(1 << 12) {
             var state = HealthState()
             var (isUp, against) = (true, 0)
-            for place in 0..<12 {
-                let passed = row >> place & 1 == 1
+            for bit in 0..<12 {
+                let passed = row >> bit & 1 == 1
                 against = passed == isUp ? 0 : against + 1
                 let changes = against == 2
                 if changes { (isUp, against) = (passed, 0) }

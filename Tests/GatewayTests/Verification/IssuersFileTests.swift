@@ -94,16 +94,17 @@ struct IssuersFileTests {
             let problems = read("issuers:\n  - issuer: https://one.test\n    keysFile: \(path)").problems
             return problems.map { $0.replacing(path, with: "PATH") }
         }
-        let place = "line 2: keysFile cannot be used: PATH: "
-        #expect(try problems(Data(WeakKey.rsa1024Public.utf8)) == [place + "An RSA key must have 2048 to 8192 bits."])
-        #expect(try problems(nil) == [place + "The file is not there, or may not be read."])
-        #expect(try problems(Data([0xFF, 0xFE, 0x2D])) == [place + "The file is not text in UTF-8."])
-        #expect(try problems(Data("no key".utf8)) == [place + "The text holds no whole PEM block."])
+        let location = "line 2: keysFile cannot be used: PATH: "
+        #expect(
+            try problems(Data(WeakKey.rsa1024Public.utf8)) == [location + "An RSA key must have 2048 to 8192 bits."])
+        #expect(try problems(nil) == [location + "The file is not there, or may not be read."])
+        #expect(try problems(Data([0xFF, 0xFE, 0x2D])) == [location + "The file is not text in UTF-8."])
+        #expect(try problems(Data("no key".utf8)) == [location + "The text holds no whole PEM block."])
         let development = try "# development\n" + GatewayHarness.key.publicKey.pem
-        #expect(try problems(Data(development.utf8)) == [place + "The keys were made for development."])
+        #expect(try problems(Data(development.utf8)) == [location + "The keys were made for development."])
         let own = GatewayHarness.key.pem
         #expect(
-            try problems(Data(own.utf8)) == [place + "Only PUBLIC KEY blocks are taken here, not PRIVATE KEY."])
+            try problems(Data(own.utf8)) == [location + "Only PUBLIC KEY blocks are taken here, not PRIVATE KEY."])
     }
 
     @Test(

@@ -216,7 +216,7 @@ extension ClientConnection {
         flushBothWays()
     }
 
-    /// The gateway responds in place of the upstream of `exchange`.
+    /// The gateway responds instead of the upstream of `exchange`.
     func respondInstead(_ response: LocalResponse, requestID: [UInt8], isHead: Bool) {
         let closes = decideToClose()
         write(response, requestID: requestID, isHead: isHead, closes: closes)

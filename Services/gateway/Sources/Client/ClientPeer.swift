@@ -15,7 +15,8 @@ final class ClientPeer {
     private(set) var isOverLimit: Bool
     /// The address that this connection is counted under among the open connections.
     private var countedAs: AddressKey
-    let place: ConnectionPlace
+    /// Its connection among those of the process.
+    let openConnection: OpenConnection
     private var requests = 0
     /// Requests that have an exchange, or wait for keys or a place.
     private var activeRequests = 0
@@ -29,20 +30,20 @@ final class ClientPeer {
         self.isSecure = isSecure
         self.address = address
         countedAs = address.key
-        place = ConnectionPlace(channel, now: now)
+        openConnection = OpenConnection(channel, now: now)
         isOverLimit = gateway.openConnections.enter(
-            place, of: address.key, isCapped: !gateway.settings.trustedProxies.contains(address), now: now)
+            openConnection, of: address.key, isCapped: !gateway.settings.trustedProxies.contains(address), now: now)
     }
 
     /// The connection is closed.
-    func closed() { gateway.openConnections.leave(place, of: countedAs) }
+    func closed() { gateway.openConnections.leave(openConnection, of: countedAs) }
 
     /// Stores the source of the connection, as a trusted proxy has reported it.
     func setSource(_ source: ProxyHeader.Source) {
         switch source {
         case .client(let address):
             self.address = address
-            if gateway.openConnections.move(place, from: countedAs, to: address.key) { isOverLimit = true }
+            if gateway.openConnections.move(openConnection, from: countedAs, to: address.key) { isOverLimit = true }
             countedAs = address.key
         case .proxy: break
         // The proxy has not seen the requests, so the client itself wrote `X-Forwarded-For`.
@@ -57,14 +58,14 @@ final class ClientPeer {
 
     func requestBegins() {
         activeRequests += 1
-        place.markBusy()
+        openConnection.markBusy()
     }
 
     func requestEnds() { activeRequests -= 1 }
 
     /// Marks the connection as one that may be closed in favour of another, unless a request is active.
     func noteIdle(at now: Int64) {
-        if activeRequests == 0 { place.markIdle(at: now, hasOutput: openStreams > 0) }
+        if activeRequests == 0 { openConnection.markIdle(at: now, hasOutput: openStreams > 0) }
     }
 
     /// Counts a malformed request against the limits of its connection and of its address.

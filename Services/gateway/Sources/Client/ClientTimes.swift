@@ -5,7 +5,7 @@ final class ClientTimes: Sendable {
     let overLimit: Int64
     let head: Int64
     let keys: Int64
-    let place: Int64
+    let queue: Int64
     let buffering: Int64
     let stream: Int64
     let linger: Int64
@@ -17,7 +17,7 @@ final class ClientTimes: Sendable {
         overLimit = settings.overLimitTimeout.nanoseconds
         head = settings.headTimeout.nanoseconds
         keys = settings.keyTimeout.nanoseconds
-        place = settings.placeTimeout.nanoseconds
+        queue = settings.queueTimeout.nanoseconds
         buffering = settings.bufferingTime.nanoseconds
         stream = settings.streamTimeout.nanoseconds
         linger = settings.lingerTimeout.nanoseconds

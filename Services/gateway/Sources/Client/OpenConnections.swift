@@ -7,7 +7,7 @@ final class OpenConnections: Sendable {
     private let limitPerNetwork: Int
     private let onClosing: @Sendable () -> Void
     private let open = Atomic<Int>(0)
-    private let table = Mutex(ConnectionTable<ConnectionPlace>())
+    private let table = Mutex(ConnectionTable<OpenConnection>())
 
     /// - Parameters:
     ///   - limitPerNetwork: connections of one IPv4 address or IPv6 /48.
@@ -29,10 +29,10 @@ final class OpenConnections: Sendable {
     ///   - isCapped: whether the limit of a network applies to it.
     ///   - now: nanoseconds.
     /// - Returns: whether the new connection exceeds a limit.
-    func enter(_ place: ConnectionPlace, of address: AddressKey, isCapped: Bool, now: Int64) -> Bool {
+    func enter(_ connection: OpenConnection, of address: AddressKey, isCapped: Bool, now: Int64) -> Bool {
         let isFull = open.wrappingAdd(1, ordering: .relaxed).newValue > limit.soft
         return table.withLock { table in
-            defer { table.enter(place, of: address) }
+            defer { table.enter(connection, of: address) }
             if isCapped, table.count(of: address) >= limitPerNetwork { return true }
             guard isFull else { return false }
             return !closeLongestIdle(of: &table, now: now)
@@ -41,7 +41,7 @@ final class OpenConnections: Sendable {
 
     /// - Parameter now: when the new connection was accepted. The new connection itself must not be closed.
     /// - Returns: whether an idle connection exists. If its event loop keeps it, the next idle one is closed instead.
-    private func closeLongestIdle(of table: inout ConnectionTable<ConnectionPlace>, now: Int64) -> Bool {
+    private func closeLongestIdle(of table: inout ConnectionTable<OpenConnection>, now: Int64) -> Bool {
         while let idle = table.takeLongestIdle(now: now, idleSince: { $0.idleSince(before: now) }) {
             let isClosing = idle.beginClosing { [self] isClosed in
                 if isClosed { return onClosing() }
@@ -55,24 +55,24 @@ final class OpenConnections: Sendable {
     /// A trusted proxy has reported the source of the connection.
     ///
     /// - Returns: whether it exceeds the limit of its network.
-    func move(_ place: ConnectionPlace, from proxy: AddressKey, to client: AddressKey) -> Bool {
+    func move(_ connection: OpenConnection, from proxy: AddressKey, to client: AddressKey) -> Bool {
         table.withLock { table in
             defer {
-                table.leave(place, of: proxy)
-                table.enter(place, of: client)
+                table.leave(connection, of: proxy)
+                table.enter(connection, of: client)
             }
             return table.count(of: client) >= limitPerNetwork
         }
     }
 
-    func leave(_ place: ConnectionPlace, of address: AddressKey) {
+    func leave(_ connection: OpenConnection, of address: AddressKey) {
         open.wrappingSubtract(1, ordering: .relaxed)
-        table.withLock { $0.leave(place, of: address) }
+        table.withLock { $0.leave(connection, of: address) }
     }
 }
 
 /// One connection among those of the process. Its event loop marks it as idle; then any event loop may have it closed.
-final class ConnectionPlace: Sendable {
+final class OpenConnection: Sendable {
     private static let busy = Int64.max
     private static let closing = Int64.max - 1
     /// Added to `idleSince` while the client has not taken all of its last response, so that such a connection is

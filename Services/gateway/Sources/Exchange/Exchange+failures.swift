@@ -86,7 +86,7 @@ extension Exchange {
         client.abort()
     }
 
-    /// Counts the reason why the gateway responds in the upstream's place or cuts its response, and keeps the reason
+    /// Counts the reason why the gateway responds instead of the upstream or cuts its response, and keeps the reason
     /// for the access log.
     func note(refusal: String) {
         self.refusal = refusal

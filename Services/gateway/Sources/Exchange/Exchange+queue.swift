@@ -23,7 +23,7 @@ extension Exchange {
         place = worker.gateway.places.take(waits, of: address)
         guard place != nil else { return refuseForQueue() }
         // The times differ, because clients that are refused together would retry together.
-        let time = worker.clientTimes.place
+        let time = worker.clientTimes.queue
         state.enqueue(for: time / 2 + Int64(worker.random.next() % UInt64(max(1, time))), at: worker.now)
         client.allow(until: state.nextDeadline)
         let own = NIOLoopBound(self, eventLoop: worker.eventLoop)

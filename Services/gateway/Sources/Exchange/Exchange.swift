@@ -30,7 +30,7 @@ final class Exchange {
     private var sentAt: Int64 = 0
     /// From then to the head of the response.
     private var upstreamTime: Int64?
-    /// Why the gateway responds in the upstream's place, or cuts its response.
+    /// Why the gateway responds instead of the upstream, or cuts its response.
     var refusal: String?
     /// From the request's head to the first time it was forwarded, nanoseconds; `nil` where its trace is not recorded.
     private(set) var sentAfter: Int64?

@@ -167,7 +167,9 @@ final class HTTP2Connection: Timed {
     /// Whether the connection may be closed now. NIO would close it with the last stream, and discard the bytes that
     /// wait.
     fileprivate func mayClose() -> Bool {
-        if isCut || peer.place.isClosing || !channel.isActive || (channel.waitingBytes == 0 && channel.hasDelivered) {
+        if isCut || peer.openConnection.isClosing || !channel.isActive
+            || (channel.waitingBytes == 0 && channel.hasDelivered)
+        {
             return true
         }
         isEnding = true
@@ -200,7 +202,7 @@ final class HTTP2Connection: Timed {
 }
 
 extension HTTP2Connection {
-    /// Its place in the pipeline is after the socket and TLS, and before all handlers that may close the connection.
+    /// Its position in the pipeline is after the socket and TLS, and before all handlers that may close the connection.
     private final class CloseHandler: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 

@@ -83,11 +83,11 @@ struct HTTP2FrameHeader {
     /// Changes a parameter of SETTINGS wherever the frame at `index` has it (RFC 9113 §6.5.1).
     func changeSetting(_ parameter: UInt16, in bytes: inout ByteBuffer, at index: Int, _ change: (UInt32) -> UInt32) {
         let first = index + Self.size
-        for place in stride(from: first, through: first + length - 6, by: 6) {
-            guard let (name, value) = bytes.getMultipleIntegers(at: place, as: (UInt16, UInt32).self),
+        for offset in stride(from: first, through: first + length - 6, by: 6) {
+            guard let (name, value) = bytes.getMultipleIntegers(at: offset, as: (UInt16, UInt32).self),
                 name == parameter, change(value) != value
             else { continue }
-            bytes.setInteger(change(value), at: place + 2)
+            bytes.setInteger(change(value), at: offset + 2)
         }
     }
 

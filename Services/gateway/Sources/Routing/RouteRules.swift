@@ -72,7 +72,7 @@ final class Route: Sendable {
     /// Whether 4xx responses and slow bodies are counted for each address. Beyond the limit, a network's requests take
     /// turns in a queue.
     let limitsRejections: Bool
-    /// Whether requests take a place in a queue when their body is complete.
+    /// Whether requests pass a queue when their body is complete.
     var hasQueue: Bool { passwords != .never || limitsRejections }
     /// The format of the gateway's own refusals.
     let errorForm: ErrorForm

@@ -239,8 +239,7 @@ enum BuiltInRoutes {
     /// The console's file with the base path of the API, which the gateway alone knows.
     static let consoleSettingsPath = PublicRoute.consolePath + "/settings.json"
 
-    /// One path for each kind of identifier. With a parameter in its place, `Allow` would list its methods for `undo`
-    /// too.
+    /// One path for each kind of identifier. With a parameter instead, `Allow` would list its methods for `undo` too.
     private static func kinds(of path: String, movedTo: String?) -> [(path: String, movedTo: String?)] {
         guard path.hasSuffix("/auth/identifiers/{kind}") else { return [(path, movedTo)] }
         return ["email", "phone"].map { (path.replacing("{kind}", with: $0), movedTo) }

@@ -15,8 +15,8 @@ struct RoutesFile {
         var message: String
 
         var description: String {
-            let place = [line.map { "line \($0)" }, route.map { "route \($0)" }].compactMap { $0 }
-            return (place.isEmpty ? "" : place.joined(separator: ", ") + ": ") + message
+            let location = [line.map { "line \($0)" }, route.map { "route \($0)" }].compactMap { $0 }
+            return (location.isEmpty ? "" : location.joined(separator: ", ") + ": ") + message
         }
     }
 

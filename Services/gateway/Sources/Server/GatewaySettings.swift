@@ -39,7 +39,7 @@ struct GatewaySettings: Sendable {
     /// For a request whose token names an unknown key, while the keys are fetched.
     var keyTimeout = Duration.seconds(6)
     /// For a request in a queue: with a password, or from a network that exceeds `failureLimit`.
-    var placeTimeout = Duration.seconds(1)
+    var queueTimeout = Duration.seconds(1)
     /// For the first 64 KiB of a request's body, or the whole of a shorter one, before a connection to an upstream is
     /// taken.
     var bufferingTime = Duration.seconds(1)

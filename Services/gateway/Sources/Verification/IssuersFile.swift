@@ -41,17 +41,17 @@ struct IssuersFile {
     }
 
     private mutating func read(_ node: Node) {
-        let place = "line \(node.mark?.line ?? 0): "
+        let location = "line \(node.mark?.line ?? 0): "
         guard let mapping = node.mapping, mapping.keys.allSatisfy({ Self.keys.contains($0.string ?? "") }),
             let issuer = mapping["issuer"]?.string, !issuer.isEmpty
         else {
             problems.append(
-                place + "must have issuer, and jwks or keysFile; it may have "
+                location + "must have issuer, and jwks or keysFile; it may have "
                     + Self.keys.subtracting(["issuer", "jwks", "keysFile"]).sorted().joined(separator: ", "))
             return
         }
         guard !issuer.isVerbatim(own.issuer), !issuers.contains(where: { $0.issuer.issuer.isVerbatim(issuer) }) else {
-            problems.append(place + "\(issuer) is already a trusted issuer")
+            problems.append(location + "\(issuer) is already a trusted issuer")
             return
         }
         do throws(InvalidEntry) {
@@ -60,7 +60,7 @@ struct IssuersFile {
             let standing = try standing(mapping)
             issuers.append((TrustedIssuer(issuer: issuer, audience: audience, standing: standing), keys))
         } catch {
-            problems.append(place + error.description)
+            problems.append(location + error.description)
         }
     }
 

@@ -1,6 +1,6 @@
 import Bytes
 
-/// The value of `traceparent`: a request's place in a distributed trace (W3C Trace Context), written as version 00.
+/// The value of `traceparent`: a request's position in a distributed trace (W3C Trace Context), written as version 00.
 struct TraceParent: Equatable, Sendable {
     /// The trace's identifier, of which at least one bit is set.
     var high: UInt64
