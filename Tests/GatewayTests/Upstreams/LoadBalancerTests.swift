@@ -204,13 +204,13 @@ struct LoadBalancerTests {
         let (old, _) = try keep(since: now - limit - 1)
         let refused = loop.exchange()
         pool.lease(for: refused, isRetry: false)
-        #expect(refused.upstream == nil && !old.isActive)
+        #expect(refused.upstreamConnection == nil && !old.isActive)
 
         let (oldest, _) = try keep(since: now - limit - 1)
         let (young, connection) = try keep(since: now)
         let served = loop.exchange()
         pool.lease(for: served, isRetry: false)
-        #expect(served.upstream === connection && young.isActive && oldest.isActive)
+        #expect(served.upstreamConnection === connection && young.isActive && oldest.isActive)
     }
 
     @Test(

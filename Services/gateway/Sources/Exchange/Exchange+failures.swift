@@ -5,8 +5,8 @@ import Logging
 extension Exchange {
     /// The upstream's connection has closed, or could not be made.
     func failed(_ failure: ExchangeMachine.Failure, _ retry: ExchangeMachine.Retry) {
-        let connection = upstream
-        upstream = nil
+        let connection = upstreamConnection
+        upstreamConnection = nil
         if state.isFaultOfAddress(retry) {
             pool?.failed(.noResponse, now: worker.now)
         }
@@ -100,8 +100,8 @@ extension Exchange {
 
     /// Abandons the upstream's connection in the middle of the exchange.
     func drop(status: Int? = nil) {
-        let connection = upstream
-        upstream = nil
+        let connection = upstreamConnection
+        upstreamConnection = nil
         connection?.abandon()
         if state.phase == .connecting { pool?.forget(self) }
         if let status { self.status = status }

@@ -23,7 +23,7 @@ final class Exchange {
     var state: ExchangeMachine
     /// The pool from which the exchange waits for a connection.
     private(set) var pool: UpstreamPool?
-    var upstream: UpstreamConnection?
+    var upstreamConnection: UpstreamConnection?
     var responseBytes = 0
     var status = 0
     /// When the request was forwarded to the upstream; nanoseconds of the worker's clock.
@@ -123,7 +123,7 @@ final class Exchange {
 
     func connected(_ connection: UpstreamConnection) {
         guard state.phase == .connecting else { return connection.release() }
-        upstream = connection
+        upstreamConnection = connection
         request.head.moveWriterIndex(to: headLength)
         let now = worker.now
         sentAt = now
@@ -152,7 +152,7 @@ final class Exchange {
     /// Whether a part of the body can be taken now.
     var takesBody: Bool {
         guard state.phase != .buffering else { return true }
-        guard let upstream, upstream.isWritable else { return false }
+        guard let upstreamConnection, upstreamConnection.isWritable else { return false }
         return unsent == 0 || unsent < worker.requestBodies.allowance
     }
 
@@ -179,12 +179,12 @@ final class Exchange {
 
     private func write(_ bytes: ByteBuffer) {
         state.bodySent()
-        if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
+        if framing == .chunked { upstreamConnection?.writeChunk(bytes) } else { upstreamConnection?.write(bytes) }
     }
 
     private func writeEnd(_ trailers: ByteBuffer?) {
         state.requestEnded()
-        if framing == .chunked { upstream?.writeLastChunk(trailers) }
+        if framing == .chunked { upstreamConnection?.writeLastChunk(trailers) }
     }
 
     private func sendBuffered() {
@@ -198,7 +198,7 @@ final class Exchange {
 
     /// - Returns: bytes of the body that are buffered, or wait in the upstream's socket.
     func measureBody() -> Int {
-        unsent = upstream?.watchUnsentBytes() ?? 0
+        unsent = upstreamConnection?.watchUnsentBytes() ?? 0
         // A slice keeps the memory of the whole read that it is part of.
         if buffered.storageCapacity > 2 * buffered.readableBytes + BufferBudget.least {
             buffered = ByteBuffer(bytes: buffered.readableBytesView)
@@ -206,7 +206,7 @@ final class Exchange {
         return buffered.readableBytes + unsent
     }
 
-    func flushUpstream() { upstream?.flush() }
+    func flushUpstream() { upstreamConnection?.flush() }
 
     func upstreamIsWritable() {
         client.bodyMayFlow(afterContinue: false)
@@ -291,11 +291,11 @@ final class Exchange {
 
     var clientTakesBody: Bool { client.takesResponse }
 
-    func clientIsWritable() { if clientTakesBody { upstream?.resumeReading() } }
+    func clientIsWritable() { if clientTakesBody { upstreamConnection?.resumeReading() } }
 
     /// The response is complete and the upstream's connection has been released.
     func receiveEnd(trailers: ByteBuffer?) {
-        upstream = nil
+        upstreamConnection = nil
         if writesChunks { client.write(.lastChunk(trailers)) }
         end()
         client.responseEnded()
@@ -352,13 +352,13 @@ extension Exchange {
     func relay(_ bytes: ByteBuffer) {
         tunnel.bytesIn += bytes.readableBytes
         bytes.withUnsafeReadableBytes { tunnel.fromClient.note($0) }
-        upstream?.write(bytes)
+        upstreamConnection?.write(bytes)
         client.extendStream()
     }
 
     /// The upstream has closed its side.
     func tunnelEnded() {
-        upstream = nil
+        upstreamConnection = nil
         end()
         client.tunnelEnded()
     }
@@ -368,8 +368,8 @@ extension Exchange {
     func goAway() {
         guard state.isTunnel, tunnel.fromUpstream.isAtBoundary else { return }
         note(refusal: "shutdown")
-        let connection = upstream
-        upstream = nil
+        let connection = upstreamConnection
+        upstreamConnection = nil
         let mask = UInt32(truncatingIfNeeded: worker.random.next())
         connection?.leave(
             after: tunnel.fromClient.isAtBoundary ? ByteBuffer(bytes: WebSocketFrames.goingAway(mask: mask)) : nil)

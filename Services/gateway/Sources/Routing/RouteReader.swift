@@ -277,7 +277,7 @@ struct RouteReader {
 }
 
 extension RouteReader {
-    /// Reads the health check for the addresses of the route's upstreams.
+    /// Reads the health check for the addresses of the route's upstream.
     mutating func healthCheck(_ node: Node?) -> HealthCheck? {
         guard let node else { return nil }
         let known: Set = ["path", "interval", "timeout"]

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// One address of an upstream, and how to connect to it.
+/// One resolved address of an upstream, and how to connect to it.
 struct UpstreamEndpoint: Hashable, Sendable {
     /// The request of a health check.
     struct Check: Hashable, Sendable {

@@ -1,6 +1,6 @@
 /// A service that the gateway forwards requests to: one of Gatehouse's own, or a team's.
 struct Upstream: Sendable, Hashable {
-    /// The address of one replica.
+    /// One of the addresses that the routes give. A name may resolve to the addresses of several replicas.
     struct Address: Sendable, Hashable {
         /// A name, or an IP address without brackets.
         var host: String
