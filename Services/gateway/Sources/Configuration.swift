@@ -314,14 +314,14 @@ extension GatewaySettings {
         userLimit = Self.limit("user", burst: 1_000, perSecond: 200, "requests of one user", settings)
         signInLimit = Self.limit(
             "signIn", burst: 600, perSecond: 20, "requests of one address that sign in or register", settings)
-        failureLimit = Self.limit(
+        rejectionLimit = Self.limit(
             "refreshFailure", burst: 300, perSecond: 5, "refused refreshes of one address", settings)
         if !settings.rateLimitsEnabled {
             addressLimit = nil
             connectionLimit = nil
             userLimit = nil
             signInLimit = nil
-            failureLimit = nil
+            rejectionLimit = nil
             limitsRoutes = false
         }
     }

@@ -61,7 +61,7 @@ struct AdmissionRulesTests {
         var hasRoomForStream: Bool { choose(.stream, [true, false]) }
         func verifyBearer() -> BearerVerifier.Verification? { choose(.bearer, AdmissionRulesTests.bearers) }
 
-        func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Refusal? {
+        func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Excess? {
             if limit == .user || limit == .route { countedUsers.append(user) } else { #expect(user == nil) }
             let question: Question =
                 switch limit {
@@ -75,7 +75,7 @@ struct AdmissionRulesTests {
     }
 
     private static let wallClock: Int64 = 1_800_000_000
-    private static let excess = RateLimit.Refusal(
+    private static let excess = RateLimit.Excess(
         retryAfter: .milliseconds(1_500), limit: RateLimit(capacity: 3, perSecond: 0.5))
 
     private static func token(_ role: String, age: Int64) -> VerifiedToken {

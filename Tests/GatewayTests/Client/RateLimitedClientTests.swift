@@ -70,7 +70,7 @@ struct RateLimitedClientTests {
     @Test("Of refreshes those that are refused are counted, and beyond the limit a few at a time go on")
     func failures() async throws {
         let options = GatewayHarness.Options {
-            $0.settings.failureLimit = RateLimit(capacity: 2, perSecond: 0.01)
+            $0.settings.rejectionLimit = RateLimit(capacity: 2, perSecond: 0.01)
             $0.settings.queueTimeout = .milliseconds(50)
             $0.serviceTimeout = .seconds(600)
             $0.settings.maximumRequestsPerRejectedNetwork = 2

@@ -65,7 +65,7 @@ struct RateLimitTests {
         #expect(admitted((1..<256).map { household + $0 }) == 3 * 8 - 3)
         let refusal = limiter.take(AddressKey(value: household + 255), now: 5)
         #expect(refusal?.limit.capacity == 24)
-        #expect(limiter.refusal(of: AddressKey(value: household + 254), now: 5)?.limit.capacity == 24)
+        #expect(limiter.excess(of: AddressKey(value: household + 254), now: 5)?.limit.capacity == 24)
         // The next household of the same site.
         #expect(admitted([household + 256]) == 3)
         #expect(admitted((2..<255).lazy.flatMap { h in (0..<8).map { household + h << 8 + $0 } }) == 3 * 64 - 3 * 9)
@@ -142,10 +142,10 @@ struct RateLimitTests {
             for network: UInt64 in 0..<8 { #expect(one.take(key(network), now: now) == nil) }
             for network: UInt64 in 8..<16 { #expect(other.take(key(network), now: now) == nil) }
             try await eventually("replicas know that the household is over its limit") {
-                one.refusal(of: key(99), now: now)?.limit.capacity == 8
-                    && other.refusal(of: key(99), now: now)?.limit.capacity == 8
+                one.excess(of: key(99), now: now)?.limit.capacity == 8
+                    && other.excess(of: key(99), now: now)?.limit.capacity == 8
             }
-            #expect(other.refusal(of: key(0x100), now: now) == nil, "another household")
+            #expect(other.excess(of: key(0x100), now: now) == nil, "another household")
         }
     }
 

@@ -85,7 +85,7 @@ struct ReloadTests {
                     target: .liveness, bodyLimit: 0, timeout: .seconds(30), limit: limit)
             ])
         }
-        func take(_ store: RouteStore) -> RateLimit.Refusal? {
+        func take(_ store: RouteStore) -> RateLimit.Excess? {
             store.inForce.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)
         }
         let (one, other) = (RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1))

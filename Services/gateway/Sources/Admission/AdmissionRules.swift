@@ -16,7 +16,7 @@ enum AdmissionLimit: String, Sendable {
 enum AdmissionRefusal: Sendable, Equatable {
     /// The gateway lacks a place, memory, keys or time for the request.
     case unavailable
-    case limitExceeded(AdmissionLimit, RateLimit.Refusal)
+    case limitExceeded(AdmissionLimit, RateLimit.Excess)
     case notFound
     /// - Parameter allow: the value of the `Allow` field.
     case methodNotAllowed(allow: String)
@@ -71,8 +71,8 @@ enum AdmissionDecision {
     }
 }
 
-/// Performs the checks of one request for ``AdmissionRules``, which performs none twice (`count(in:user:)` once for each
-/// limit).
+/// Performs the checks of one request for ``AdmissionRules``, which performs none twice (`count(in:user:)` once for
+/// each limit).
 protocol AdmissionChecks {
     /// Whether the connection is one more than the gateway takes.
     var isOverConnectionLimit: Bool { get }
@@ -98,7 +98,7 @@ protocol AdmissionChecks {
     ///
     /// - Parameter user: `nil`: the request counts for its address.
     /// - Returns: `nil` where the request is within the limit.
-    mutating func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Refusal?
+    mutating func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Excess?
     /// Makes the response to a preflight request.
     ///
     /// - Returns: `false` where the request is not one, or its route leaves CORS to the upstream.

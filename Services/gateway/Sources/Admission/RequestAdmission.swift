@@ -120,7 +120,7 @@ struct RequestAdmission: AdmissionChecks {
 
     private mutating func leavePlace() { if let taken = place.take() { gateway.places.leave(taken) } }
 
-    func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Refusal? {
+    func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Excess? {
         switch limit {
         // These were counted before the wait.
         case .address where hasWaitedForKeys, .signIn where hasWaitedForKeys: return nil

@@ -38,7 +38,7 @@ extension Exchange {
         let gateway = worker.gateway
         if sendsPassword { return (gateway.passwords, gateway.passwordWaits) }
         // Other users may share the address, so its requests continue, a few at a time.
-        guard refusalForRejections != nil else { return nil }
+        guard excessOfRejections != nil else { return nil }
         return (gateway.rejectedNetworks.places(of: address), gateway.rejectedWaits)
     }
 
@@ -50,8 +50,8 @@ extension Exchange {
         }
     }
 
-    private var refusalForRejections: RateLimit.Refusal? {
-        request.countsRejections ? worker.gateway.rejectionLimiter?.refusal(of: address, now: worker.now) : nil
+    private var excessOfRejections: RateLimit.Excess? {
+        request.countsRejections ? worker.gateway.rejectionLimiter?.excess(of: address, now: worker.now) : nil
     }
 
     private func placeIsFree(_ ticket: Int) {
@@ -86,9 +86,9 @@ extension Exchange {
     private func refuseForQueue() {
         guard request.countsRejections else { return refuse(Problem(.unavailable), reason: "passwords") }
         // The network's rejections may have expired meanwhile.
-        guard let refusal = refusalForRejections else { return refuse(Problem(.unavailable)) }
-        let problem = Problem.tooMany(refusal.retryAfter)
-        refuse(problem, fields: refusal.limit.fields(name: "failures", retryAfter: problem.retryAfter ?? 1))
+        guard let excess = excessOfRejections else { return refuse(Problem(.unavailable)) }
+        let problem = Problem.tooMany(excess.retryAfter)
+        refuse(problem, fields: excess.limit.fields(name: "failures", retryAfter: problem.retryAfter ?? 1))
     }
 
     func leaveQueuePlace() {

@@ -2,8 +2,8 @@ import Limits
 
 /// A limit of requests: a burst of `capacity`, refilled at `perSecond`.
 struct RateLimit: Sendable, Equatable {
-    /// Why a request is not admitted.
-    struct Refusal: Sendable, Equatable {
+    /// A request exceeds the limit.
+    struct Excess: Sendable, Equatable {
         /// When the request would be admitted.
         let retryAfter: Duration
         /// The limit that is used up.
@@ -42,7 +42,7 @@ struct RouteLimiter: Sendable {
     var limit: RateLimit { users.limit }
 
     /// - Returns: `nil` when the request is admitted.
-    func take(user: UserKey?, address: AddressKey, now: Int64) -> RateLimit.Refusal? {
+    func take(user: UserKey?, address: AddressKey, now: Int64) -> RateLimit.Excess? {
         guard let user else { return addresses.take(address, now: now) }
         return users.take(user, now: now).map { .init(retryAfter: $0, limit: limit) }
     }
@@ -74,10 +74,10 @@ struct AddressLimiter: Sendable {
     /// Takes one request from all limiters. The first that has none left refuses it.
     ///
     /// - Returns: `nil` when the request is admitted.
-    func take(_ address: AddressKey, now: Int64) -> RateLimit.Refusal? {
+    func take(_ address: AddressKey, now: Int64) -> RateLimit.Excess? {
         // The networks come first: once one exceeds its limit, its addresses get no buckets. They are only read here,
         // so that a request that its own address refuses costs its neighbours nothing.
-        if let refusal = refusalOfNetworks(address, now: now) { return refusal }
+        if let excess = excessOfNetworks(address, now: now) { return excess }
         if let wait = own.take(address, now: now) { return .init(retryAfter: wait, limit: limit) }
         for (bits, limiter) in wider {
             guard let network = address.network(ofBits: bits) else { break }
@@ -86,13 +86,13 @@ struct AddressLimiter: Sendable {
         return nil
     }
 
-    /// Whether `take` would refuse a request, without counting it.
-    func refusal(of address: AddressKey, now: Int64) -> RateLimit.Refusal? {
-        refusalOfNetworks(address, now: now)
+    /// What `take` would return, without counting a request.
+    func excess(of address: AddressKey, now: Int64) -> RateLimit.Excess? {
+        excessOfNetworks(address, now: now)
             ?? own.delay(of: address, now: now).map { .init(retryAfter: $0, limit: limit) }
     }
 
-    private func refusalOfNetworks(_ address: AddressKey, now: Int64) -> RateLimit.Refusal? {
+    private func excessOfNetworks(_ address: AddressKey, now: Int64) -> RateLimit.Excess? {
         for (bits, limiter) in wider {
             guard let network = address.network(ofBits: bits) else { return nil }
             if let wait = limiter.delay(of: network, now: now) { return .init(retryAfter: wait, limit: limiter.limit) }

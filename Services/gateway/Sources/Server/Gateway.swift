@@ -14,7 +14,8 @@ final class Gateway: Sendable {
     let addressLimiter: AddressLimiter?
     let userLimiter: RateLimiter<UserKey>?
     let signInLimiter: AddressLimiter?
-    /// The limit of 4xx responses and slow bodies, on routes that count them (refresh).
+    /// The limit of rejections (4xx responses and slow bodies) on routes that count them (refresh). `RateLimit-Policy`
+    /// calls it `failures`.
     let rejectionLimiter: AddressLimiter?
     let metrics = GatewayMetrics()
     /// `nil`: no trace is recorded.
@@ -74,7 +75,7 @@ final class Gateway: Sendable {
         addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }
         userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
         signInLimiter = settings.signInLimit.map { limits.addressLimiter($0, "sign-in") }
-        rejectionLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
+        rejectionLimiter = settings.rejectionLimit.map { limits.addressLimiter($0, "failures") }
         routes.onChange { [unowned routes, metrics] in
             for route in routes.table.routes { metrics.declare(route) }
         }

@@ -24,7 +24,8 @@ struct GatewaySettings: Sendable {
     /// The part of these that have a password hashed. It is less than identity's own limit, so that a flood of sign-ins
     /// is refused here, where it costs almost nothing.
     var maximumPasswordsInFlight = 48
-    /// How many requests a network may have in flight, on routes that count rejections, once it exceeds `failureLimit`.
+    /// How many requests a network may have in flight on routes that count rejections, once it exceeds
+    /// `rejectionLimit`.
     var maximumRequestsPerRejectedNetwork = 8
     /// The maximum of open WebSockets and event streams in this process; further ones are refused.
     var maximumWebSockets = 4_096
@@ -38,7 +39,7 @@ struct GatewaySettings: Sendable {
     var headTimeout = Duration.seconds(10)
     /// For a request whose token names an unknown key, while the keys are fetched.
     var keyTimeout = Duration.seconds(6)
-    /// For a request in a queue: with a password, or from a network that exceeds `failureLimit`.
+    /// For a request in a queue: with a password, or from a network that exceeds `rejectionLimit`.
     var queueTimeout = Duration.seconds(1)
     /// For the first 64 KiB of a request's body, or the whole of a shorter one, before a connection to an upstream is
     /// taken.
@@ -72,8 +73,8 @@ struct GatewaySettings: Sendable {
     var addressLimit: RateLimit? = RateLimit(capacity: 6_000, perSecond: 2_000)
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
     var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
-    /// Of 4xx responses and slow bodies, on routes that count them (refresh).
-    var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
+    /// Of rejections: 4xx responses and slow bodies, on routes that count them (refresh).
+    var rejectionLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
     /// The share of responses that are logged. Responses with 5xx are always logged.
     var accessLogShare = 0.0
     /// Whether a client's `traceparent` decides that a trace is recorded.

@@ -71,14 +71,14 @@ final class Worker {
         stalls.beat(at: .now)
         timers.advance(to: now)
         sweeps += 1
-        if sweeps % 5 == 0 { endRefusedStreams() }
+        if sweeps % 5 == 0 { endStreamsWithoutValidToken() }
         if sweeps % 10 == 0 {
             for pool in routes.pools.values { pool.sweep(now: now) }
             report()
         }
     }
 
-    private func endRefusedStreams() {
+    private func endStreamsWithoutValidToken() {
         guard !streams.isEmpty else { return }
         let now = wallClock
         for stream in Array(streams.values) { stream.endUnlessAccepted(now: now) }
