@@ -19,7 +19,7 @@ struct BearerExternalTests {
             $0.furtherIssuers = [
                 TrustedIssuer(
                     issuer: issuer, audience: "orders",
-                    standing: .external(
+                    trust: .external(
                         .init(
                             form: .init(algorithms: [.es256], acceptsAnyJWT: true, roles: ClaimPath(["roles"])),
                             roleNames: roleNames))),

@@ -30,8 +30,8 @@ struct IssuersFileTests {
         #expect(file.problems.isEmpty)
         #expect(
             file.issuers.map(\.issuer) == [
-                TrustedIssuer(issuer: "https://one.test", audience: "one-app", standing: .external(.init())),
-                TrustedIssuer(issuer: "https://two.test", audience: "gatehouse", standing: .external(.init())),
+                TrustedIssuer(issuer: "https://one.test", audience: "one-app", trust: .external(.init())),
+                TrustedIssuer(issuer: "https://two.test", audience: "gatehouse", trust: .external(.init())),
             ])
         guard case .jwks(let urls) = file.issuers[0].keys, case .file(let keys) = file.issuers[1].keys else {
             Issue.record("an issuer's keys are elsewhere")
@@ -57,7 +57,7 @@ struct IssuersFileTests {
             """)
         #expect(file.problems.isEmpty)
         #expect(
-            file.issuers.map(\.issuer.standing) == [
+            file.issuers.map(\.issuer.trust) == [
                 .external(
                     .init(
                         form: .init(

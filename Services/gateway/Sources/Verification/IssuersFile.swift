@@ -57,8 +57,8 @@ struct IssuersFile {
         do throws(InvalidEntry) {
             let keys = try keys(mapping["jwks"]?.string, mapping["keysFile"]?.string)
             let audience = mapping["audience"]?.string ?? own.audience
-            let standing = try standing(mapping)
-            issuers.append((TrustedIssuer(issuer: issuer, audience: audience, standing: standing), keys))
+            let trust = try trust(mapping)
+            issuers.append((TrustedIssuer(issuer: issuer, audience: audience, trust: trust), keys))
         } catch {
             problems.append(location + error.description)
         }
@@ -87,7 +87,7 @@ struct IssuersFile {
         }
     }
 
-    private func standing(_ mapping: Node.Mapping) throws(InvalidEntry) -> TrustedIssuer.Standing {
+    private func trust(_ mapping: Node.Mapping) throws(InvalidEntry) -> TrustedIssuer.Trust {
         if let trustedAs = mapping["trustedAs"] {
             guard trustedAs.string == "gatehouse" else {
                 throw InvalidEntry(description: "trustedAs, if present, must be gatehouse")

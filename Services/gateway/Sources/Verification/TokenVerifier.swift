@@ -11,7 +11,7 @@ enum TokenVerifier: Sendable {
     case external(ExternalTokenVerifier, roleNames: [VerbatimString: VerbatimString])
 
     init(_ issuer: TrustedIssuer, keys: VerificationKeySet, leeway: Int64) throws(AccessTokenError) {
-        switch issuer.standing {
+        switch issuer.trust {
         case .gatehouse:
             self = .gatehouse(
                 try AccessTokenVerifier(issuer: issuer.issuer, audience: issuer.audience, keys: keys, leeway: leeway))

@@ -3,7 +3,7 @@ import Bytes
 
 /// An issuer whose access tokens the gateway accepts.
 struct TrustedIssuer: Sendable, Equatable {
-    enum Standing: Sendable, Equatable {
+    enum Trust: Sendable, Equatable {
         /// Its users are identified to services like Gatehouse's own: it is Gatehouse, or is trusted as Gatehouse is.
         case gatehouse
         /// Its users are not Gatehouse's: separate fields identify them to services.
@@ -20,5 +20,5 @@ struct TrustedIssuer: Sendable, Equatable {
     var issuer: String
     /// `aud`
     var audience: String
-    var standing = Standing.gatehouse
+    var trust = Trust.gatehouse
 }
