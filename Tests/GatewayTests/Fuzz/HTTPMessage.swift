@@ -41,7 +41,7 @@ enum OurReader {
             guard let length = try? rest.withUnsafeBytes({ try head.scan($0) }) else { break }
             // No route has a method that we do not know: such a request is answered 405 and its connection's next
             // request is read by us alone.
-            guard !head.method.isEmpty else { break }
+            guard head.method != nil else { break }
             input.moveReaderIndex(forwardBy: length)
             var message = HTTPMessage(
                 start: String(decoding: rest[..<(head.target.upperBound)], as: UTF8.self),

@@ -38,7 +38,7 @@ struct LoadBalancerTests {
         }
 
         func exchange(
-            _ method: MethodSet = .get, framing: BodyFraming = .length(0), opensStream: Bool = false
+            _ method: RequestMethod = .get, framing: BodyFraming = .length(0), opensStream: Bool = false
         ) -> Exchange {
             Exchange(
                 client: ClientConnection(
@@ -104,10 +104,10 @@ struct LoadBalancerTests {
         let loop = try Loop(addresses: 2)
         loop.pool(2).failed(.unreachable, now: start)
         let unfit =
-            [MethodSet.post, .put, .patch, .delete].map { loop.exchange($0) }
+            [RequestMethod.post, .put, .patch, .delete].map { loop.exchange($0) }
             + [loop.exchange(framing: .length(1)), loop.exchange(framing: .chunked), loop.exchange(opensStream: true)]
         for exchange in unfit { #expect(loop.choose(for: exchange, now: due) === loop.pool(1)) }
-        for method in [MethodSet.get, .head, .options] {
+        for method in [RequestMethod.get, .head, .options] {
             let probe = loop.exchange(method)
             #expect(loop.choose(for: probe, now: due) === loop.pool(2))
         }

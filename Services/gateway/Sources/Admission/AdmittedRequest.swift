@@ -6,7 +6,7 @@ import Observability
 struct AdmittedRequest {
     /// The head for the upstream, without the lines that are added when it is sent.
     var head: ByteBuffer
-    var method: MethodSet
+    var method: RequestMethod
     /// The path as the client wrote it, without the query; for logs.
     var path: [UInt8]
     var framing: BodyFraming
@@ -38,7 +38,7 @@ struct AdmittedRequest {
 
 extension RequestAdmission {
     mutating func forward(identity: VerifiedToken?, bearerError: ErrorCode?, maxForwards: Int?) -> AdmissionResult {
-        guard let routeState, let place, case .route(let route, let forwardedPath) = match else {
+        guard let routeState, let place, let method, case .route(let route, let forwardedPath) = match else {
             return refuse(.notFound)
         }
         let given = fields.traceparent.flatMap {

@@ -35,7 +35,8 @@ struct RequestAdmission: AdmissionChecks {
     let worker: Worker
     let client: ClientConnection
     let bytes: UnsafeRawBufferPointer
-    let method: MethodSet
+    /// `nil`: a method that no route can name.
+    let method: RequestMethod?
     let framing: BodyFraming
     let requestID: [UInt8]
     /// When the head is admitted; nanoseconds of the worker's clock.
@@ -137,7 +138,8 @@ struct RequestAdmission: AdmissionChecks {
 
     mutating func makePreflightResponse() -> Bool {
         guard let origin = Self.origin(fields, bytes),
-            let method = fields.value(of: "access-control-request-method", in: bytes).map(MethodSet.init(name:)),
+            let name = fields.value(of: "access-control-request-method", in: bytes),
+            let method = RequestMethod(name: name),
             case .route(let route, _) = worker.routes.table.match(path: path, method: method), let cors = route.cors
         else { return false }
         let isAllowed = cors.allows(origin)
@@ -232,7 +234,7 @@ struct RequestAdmission: AdmissionChecks {
     }
 
     private func count(_ response: LocalResponse) {
-        guard let routeState else { return }
+        guard let routeState, let method else { return }
         gateway.metrics.route(routeState.route.name).record(
             method: method, status: response.status, nanoseconds: worker.now - now)
     }

@@ -62,14 +62,14 @@ final class Exchange {
             timeout: routeState.timeout, arrivedAt: request.arrivedAt)
     }
 
-    var method: MethodSet { request.method }
+    var method: RequestMethod { request.method }
     var address: AddressKey { request.client.key }
     var framing: BodyFraming { request.framing }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
     /// Whether the request may probe an address that may not respond. Its method is safe and it has no body, so it can
     /// be sent to another address afterwards.
-    var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.opensStream }
+    var mayProbe: Bool { MethodSet.safe.contains(method) && !state.hasBody && !request.opensStream }
 
     var hasOneAddress: Bool { routeState.balancer?.count == 1 }
 

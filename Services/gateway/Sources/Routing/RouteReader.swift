@@ -125,7 +125,7 @@ struct RouteReader {
         guard let names = strings(node, "methods") else { return .all }
         var methods: MethodSet = []
         for name in names {
-            if let method = MethodSet(name) {
+            if let method = RequestMethod(name) {
                 methods.insert(method)
             } else {
                 problem("unknown method '\(name)'", at: node)

@@ -112,17 +112,38 @@ final class Route: Sendable {
     }
 }
 
-/// Request methods that a route can name (RFC 9110 §9). CONNECT and TRACE are missing: the gateway never forwards them.
-struct MethodSet: OptionSet, Sendable, Hashable {
-    let rawValue: UInt8
+/// A method that a route can name (RFC 9110 §9). CONNECT and TRACE are missing: the gateway never forwards them.
+enum RequestMethod: UInt8, Sendable {
+    case get, head, post, put, patch, delete, options
 
-    static let get = MethodSet(rawValue: 1 << 0)
-    static let head = MethodSet(rawValue: 1 << 1)
-    static let post = MethodSet(rawValue: 1 << 2)
-    static let put = MethodSet(rawValue: 1 << 3)
-    static let patch = MethodSet(rawValue: 1 << 4)
-    static let delete = MethodSet(rawValue: 1 << 5)
-    static let options = MethodSet(rawValue: 1 << 6)
+    fileprivate static let names: [(RequestMethod, StaticString)] = [
+        (.get, "GET"), (.head, "HEAD"), (.post, "POST"), (.put, "PUT"), (.patch, "PATCH"), (.delete, "DELETE"),
+        (.options, "OPTIONS"),
+    ]
+
+    /// The method of that name, case-sensitive; `nil` for a name that no route can have.
+    init?(name: UnsafeRawBufferPointer) {
+        let known = Self.names.first { _, known in
+            known.utf8CodeUnitCount == name.count
+                && name.elementsEqual(UnsafeRawBufferPointer(start: known.utf8Start, count: name.count))
+        }
+        guard let known else { return nil }
+        self = known.0
+    }
+
+    /// The method of that name; `nil` for a name that no route can have.
+    init?(_ name: String) {
+        guard let known = Self.names.first(where: { "\($0.1)" == name }) else { return nil }
+        self = known.0
+    }
+
+    var description: String { MethodSet([self]).description }
+}
+
+struct MethodSet: Sendable, Hashable, ExpressibleByArrayLiteral {
+    /// One bit for each method. Replicas share a route's limit by a name that contains this property, so its name and
+    /// bits never change.
+    private(set) var rawValue: UInt8 = 0
 
     static let all: MethodSet = [.get, .head, .post, .put, .patch, .delete, .options]
     /// Methods that only read (RFC 9110 §9.2.1).
@@ -130,34 +151,28 @@ struct MethodSet: OptionSet, Sendable, Hashable {
     /// Methods that may be repeated without further effect (RFC 9110 §9.2.2).
     static let idempotent: MethodSet = [.get, .head, .put, .delete, .options]
 
-    private static let names: [(MethodSet, StaticString)] = [
-        (.get, "GET"), (.head, "HEAD"), (.post, "POST"), (.put, "PUT"), (.patch, "PATCH"), (.delete, "DELETE"),
-        (.options, "OPTIONS"),
-    ]
+    init(_ methods: [RequestMethod]) { for method in methods { insert(method) } }
 
-    /// The one method of that name, case-sensitive; empty for a name that no route can have.
-    init(name: UnsafeRawBufferPointer) {
-        self =
-            Self.names.first { _, known in
-                known.utf8CodeUnitCount == name.count
-                    && name.elementsEqual(UnsafeRawBufferPointer(start: known.utf8Start, count: name.count))
-            }?.0 ?? []
-    }
+    init(arrayLiteral methods: RequestMethod...) { self.init(methods) }
 
-    init(rawValue: UInt8) { self.rawValue = rawValue }
+    var isEmpty: Bool { rawValue == 0 }
 
-    /// The one method of that name; `nil` for a name that no route can have.
-    init?(_ name: String) {
-        guard let known = Self.names.first(where: { "\($0.1)" == name }) else { return nil }
-        self = known.0
-    }
+    func contains(_ method: RequestMethod) -> Bool { rawValue & Self.bit(of: method) != 0 }
+
+    func isDisjoint(with other: MethodSet) -> Bool { rawValue & other.rawValue == 0 }
+
+    mutating func insert(_ method: RequestMethod) { rawValue |= Self.bit(of: method) }
+
+    mutating func formUnion(_ other: MethodSet) { rawValue |= other.rawValue }
+
+    private static func bit(of method: RequestMethod) -> UInt8 { 1 << method.rawValue }
 
     /// Its methods, one by one.
-    var each: [MethodSet] { Self.names.map(\.0).filter(contains) }
+    var each: [RequestMethod] { RequestMethod.names.map(\.0).filter(contains) }
 
     /// As in an `Allow` field.
     var description: String {
-        Self.names.filter { contains($0.0) }.map { "\($0.1)" }.joined(separator: ", ")
+        RequestMethod.names.filter { contains($0.0) }.map { "\($0.1)" }.joined(separator: ", ")
     }
 }
 

@@ -92,7 +92,9 @@ struct RouteTable: Sendable {
     ///
     /// Literal segments take precedence over parameters, whole paths over prefixes, longer prefixes over shorter ones.
     /// A path that would reach `/internal` of any upstream is not found.
-    func match(path: UnsafeRawBufferPointer, method: MethodSet) -> Match {
+    ///
+    /// - Parameter method: `nil`: a method that no route can name.
+    func match(path: UnsafeRawBufferPointer, method: RequestMethod?) -> Match {
         var search = Search(method: method)
         let endpoint: Endpoint
         var stripped = 0
@@ -107,7 +109,7 @@ struct RouteTable: Sendable {
         } else {
             return .notFound
         }
-        guard !method.isEmpty, endpoint.methods.contains(method) else {
+        guard let method, endpoint.methods.contains(method) else {
             return .methodNotAllowed(allow: endpoint.methods.description)
         }
         for route in endpoint.routes where route.methods.contains(method) {
@@ -123,7 +125,7 @@ struct RouteTable: Sendable {
 
     /// The results of a search so far.
     private struct Search {
-        let method: MethodSet
+        let method: RequestMethod?
         /// Methods of the nodes that match the whole path without this method.
         var allowed: MethodSet = []
         /// The deepest prefix.
@@ -142,7 +144,7 @@ struct RouteTable: Sendable {
         }
         if start > path.count || (start == path.count && index == 0) {
             let methods = nodes[index].exact.methods
-            if !search.method.isEmpty, methods.contains(search.method) { return index }
+            if let method = search.method, methods.contains(method) { return index }
             search.allowed.formUnion(methods)
             return nil
         }
@@ -217,7 +219,7 @@ enum BuiltInRoutes {
             spellings(of: route.path, basePaths).flatMap { kinds(of: $0, movedTo: $1) }.map { path, movedTo in
                 // No force-unwrap fails: a test reads the path and method of every `PublicRoute.all`.
                 Route(
-                    name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
+                    name: route.path, pattern: PathPattern(path)!, methods: [RequestMethod(route.method)!],
                     authentication: route.bearer,
                     // identity verifies the current role again, because a token may be older than the role's removal.
                     roles: route.isForOperators ? [VerbatimString(operatorRole)] : [],

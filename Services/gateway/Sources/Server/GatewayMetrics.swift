@@ -113,7 +113,7 @@ final class GatewayMetrics: Sendable {
 /// The metrics of one route, with the names that Gatehouse's other services use.
 final class RouteMetrics: Sendable {
     private let name: String
-    private let requests = Mutex<[UInt8: RequestMetrics]>([:])
+    private let requests = Mutex<[RequestMethod: RequestMetrics]>([:])
 
     private let upstreamDuration: DurationHistogram
     private let tokenCacheHits: Counter
@@ -144,18 +144,18 @@ final class RouteMetrics: Sendable {
     }
 
     /// - Parameter nanoseconds: from the request's head to the end of its response.
-    func record(method: MethodSet, status: Int, nanoseconds: Int64) {
+    func record(method: RequestMethod, status: Int, nanoseconds: Int64) {
         requests(method).record(status: status, nanoseconds: nanoseconds)
     }
 
     /// Counts responses of that status from 0.
-    func declare(_ method: MethodSet, _ status: Int) { requests(method).declare(status: status) }
+    func declare(_ method: RequestMethod, _ status: Int) { requests(method).declare(status: status) }
 
-    private func requests(_ method: MethodSet) -> RequestMetrics {
+    private func requests(_ method: RequestMethod) -> RequestMetrics {
         requests.withLock { requests in
-            if let metrics = requests[method.rawValue] { return metrics }
+            if let metrics = requests[method] { return metrics }
             let metrics = RequestMetrics(route: name, method: method.description)
-            requests[method.rawValue] = metrics
+            requests[method] = metrics
             return metrics
         }
     }

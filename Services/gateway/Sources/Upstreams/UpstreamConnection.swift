@@ -137,7 +137,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelInactive(context: ChannelHandlerContext) {
         let atEnd = state.ended(
             bodyEndsWithConnection: body?.endsWithConnection ?? false, hasInput: input.readableBytes > 0,
-            isIdempotent: MethodSet.idempotent.contains(exchange?.method ?? []))
+            isIdempotent: exchange.map { MethodSet.idempotent.contains($0.method) } ?? true)
         if state.isDetached { pool.streamClosed() } else { pool.lost(self) }
         guard let exchange = exchange.take() else { return }
         switch atEnd {

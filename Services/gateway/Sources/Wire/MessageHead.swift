@@ -7,7 +7,8 @@ import Foundation
 /// The scanner accepts the origin form of HTTP/1.1 requests (RFC 9112), restricted to what every other parser reads the
 /// same way.
 struct RequestHead: Sendable {
-    private(set) var method: MethodSet = []
+    /// `nil`: a method that no route can name.
+    private(set) var method: RequestMethod?
     /// Without the query.
     private(set) var path = 0..<0
     /// Path and query.
@@ -42,7 +43,7 @@ struct RequestHead: Sendable {
         guard index <= 32 else { throw .malformed("method") }
         guard index < count else { return nil }
         guard index > 0, bytes[index] == .space else { throw .malformed("method") }
-        method = MethodSet(name: UnsafeRawBufferPointer(rebasing: bytes[..<index]))
+        method = RequestMethod(name: UnsafeRawBufferPointer(rebasing: bytes[..<index]))
 
         index += 1
         let targetStart = index
