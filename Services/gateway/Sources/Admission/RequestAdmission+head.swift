@@ -39,18 +39,18 @@ extension RequestAdmission {
         guard client.peer.isTrustedProxy else { return false }
         return fields.forwardedValues(of: "x-forwarded-proto", in: bytes).last == "https"
     }
-}
 
-extension Worker {
+    // MARK: Before the checks
+
     /// The request's own identifier, where it is valid, or a new one.
-    func requestID(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
-        if let line = requestHead.fields.requestID {
-            let value = bytes[requestHead.fields.lines[line].value]
+    static func requestID(_ bytes: UnsafeRawBufferPointer, _ worker: Worker) -> [UInt8] {
+        if let line = worker.requestHead.fields.requestID {
+            let value = bytes[worker.requestHead.fields.lines[line].value]
             if RequestID.isValid(value) { return Array(value) }
         }
         return [UInt8](unsafeUninitializedCapacity: 32) { room, count in
             for half in 0..<2 {
-                let number = random.next()
+                let number = worker.random.next()
                 for index in 0..<16 {
                     let digit = UInt8(truncatingIfNeeded: number >> UInt64(index * 4)) & 15
                     room[half * 16 + index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
@@ -61,11 +61,13 @@ extension Worker {
     }
 
     /// The peer's address, or the one that a trusted proxy tells.
-    func clientAddress(_ bytes: UnsafeRawBufferPointer, of peer: ClientPeer) -> ClientAddress {
+    static func clientAddress(
+        _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer, _ worker: Worker
+    ) -> ClientAddress {
         guard peer.isTrustedProxy else { return peer.address }
-        let list = requestHead.fields.forwardedValues(of: "x-forwarded-for", in: bytes).joined(separator: ",")
+        let list = worker.requestHead.fields.forwardedValues(of: "x-forwarded-for", in: bytes).joined(separator: ",")
         func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
-        return gateway.settings.trustedProxies.client(
+        return worker.gateway.settings.trustedProxies.client(
             behind: peer.address,
             forwardedFor: list.split(separator: ",").map { $0.drop(while: isBlank).prefix { !isBlank($0) } })
     }

@@ -10,26 +10,6 @@ enum AdmissionResult {
     case waitForKeys(RequestPlaces.Place, arrivedAt: Int64)
 }
 
-extension Worker {
-    /// Admits or refuses a request.
-    ///
-    /// - Parameters:
-    ///   - bytes: exactly the head that was scanned into `requestHead`.
-    ///   - mayWaitForKeys: `false` once the request has waited for keys for as long as it may.
-    func admit(
-        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool
-    ) -> AdmissionResult {
-        var request = RequestAdmission(bytes, from: client, mayWaitForKeys: mayWaitForKeys)
-        return switch AdmissionRules.decide(request.match, &request) {
-        case .forward(let identity, let bearerError, let maxForwards):
-            request.forward(identity: identity, bearerError: bearerError, maxForwards: maxForwards)
-        case .respond(let response): request.respond(response)
-        case .waitForKeys: request.waitForKeys()
-        case .refuse(let refusal): request.refuse(refusal)
-        }
-    }
-}
-
 /// A request that is being admitted, until `AdmissionRules` has decided about it.
 struct RequestAdmission: AdmissionChecks {
     let worker: Worker
@@ -61,7 +41,7 @@ struct RequestAdmission: AdmissionChecks {
     private(set) var place: RequestPlaces.Place?
     private var ownResponse: LocalResponse?
 
-    init(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool) {
+    private init(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool) {
         let worker = client.worker
         self.worker = worker
         self.client = client
@@ -69,11 +49,11 @@ struct RequestAdmission: AdmissionChecks {
         self.mayWaitForKeys = mayWaitForKeys
         method = worker.requestHead.method
         framing = worker.requestHead.framing
-        requestID = worker.requestID(bytes)
+        requestID = Self.requestID(bytes, worker)
         now = worker.now
         hasWaitedForKeys = client.state.arrivedAt != nil
         arrivedAt = client.state.arrivedAt ?? now - worker.socketDelay
-        address = worker.clientAddress(bytes, of: client.peer)
+        address = Self.clientAddress(bytes, of: client.peer, worker)
         let path = UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path])
         match = worker.routes.table.match(path: path, method: method)
         if case .route(let route, _) = match {
@@ -101,6 +81,24 @@ struct RequestAdmission: AdmissionChecks {
     /// Not stored: it has 200 bytes, and this value is copied several times for each request.
     var fields: FieldSection { worker.requestHead.fields }
     var path: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path]) }
+
+    /// Admits or refuses a request.
+    ///
+    /// - Parameters:
+    ///   - bytes: exactly the head that was scanned into `Worker.requestHead`.
+    ///   - mayWaitForKeys: `false` once the request has waited for keys for as long as it may.
+    static func admit(
+        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool
+    ) -> AdmissionResult {
+        var request = RequestAdmission(bytes, from: client, mayWaitForKeys: mayWaitForKeys)
+        return switch AdmissionRules.decide(request.match, &request) {
+        case .forward(let identity, let bearerError, let maxForwards):
+            request.forward(identity: identity, bearerError: bearerError, maxForwards: maxForwards)
+        case .respond(let response): request.respond(response)
+        case .waitForKeys: request.waitForKeys()
+        case .refuse(let refusal): request.refuse(refusal)
+        }
+    }
 
     // MARK: Checks
 

@@ -18,7 +18,7 @@ extension ClientConnection {
                 guard scannedBytes == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
                 guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
-                let admission = worker.admit(head, from: self, mayWaitForKeys: state.mayWaitForKeys)
+                let admission = RequestAdmission.admit(head, from: self, mayWaitForKeys: state.mayWaitForKeys)
                 return .admitted(admission, length: length)
             } catch {
                 return .fault(error)

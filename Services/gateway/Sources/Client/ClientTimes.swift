@@ -1,5 +1,5 @@
-/// The times of `GatewaySettings` that clients' connections need, in nanoseconds. All connections of an event loop share
-/// one.
+/// The times of `GatewaySettings` that clients' connections need, in nanoseconds. All connections of an event loop
+/// share one.
 final class ClientTimes: Sendable {
     let idle: Int64
     let overLimit: Int64

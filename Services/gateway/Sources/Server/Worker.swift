@@ -4,7 +4,8 @@ import NIOCore
 import ServiceKit
 import Synchronization
 
-/// The state of one event loop. Only that event loop accesses it, so it has no locks.
+/// The worker of one event loop: the state that its connections share. Only that event loop accesses it, so it has no
+/// locks.
 final class Worker {
     let eventLoop: any EventLoop
     let gateway: Gateway
