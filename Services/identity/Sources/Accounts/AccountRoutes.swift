@@ -52,8 +52,8 @@ struct AccountRoutes: Sendable {
         do {
             try age.require(user)
         } catch {
-            let standing = try await accounts.standing(of: user.id)
-            guard standing == nil else { throw error }
+            let exists = try await accounts.exists(user.id)
+            guard !exists else { throw error }
         }
         try await deletion(user.id)
     }

@@ -17,11 +17,8 @@ struct AccountStore: Sendable {
         try await Self.account(id, on: database)
     }
 
-    /// - Returns: `nil` when the account is gone.
-    func standing(of id: UUID) async throws -> AccountStanding? {
-        try await database.query(
-            "SELECT state, version, credentials_version FROM users WHERE id = \(id)"
-        ).first.map(AccountStanding.init)
+    func exists(_ id: UUID) async throws -> Bool {
+        try await !database.query("SELECT id FROM users WHERE id = \(id)").isEmpty
     }
 
     /// Accounts from the oldest to the newest: those after `last` in that order, or from the first.

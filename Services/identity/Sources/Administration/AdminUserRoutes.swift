@@ -231,7 +231,7 @@ struct AdminSessionRoutes: Sendable {
     /// The user in the path, who must exist.
     private func existing(_ context: GatehouseRequestContext) async throws -> UUID {
         let id = try context.uuid("id")
-        guard try await accounts.standing(of: id) != nil else { throw Problem(.notFound) }
+        guard try await accounts.exists(id) else { throw Problem(.notFound) }
         return id
     }
 }
