@@ -33,11 +33,11 @@ import Testing
             let pool = database.pool
             let identities = Stores(on: pool).appleIdentities
             let (composed, decomposed) = ("andr\u{E9}@example.com", "andre\u{301}@example.com")
-            let proof = AppleProof.sample(email: composed)
-            let first = try await identities.findOrCreateAccount(for: proof, name: nil)
+            let token = VerifiedAppleToken.sample(email: composed)
+            let first = try await identities.findOrCreateAccount(for: token, name: nil)
             try await pool.query("UPDATE apple_identities SET email = \(decomposed)")
             try await pool.query("UPDATE identifiers SET value = \(decomposed)")
-            let second = try await identities.findOrCreateAccount(for: proof, name: nil)
+            let second = try await identities.findOrCreateAccount(for: token, name: nil)
             #expect(second.id == first.id && second.version > first.version)
             let kept = try await pool.query("SELECT a.email, i.value FROM apple_identities a CROSS JOIN identifiers i")
                 .decode((String, String).self)

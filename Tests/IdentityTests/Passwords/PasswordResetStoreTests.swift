@@ -32,7 +32,7 @@ import Testing
         case disabling
         case settingAPassword
 
-        func happen(to account: Account, on stores: Stores, apple: (String?) -> AppleProof) async throws {
+        func happen(to account: Account, on stores: Stores, apple: (String?) -> VerifiedAppleToken) async throws {
             switch self {
             case .linking:
                 _ = try await stores.appleIdentities.link(apple(nil), to: account.id)

@@ -54,7 +54,7 @@ struct AppleIdentityStore: Sendable {
     /// Links the Apple account to the user, and uses the nonce up. Linking the same Apple account again changes
     /// nothing.
     func link(
-        _ proof: AppleProof, to userID: UUID, using nonce: SingleUseNonce? = nil, notices: AccountNotices? = nil
+        _ token: VerifiedAppleToken, to userID: UUID, using nonce: SingleUseNonce? = nil, notices: AccountNotices? = nil
     ) async throws -> LinkOutcome {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
@@ -64,16 +64,16 @@ struct AppleIdentityStore: Sendable {
             let existing = try await transaction.query(
                 """
                 SELECT subject, user_id FROM apple_identities
-                WHERE subject = \(proof.subject) OR user_id = \(userID)
+                WHERE subject = \(token.subject) OR user_id = \(userID)
                 """
             ).decode((String, UUID).self)
-            let isLinked = existing.contains { $0.isVerbatim(proof.subject) && $1 == userID }
+            let isLinked = existing.contains { $0.isVerbatim(token.subject) && $1 == userID }
             if existing.isEmpty {
-                guard try await Self.insert(proof, for: userID, on: transaction) else { return .taken }
+                guard try await Self.insert(token, for: userID, on: transaction) else { return .taken }
                 // Sent before the address in Apple's token becomes verified, because the party that links reads mail at
                 // that address.
                 try await notices?.send(.appleLinked, toUser: userID, on: transaction)
-                if let email = proof.verifiedEmail {
+                if let email = token.verifiedEmail {
                     try await Self.adopt(email, for: userID, on: transaction)
                 }
                 try await AccountStore.touch(user, credentials: true, on: transaction)
@@ -95,12 +95,13 @@ struct AppleIdentityStore: Sendable {
     }
 
     /// - Returns: whether no user had the Apple account.
-    static func insert(_ proof: AppleProof, for userID: UUID, on transaction: PostgresTransaction) async throws -> Bool
-    {
+    static func insert(
+        _ token: VerifiedAppleToken, for userID: UUID, on transaction: PostgresTransaction
+    ) async throws -> Bool {
         try await transaction.query(
             """
             INSERT INTO apple_identities (subject, user_id, client_id, email, consented_at)
-            VALUES (\(proof.subject), \(userID), \(proof.clientID), \(proof.email?.value), \(proof.issuedAt))
+            VALUES (\(token.subject), \(userID), \(token.clientID), \(token.email?.value), \(token.issuedAt))
             ON CONFLICT (subject) DO NOTHING
             """
         ).affectedRows == 1
@@ -126,31 +127,31 @@ extension AccountExport.Apple {
 extension AppleIdentityStore {
     /// The account of the Apple subject, updated from the token; created if there is none.
     /// - Parameter name: from Apple's dialog, as the app sent it; stored where the account has no name.
-    func findOrCreateAccount(for proof: AppleProof, name: DisplayName?) async throws -> Account {
+    func findOrCreateAccount(for token: VerifiedAppleToken, name: DisplayName?) async throws -> Account {
         // Two devices may create the same account at the same time. The second one fails, retries, and finds the first
         // one's.
         for _ in 0..<3 {
-            if let (account, email) = try await account(subject: proof.subject) {
+            if let (account, email) = try await account(subject: token.subject) {
                 // Order: credentials read, consent written, session created. A withdrawal notification then sees the
                 // newer consent, or changes the credentials, and the session is revoked.
-                try await note(consent: proof, of: account.id)
-                guard account.state == .active, hasNews(proof, name: name, account: account, email: email) else {
+                try await note(consent: token, of: account.id)
+                guard account.state == .active, hasNews(token, name: name, account: account, email: email) else {
                     return account
                 }
-                if let updated = try await update(account, from: proof, name: name) {
+                if let updated = try await update(account, from: token, name: name) {
                     return updated
                 }
-            } else if let account = try await makeAccount(for: proof, name: name) {
+            } else if let account = try await makeAccount(for: token, name: name) {
                 return account
             }
         }
         throw StoreConflict()
     }
 
-    private func hasNews(_ proof: AppleProof, name: DisplayName?, account: Account, email: String?) -> Bool {
+    private func hasNews(_ token: VerifiedAppleToken, name: DisplayName?, account: Account, email: String?) -> Bool {
         (name != nil && account.displayName == nil)
-            || (proof.email != nil && !Self.isVerbatim(proof.email?.value, email))
-            || (proof.verifiedEmail != nil && !account.emailVerified)
+            || (token.email != nil && !Self.isVerbatim(token.email?.value, email))
+            || (token.verifiedEmail != nil && !account.emailVerified)
     }
 
     private static func isVerbatim(_ one: String?, _ other: String?) -> Bool {
@@ -159,24 +160,24 @@ extension AppleIdentityStore {
 
     /// Stores when the user last gave consent, so that a notification of an earlier withdrawal does not apply to this
     /// consent.
-    private func note(consent proof: AppleProof, of userID: UUID) async throws {
+    private func note(consent token: VerifiedAppleToken, of userID: UUID) async throws {
         try await database.query(
             """
-            UPDATE apple_identities SET consented_at = \(proof.issuedAt)
-            WHERE subject = \(proof.subject) AND user_id = \(userID)
-                AND coalesce(consented_at, '-infinity') < \(proof.issuedAt)
+            UPDATE apple_identities SET consented_at = \(token.issuedAt)
+            WHERE subject = \(token.subject) AND user_id = \(userID)
+                AND coalesce(consented_at, '-infinity') < \(token.issuedAt)
             """)
     }
 
     /// - Returns: `nil` when another request has created an account for this Apple subject in between.
-    private func makeAccount(for proof: AppleProof, name: DisplayName?) async throws -> Account? {
+    private func makeAccount(for token: VerifiedAppleToken, name: DisplayName?) async throws -> Account? {
         let id = UUID()
         struct Exists: Error {}
         do {
             return try await database.withRetriedTransaction { transaction in
                 try await transaction.query("INSERT INTO users (id, display_name) VALUES (\(id), \(name?.value))")
-                guard try await Self.insert(proof, for: id, on: transaction) else { throw Exists() }
-                if let email = proof.verifiedEmail {
+                guard try await Self.insert(token, for: id, on: transaction) else { throw Exists() }
+                if let email = token.verifiedEmail {
                     _ = try await IdentifierStore.claim(
                         email, for: id, isVerified: true, actor: .apple, isNewUser: true, on: transaction)
                 }
@@ -189,11 +190,13 @@ extension AppleIdentityStore {
     }
 
     /// - Returns: `nil` when the account or its link to Apple is gone.
-    private func update(_ account: Account, from proof: AppleProof, name: DisplayName?) async throws -> Account? {
+    private func update(
+        _ account: Account, from token: VerifiedAppleToken, name: DisplayName?
+    ) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await AccountStore.lock(account.id, on: transaction) else { return nil }
             let former = try await transaction.query(
-                "SELECT email FROM apple_identities WHERE subject = \(proof.subject) AND user_id = \(account.id)"
+                "SELECT email FROM apple_identities WHERE subject = \(token.subject) AND user_id = \(account.id)"
             ).first
             guard let former, let before = try await AccountStore.account(account.id, on: transaction) else {
                 return nil
@@ -202,11 +205,11 @@ extension AppleIdentityStore {
                 try await transaction.query(
                     "UPDATE users SET display_name = \(name.value) WHERE id = \(account.id) AND display_name IS NULL")
             }
-            if let email = proof.email {
+            if let email = token.email {
                 try await transaction.query(
-                    "UPDATE apple_identities SET email = \(email.value) WHERE subject = \(proof.subject)")
+                    "UPDATE apple_identities SET email = \(email.value) WHERE subject = \(token.subject)")
             }
-            if let email = proof.verifiedEmail {
+            if let email = token.verifiedEmail {
                 try await Self.follow(email, from: try former.decode(String?.self), for: account.id, on: transaction)
             }
             // Apple sends an address that another user has verified with every sign-in. It never changes anything.

@@ -17,8 +17,8 @@ struct AppleLinking: Sendable {
     ) async throws -> User {
         try age.require(user)
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
-        let outcome = try await identities.link(proof, to: user.id, using: singleUse, notices: notices)
+        let (token, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
+        let outcome = try await identities.link(token, to: user.id, using: singleUse, notices: notices)
         switch outcome {
         case .linked(let account):
             worker.wake()

@@ -16,7 +16,7 @@ struct AppleProofs: Sendable {
     /// - Parameter nonce: the nonce of the request, raw.
     /// - Returns: the verified claims, and the nonce to use up with them.
     /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
-    func verify(_ identityToken: String, nonce: String?) async throws -> (AppleProof, SingleUseNonce?) {
+    func verify(_ identityToken: String, nonce: String?) async throws -> (VerifiedAppleToken, SingleUseNonce?) {
         try AppleNonceIssuer.checkLength(of: nonce)
         guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)
@@ -34,9 +34,9 @@ struct AppleProofs: Sendable {
             }
         }
         if let singleUse, try await nonceStore.isSpent(singleUse) { throw Problem(.invalidAppleToken) }
-        let proof = AppleProof(claims)
-        try await transfers.adopt(proof)
-        return (proof, singleUse)
+        let token = VerifiedAppleToken(claims)
+        try await transfers.adopt(token)
+        return (token, singleUse)
     }
 
     /// The second (since 1970) until which the nonce has to be remembered as used; `nil` for a nonce that only has to
@@ -66,10 +66,10 @@ struct AppleAccountProofs: Sendable {
         of subject: ProofSubject, verifiedBy identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, singleUse) = try await proofs.verify(identityToken, nonce: nonce)
+        let (token, singleUse) = try await proofs.verify(identityToken, nonce: nonce)
         // A sign-in accepts a token for an hour. Here an hour-old token would count as recent authentication.
-        guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
-        guard let account = try await identities.account(subject: proof.subject)?.account, subject.accepts(account)
+        guard age.accepts(token.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
+        guard let account = try await identities.account(subject: token.subject)?.account, subject.accepts(account)
         else {
             throw Problem(.invalidAppleToken, "This is not the Apple account of this user.")
         }

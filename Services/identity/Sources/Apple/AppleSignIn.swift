@@ -28,17 +28,17 @@ struct AppleSignIn: Sendable {
             throw Problem.invalid("redirectUri", "This address is not one of the team's.")
         }
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
+        let (token, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         let issued = try await sessions.issue(
             on: device, by: [.apple], context: context, refusal: Problem(.invalidAppleToken)
         ) {
-            try await identities.findOrCreateAccount(for: proof, name: name)
+            try await identities.findOrCreateAccount(for: token, name: name)
         }
         try await spend(singleUse, for: issued)
         await enqueueExchange(
-            of: request.authorizationCode, for: request.redirectUri, by: issued.account, from: proof)
+            of: request.authorizationCode, for: request.redirectUri, by: issued.account, from: token)
         return issued.auth
     }
 
@@ -62,15 +62,15 @@ struct AppleSignIn: Sendable {
     /// Enqueues the exchange of the code for Apple's refresh token, which is revoked when the user's account is
     /// deleted. A failure must not fail or delay the sign-in.
     private func enqueueExchange(
-        of code: String?, for redirectURI: String?, by account: Account, from proof: AppleProof
+        of code: String?, for redirectURI: String?, by account: Account, from token: VerifiedAppleToken
     ) async {
         guard exchangesCodes, let code, !code.isEmpty else { return }
         let grant = AppleGrant(
-            clientID: proof.clientID, kind: .authorizationCode, secret: code, redirectURI: redirectURI)
+            clientID: token.clientID, kind: .authorizationCode, secret: code, redirectURI: redirectURI)
         do {
             // The session exists, so the exchange is enqueued even if the request's deadline has passed.
             try await Deadline.with(nil) {
-                try await grants.enqueueExchange(of: grant, subject: proof.subject, userID: account.id)
+                try await grants.enqueueExchange(of: grant, subject: token.subject, userID: account.id)
             }
             worker.wake()
         } catch {

@@ -149,7 +149,7 @@ struct AppleTokenPolicy: Sendable {
 }
 
 /// The claims of a verified identity token that Gatehouse uses.
-struct AppleProof: Sendable {
+struct VerifiedAppleToken: Sendable {
     var subject: String
     /// The app's identifier that the token was issued for.
     var clientID: String

@@ -53,13 +53,13 @@ struct AppleTransferStore: Sendable {
 
     /// Finds the user by the transfer identifier in an identity token, and stores the subject of the new team. From
     /// then on that subject identifies the user.
-    func adopt(_ proof: AppleProof) async throws {
-        guard let transferSubject = proof.transferSubject else { return }
+    func adopt(_ token: VerifiedAppleToken) async throws {
+        guard let transferSubject = token.transferSubject else { return }
         let userID = try await database.query(
             "SELECT user_id FROM apple_transfers WHERE transfer_subject = \(transferSubject)"
         ).first?.decode(UUID.self)
         guard let userID else { return }
-        _ = try await arrive(userID, transferSubject: transferSubject, as: proof.subject)
+        _ = try await arrive(userID, transferSubject: transferSubject, as: token.subject)
     }
 
     /// Gives the user the subject of the new team.
