@@ -86,14 +86,14 @@ struct AppleGrantDelivery: Sendable {
             guard Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
                 let token = try await apple.exchange(grant, secret: secret)?.refreshToken
             else { return }
-            // The code is used up. From here on the task holds the token, so that a later attempt can revoke it if
-            // Apple does not answer now.
+            // The code is used up. From here on the task holds the token, so that a retry can revoke it if Apple
+            // does not answer now.
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             let sealed = try rest.sealed(by: sealer, for: entry.id)
             do {
                 try await retrying { try await outbox.replaceGrant(of: entry, by: sealed) }
             } catch {
-                // Without the stored token no later attempt is possible. Only this one can revoke it.
+                // Without the stored token no retry is possible. Only this delivery can revoke it.
                 logger.error(
                     "A refresh token of Apple could not be stored before its revocation",
                     metadata: ["id": "\(entry.id)"])

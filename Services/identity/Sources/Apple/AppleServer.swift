@@ -20,7 +20,7 @@ struct AppleServer: Sendable {
     /// For the whole response. A response that stalls in its body must not delay the requests after it.
     var timeout = Duration.seconds(3)
     /// Longer, because a code is single-use: without Apple's response its token could never be revoked. No client waits
-    /// for an exchange. An exchange and the first attempt at a revocation together end before the task's claim expires.
+    /// for an exchange. An exchange and the first request to revoke together end before the task's claim expires.
     var exchangeTimeout = Duration.seconds(10)
     private static let maximumAnswer = 64 * 1024
 

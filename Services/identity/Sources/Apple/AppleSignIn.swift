@@ -42,7 +42,7 @@ struct AppleSignIn: Sendable {
         return issued.auth
     }
 
-    /// Uses the nonce up after the session was created, so that an attempt that failed earlier can be repeated. If two
+    /// Uses the nonce up after the session was created, so that a sign-in that failed earlier can be repeated. If two
     /// identity tokens reach this step with one nonce, the session of the second is revoked.
     private func spend(_ nonce: SingleUseNonce?, for issued: SessionIssuer.Issued) async throws {
         guard let nonce else { return }

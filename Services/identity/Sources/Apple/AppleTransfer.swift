@@ -9,7 +9,7 @@ public struct AppleTransfer: Sendable {
     let store: AppleTransferStore
     let apple: AppleServer
     let secret: AppleClientSecret
-    /// Pauses between the attempts at one request.
+    /// Pauses before the retries of a request.
     var pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(4), .seconds(8)]
 
     /// Users that are read at once.

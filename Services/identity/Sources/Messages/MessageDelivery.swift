@@ -63,7 +63,7 @@ struct MessageDelivery: Sendable {
     /// Sends a message now.
     /// - Parameters:
     ///   - holder: the user who has the identifier.
-    ///   - id: identifies the message; the same at every attempt.
+    ///   - id: identifies the message; the same at every retry.
     /// - Throws: when it has to be retried.
     func send(_ envelope: MessageEnvelope, to identifier: Identifier, of holder: UUID?, as id: UUID) async throws {
         guard let sender = queue.senders[identifier.kind] else {
@@ -166,7 +166,7 @@ struct MessageMetrics: Sendable {
         case refused
         /// It was sent, and has bounced.
         case bounced
-        /// The attempt failed, and will be retried.
+        /// Sending failed, and will be retried.
         case failed
         /// It expired before it was sent.
         case expired

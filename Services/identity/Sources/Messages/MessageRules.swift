@@ -131,7 +131,7 @@ struct MessageText: Sendable, Equatable {
 
 /// A message as it is sent.
 struct OutgoingMessage: Sendable {
-    /// The same at every attempt.
+    /// The same at every retry.
     var id: UUID
     var kind: MessageKind
     var to: Identifier

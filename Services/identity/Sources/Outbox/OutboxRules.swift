@@ -74,13 +74,13 @@ extension OutboxTask {
 
 /// When a failed task is retried.
 enum OutboxSchedule {
-    /// Seconds until the next attempt. The delay doubles from half a second to five minutes, and has jitter, so that
+    /// Seconds until the task is retried. The delay doubles from half a second to five minutes, and has jitter, so that
     /// tasks that failed together are not retried together.
     /// - Parameters:
-    ///   - attempts: the number of attempts so far.
+    ///   - deliveries: how often the task's delivery was begun.
     ///   - spread: from 0 to 1, at random.
-    static func delay(after attempts: Int, spread: Double) -> Double {
-        let delay = min(0.5 * Double(1 << min(max(attempts - 1, 0), 12)), 300)
+    static func delay(after deliveries: Int, spread: Double) -> Double {
+        let delay = min(0.5 * Double(1 << min(max(deliveries - 1, 0), 12)), 300)
         return delay * (0.75 + 0.5 * spread)
     }
 }

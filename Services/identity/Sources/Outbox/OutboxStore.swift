@@ -8,7 +8,7 @@ struct OutboxStore: Sendable {
 
     private static let columns = "id, user_id, task, sealed, revision, attempts, created_at"
 
-    /// Seconds for which a task belongs to the process that claimed it. Longer than an attempt usually takes. A second
+    /// Seconds for which a task belongs to the process that claimed it. Longer than a delivery usually takes. A second
     /// process may then repeat the task, so each task tolerates that (``AppleGrantDelivery`` says why its own does).
     static let claimLifetime = 15.0
 
@@ -178,6 +178,7 @@ struct OutboxEntry: Sendable {
     var sealed: Data?
     /// Increases when a later change is added to the same entry.
     var revision: Int64
+    /// How often its delivery was begun.
     var attempts: Int
     var createdAt: Date
 }

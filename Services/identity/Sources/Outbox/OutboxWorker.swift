@@ -107,7 +107,7 @@ final class OutboxWorker: Service, Sendable {
         }
         await withDiscardingTaskGroup { group in
             for entry in claim.entries {
-                group.addTask { await self.attempt(entry) }
+                group.addTask { await self.deliverOrPostpone(entry) }
             }
             for entry in claim.unreadable {
                 group.addTask { await self.postpone(entry) }
@@ -116,7 +116,7 @@ final class OutboxWorker: Service, Sendable {
         return claim.count
     }
 
-    private func attempt(_ entry: OutboxEntry) async {
+    private func deliverOrPostpone(_ entry: OutboxEntry) async {
         do {
             try await deliver(entry)
             // The deletion's next step is in another destination's queue.
@@ -145,8 +145,8 @@ final class OutboxWorker: Service, Sendable {
         try? await store.postpone(entry, seconds: delay(after: entry.attempts))
     }
 
-    private func delay(after attempts: Int) -> Double {
-        OutboxSchedule.delay(after: attempts, spread: .random(in: 0...1))
+    private func delay(after deliveries: Int) -> Double {
+        OutboxSchedule.delay(after: deliveries, spread: .random(in: 0...1))
     }
 }
 

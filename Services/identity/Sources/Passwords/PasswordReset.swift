@@ -78,7 +78,7 @@ struct PasswordResetDelivery: Sendable {
         "password reset \(task.uuidString)"
     }
 
-    /// Each attempt creates a new token. A token that was not delivered is useless.
+    /// Each delivery creates a new token. A token that was not delivered is useless.
     /// - Parameters:
     ///   - language: the language of Gatehouse's own message.
     ///   - isAskerKnown: ``AttemptLimits/Admission/isAskerKnown``.

@@ -10,10 +10,10 @@ struct UserIsContended: Error {
 }
 
 extension PostgresPool {
-    private static var mostAttempts: Int { 10 }
+    private static var maximumRuns: Int { 10 }
 
-    /// Runs a transaction, and retries it after a conflict with another one. The failed attempt has changed nothing.
-    /// Two conflicts are retried:
+    /// Runs a transaction, and retries it after a conflict with another one. A transaction that failed has changed
+    /// nothing. Two conflicts are retried:
     ///
     /// - PostgreSQL has aborted the transaction to resolve a deadlock. The order of locks (see ``AccountStore``) makes
     ///   this rare.
@@ -21,13 +21,13 @@ extension PostgresPool {
     ///   outside a transaction. Its transaction id, which PostgreSQL assigns at the first write, is then higher than
     ///   the other's, as the event feed needs (``AccountStore``).
     ///
-    /// The current deadline for PostgreSQL applies to all attempts together.
+    /// The current deadline for PostgreSQL applies to all runs together.
     func withRetriedTransaction<Value: Sendable>(
         _ body: (PostgresTransaction) async throws -> Value
     ) async throws -> Value {
         let deadline = Deadline.current?.forDatabase.instant
         var deadlocks = 0
-        for _ in 0..<Self.mostAttempts {
+        for _ in 0..<Self.maximumRuns {
             do {
                 return try await withTransaction(deadline: deadline, body)
             } catch let error as PostgresError where error.sqlState == .deadlockDetected && deadlocks < 2 {
@@ -42,7 +42,7 @@ extension PostgresPool {
     }
 }
 
-/// At each attempt another transaction changed the same rows first. The client may repeat its request.
+/// At each run another transaction changed the same rows first. The client may repeat its request.
 struct StoreConflict: ProblemConvertible {
     var problem: Problem { Problem(.unavailable) }
 }

@@ -25,7 +25,7 @@ struct SessionIssuer: Sendable {
     }
 
     /// Creates a session for the user of `account`. If the credentials have changed in between, `account` is called
-    /// again; after three attempts the answer is `UNAVAILABLE`.
+    /// again; after three calls the answer is `UNAVAILABLE`.
     /// - Parameters:
     ///   - methods: how the user is verified.
     ///   - refusal: the error when the account was deleted in between.
