@@ -8,7 +8,7 @@ import ServiceKit
 import ServiceKitPostgres
 import Settings
 
-/// The settings of identity.
+/// The settings of the identity service.
 public struct IdentityConfiguration: Sendable {
     var database: DatabaseConfiguration
     var redis: RedisConfiguration

@@ -186,7 +186,7 @@ extension AppleServiceTests {
             }
         }
 
-        /// Each attempt to insert the identity finds that another request was faster.
+        /// Each insertion of the Apple account finds that another request was faster.
         @Test func whoComesSecondEachTimeMayTryAgain() async throws {
             try await withIdentity { identity in
                 try await identity.database.query(

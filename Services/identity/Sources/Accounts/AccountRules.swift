@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
 
-/// A user, including the fields that only identity stores.
+/// A user, including the fields that only this service stores.
 struct Account: Sendable, Equatable {
     var id: UUID
     var email: String?

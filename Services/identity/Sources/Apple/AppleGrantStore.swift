@@ -47,7 +47,7 @@ struct AppleGrantStore: Sendable {
         }
     }
 
-    /// The sealed form that is stored with the user's identity.
+    /// The sealed form that is stored with the user's Apple account.
     func sealed(refreshToken token: String, of userID: UUID) throws -> Data {
         try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofUser: userID))
     }

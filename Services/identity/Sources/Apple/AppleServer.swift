@@ -7,7 +7,7 @@ import NIOCore
 import NIOHTTP1
 import ServiceKit
 
-/// The endpoints of Apple that identity calls. Their addresses are settings; there is no discovery.
+/// The endpoints of Apple that this service calls. Their addresses are settings; there is no discovery.
 struct AppleServer: Sendable {
     let httpClient: HTTPClient
     let keysURL: URL

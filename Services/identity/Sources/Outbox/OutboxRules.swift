@@ -85,7 +85,7 @@ enum OutboxSchedule {
     }
 }
 
-/// The steps of a deletion after the account's rows are gone from identity's own database, in their order.
+/// The steps of a deletion after the account's rows are gone from this service's database, in their order.
 ///
 /// Each step is idempotent, so a crash between performing and recording it is harmless. Sessions are revoked a second
 /// time: a sign-in that was interrupted between creating its session and revoking it leaves one behind.
