@@ -78,7 +78,7 @@ public struct GatehouseRequestContext: RequestContext {
             self.trace = trace
         }
         deadline = Deadline(
-            readAt + Self.callerWait(fields[.gatehouseDeadline], isKnownCaller: caller != nil),
+            readAt + Self.callerTimeout(fields[.gatehouseDeadline], isKnownCaller: caller != nil),
             databaseTimeout: databaseTimeout)
     }
 
@@ -119,11 +119,11 @@ public struct GatehouseRequestContext: RequestContext {
         return text
     }
 
-    /// How long the caller waits after the head was read. Any caller may request a shorter wait than the default. Only
+    /// The caller's timeout, from when the head was read. Any caller may request a shorter one than the default. Only
     /// a known caller may request a longer one.
-    private static func callerWait(_ field: String?, isKnownCaller: Bool) -> Duration {
-        guard let wait = milliseconds(field) else { return defaultCallerWait }
-        return min(wait, isKnownCaller ? longestCallerWait : defaultCallerWait)
+    private static func callerTimeout(_ field: String?, isKnownCaller: Bool) -> Duration {
+        guard let timeout = milliseconds(field) else { return defaultCallerTimeout }
+        return min(timeout, isKnownCaller ? maximumCallerTimeout : defaultCallerTimeout)
     }
 
     /// `nil` when the field is missing or invalid.
@@ -132,6 +132,6 @@ public struct GatehouseRequestContext: RequestContext {
         return .milliseconds(milliseconds)
     }
 
-    static let defaultCallerWait = Duration.seconds(10)
-    static let longestCallerWait = Duration.seconds(60)
+    static let defaultCallerTimeout = Duration.seconds(10)
+    static let maximumCallerTimeout = Duration.seconds(60)
 }
