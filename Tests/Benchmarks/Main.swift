@@ -20,7 +20,7 @@ struct Bench: AsyncParsableCommand {
     var seconds = 5
 
     @Option(help: "What to measure.")
-    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .signIn, .system, .client]
+    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .signIn, .feed, .system, .client]
 
     @Option(help: "How many sessions the part `scale` goes up to.")
     var sessions = 10_000_000
@@ -43,6 +43,8 @@ struct Bench: AsyncParsableCommand {
         case accessToken = "access-token"
         case refresh
         case signIn = "sign-in"
+        /// The idle system, and the revocation feed.
+        case feed
         case system
         /// What an app's library costs the app.
         case client
@@ -94,6 +96,9 @@ struct Bench: AsyncParsableCommand {
                     system: system, client: client, tries: tries, upstreamPort: upstreamPort
                 ).run()
             }
+        }
+        if only.contains(.feed) {
+            try await FeedBenchmark(system: system, http: .shared, schedule: schedule).run()
         }
         if only.contains(.client) {
             guard let gateway = URL(string: try system.value("GATEWAY_URL")) else {

@@ -20,6 +20,14 @@ struct RunningSystem: Sendable {
         return value
     }
 
+    /// A credential between two services, which stands beside the keys.
+    func secret(_ name: String) throws -> String {
+        let file = folder.appendingPathComponent("keys/secrets.env")
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        guard let line = lines.first(where: { $0.hasPrefix("\(name)=") }) else { throw BenchmarkError("\(name) does not stand in \(file.path)") }
+        return String(line.dropFirst(name.count + 1))
+    }
+
     /// `process("apple-simulator")` is the one whose id stands at `APPLE_SIMULATOR_PID`.
     func process(_ name: String) throws -> WatchedProcess {
         let key = name.uppercased().replacingOccurrences(of: "-", with: "_") + "_PID"

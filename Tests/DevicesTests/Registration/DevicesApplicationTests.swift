@@ -191,6 +191,24 @@ import Testing
         }
     }
 
+    /// The feed starts over without the entry of a session that has ended: tokens is asked about each session.
+    @Test func aSessionWhoseEntryWasLostIsDetachedToo() async throws {
+        try await withDevices { devices in
+            devices.tokens.end(UUID())
+            try await eventually("the feed is followed") { devices.tokens.cursors.last == "1.1" }
+            _ = try await devices.register(token: "aa", as: ada)
+            let elsewhere = SignedIn(id: ada.id)
+            _ = try await devices.register(token: "bb", as: elsewhere)
+            devices.tokens.state.withLock { state in
+                state.endedSessions.insert(ada.session)
+                state.feed.generation += 1
+            }
+            devices.tokens.end(UUID())
+            try await eventually("the device is detached") { try await devices.list(ada).count == 1 }
+            #expect(try await devices.register(token: "aa", as: ada).status == 401)
+        }
+    }
+
     @Test func registeringNeedsNoFeed() async throws {
         try await withDevices { devices in
             devices.tokens.state.withLock { $0.feed.isDown = true }

@@ -86,7 +86,7 @@ import Testing
             #expect(try await revocations.registeredSessions(after: start, limit: 3) == Array(sessions[..<3]))
             let ended = [sessions[0], sessions[2]]
             #expect(try await revocations.detach(ended, checkedFrom: start, through: sessions[2]) == 4)
-            #expect(try await revocations.detach([sessions[1]], checkedFrom: start, through: nil) == nil, "another's turn")
+            #expect(try await revocations.detach([sessions[1]], checkedFrom: start, through: nil) == nil, "done")
             #expect(try await revocations.position().checkedThrough == sessions[2])
             #expect(try await revocations.registeredSessions(after: sessions[2], limit: 3) == Array(sessions[3...]))
             #expect(try await revocations.detach([], checkedFrom: sessions[2], through: nil) == 0)

@@ -32,6 +32,28 @@ extension FaultTests {
             }
         }
 
+        /// A replica answers the sign-out and is killed or stopped before its entry has a number. The answer does not
+        /// wait for that, and another replica's stamper does not wait for a stopped one.
+        @Test(arguments: ["killed", "stopped"])
+        func aRevocationNeedsTheReplicaThatMadeItNoMore(fault: String) async throws {
+            try await system.withReplica(of: "tokens") { replica in
+                try await replica.start()
+                let session = try await system.journey.register()
+                #expect(try await system.journey.me(session.accessToken).status == 200)
+                try await system.withDatabase(of: "tokens") { stampers in
+                    try await stampers.withTransaction { transaction in
+                        try await transaction.query("SELECT only_row FROM revocation_head FOR UPDATE")
+                        let logout = try await TestHTTPClient(replica.url).post(
+                            "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
+                        #expect(logout.status == 204, "\(logout.text)")
+                        if fault == "killed" { await replica.kill() } else { await replica.suspend() }
+                    }
+                }
+                try await system.journey.expectRefusedSoon(session.accessToken)
+                if fault == "stopped" { replica.resume() }
+            }
+        }
+
         /// For how long it was cut off makes no difference but to how much has piled up: the long poll broke, and three
         /// pages and a bit wait.
         @Test func aGatewayThatWasCutOffLearnsEveryRevocation() async throws {

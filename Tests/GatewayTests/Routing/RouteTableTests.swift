@@ -99,8 +99,8 @@ struct RouteTableTests {
         }
         #expect(match(table, "/v1/auth/me", .put) == "405 GET, PATCH")
         #expect(match(table, "/v1/auth/login") == "405 POST")
-        #expect(match(table, "/v1/auth/identifiers/undo", []) == "405 POST")
-        #expect(match(table, "/v1/auth/identifiers/email", []) == "405 PUT, DELETE")
+        #expect(match(table, "/v1/auth/identifiers/undo", nil) == "405 POST")
+        #expect(match(table, "/v1/auth/identifiers/email", nil) == "405 PUT, DELETE")
         #expect(match(table, "/v1/auth/identifiers/other", .put) == "404")
         #expect(match(table, "/docs") == "/docs /docs" && match(table, "/openapi.json", .post) == "405 GET, HEAD")
         #expect(match(table, "/console/settings.json") == "/console/settings.json /console/settings.json")

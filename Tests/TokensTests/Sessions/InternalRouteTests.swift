@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import Postgres
 import TestKit
 import Testing
 
@@ -132,6 +133,27 @@ extension ServiceTests {
                     "/internal/revocations", headers: RunningTokens.devices
                 ).decode()
                 #expect(page.entries.filter { $0.sessionID == session.sessionID }.map(\.reason) == [.administrator])
+            }
+        }
+
+        @Test func whichSessionsAreLiveIsAnsweredToDevices() async throws {
+            try await RunningTokens.with { tokens in
+                let (live, ended, expired) = (
+                    try await tokens.signIn(), try await tokens.signIn(), try await tokens.signIn()
+                )
+                _ = try await tokens.client.post(
+                    "/v1/auth/logout", json: LogoutRequest(refreshToken: ended.auth.refreshToken))
+                try await tokens.pool.query(
+                    "UPDATE sessions SET expires_at = statement_timestamp() WHERE id = \(expired.sessionID)")
+                let asked = LiveSessions([live, ended, expired].map(\.sessionID) + [UUID()])
+                func ask(_ sessions: LiveSessions, _ headers: [String: String]) async throws -> TestHTTPClient.Response {
+                    try await tokens.client.post("/internal/sessions/live", json: sessions, headers: headers)
+                }
+                let answer = try await ask(asked, RunningTokens.devices)
+                #expect(try answer.decode(LiveSessions.self).ids == [live.sessionID])
+                let many = LiveSessions((0...LiveSessions.most).map { _ in UUID() })
+                #expect(try await ask(many, RunningTokens.devices).code == "INVALID_REQUEST")
+                #expect(try await ask(asked, RunningTokens.identity).code == "FORBIDDEN")
             }
         }
 

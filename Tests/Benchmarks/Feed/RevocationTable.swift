@@ -11,6 +11,30 @@ struct RevocationTable {
         return RevocationTable(connection: try await PostgresConnection.connect(configuration))
     }
 
+    /// Adds entries to the log, as if a stamper had done so. Of `aliveEvery` entries, one has access tokens that live.
+    func addToLog(_ count: Int, aliveEvery: Int) async throws {
+        try await connection.execute(
+            script: """
+                BEGIN;
+                SELECT only_row FROM revocation_head FOR UPDATE;
+                INSERT INTO revocation_log (
+                    seq, tag, entry_id, session_id, user_id, revoked_at, access_expires_at, reason)
+                SELECT last + number, number, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now(),
+                    now() + CASE WHEN number % \(aliveEvery) = 0 THEN 1 ELSE -1 END * interval '1 hour', 'logout'
+                FROM generate_series(1, \(count)) AS number,
+                    (SELECT COALESCE(max(seq), 0) AS last FROM revocation_log) AS log;
+                COMMIT
+                """, deadline: .now + .seconds(60))
+    }
+
+    /// Adds entries, and waits until tokens has stamped them.
+    func revoke(_ count: Int) async throws {
+        try await fill(count)
+        while try await !connection.query("SELECT entry_id FROM pending_revocations LIMIT 1").isEmpty {
+            try await Task.sleep(for: .milliseconds(100))
+        }
+    }
+
     func fill(_ count: Int) async throws {
         try await connection.execute(
             script: """

@@ -1,0 +1,94 @@
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import NIOCore
+import Postgres
+
+/// What an idle system costs, and what the revocation feed costs its stamper and readers among a million entries, while
+/// a snapshot keeps PostgreSQL from discarding anything.
+struct FeedBenchmark {
+    let system: RunningSystem
+    let http: HTTPClient
+    let schedule: Schedule
+
+    private static let entries = 1_000_000
+    /// One entry in so many has access tokens that may be alive.
+    private static let aliveEvery = 10
+
+    func run() async throws {
+        try await idle()
+        let url = try system.value("TOKENS_DATABASE_URL")
+        let table = try await RevocationTable.open(url)
+        try await table.addToLog(1, aliveEvery: 1)
+        Table.header("Revocation feed, one reader at a time")
+        let before = try await costs("few entries")
+        let holder = try await PostgresConnection.connect(PostgresConfiguration(url: url))
+        try await holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        try await holder.query("SELECT count(*) FROM revocation_log")
+        try await table.revoke(Self.entries / 10)
+        try await table.addToLog(Self.entries * 9 / 10, aliveEvery: 9)
+        let after = try await costs("a million, snapshot held")
+        await holder.close()
+        for (few, many) in zip(before, after) {
+            let ratio = Table.ratio(many.microsecondsInAll / few.microsecondsInAll)
+            Table.note("\(many.name): \(ratio) times as much")
+        }
+        try await readAll()
+        try await table.empty()
+        await table.close()
+    }
+
+    /// CPU time of each process while nothing happens.
+    private func idle() async throws {
+        let processes = try system.processes("gateway", "identity", "tokens", "devices", "postgres", "redis")
+        let seconds = max(20, schedule.measured.seconds)
+        let before = try processes.map { try $0.cpuTime() }
+        try await Task.sleep(for: .seconds(seconds))
+        let after = try processes.map { try $0.cpuTime() }
+        Table.title("Idle: CPU time in ms a second, over \(Int(seconds)) s")
+        let costs = zip(before, after).map { ($1 - $0).seconds * 1000 / seconds }
+        for (process, cost) in zip(processes, costs) { Table.columns(process.name, [Table.number(cost)]) }
+        Table.columns("together", [Table.number(costs.reduce(0, +))])
+    }
+
+    /// The stamper's look for entries, and a reader's poll at the feed's end.
+    private func costs(_ state: String) async throws -> [Measurement] {
+        let connection = try await PostgresConnection.connect(
+            PostgresConfiguration(url: system.value("TOKENS_DATABASE_URL")))
+        let sweep = try await measure(
+            "sweep, \(state)", workers: [connection], watching: system.processes("postgres"), schedule: schedule
+        ) { connection in try await connection.query("SELECT stamped, head FROM stamp_revocations(30, 1000)") }
+        await connection.close()
+        let end = try await page(after: RevocationPage.latest).cursor
+        let poll = try await measure(
+            "poll, \(state)", workers: [end], watching: system.processes("tokens", "postgres"), schedule: schedule
+        ) { end in _ = try await page(after: end) }
+        for line in [sweep, poll] { Table.line(line) }
+        return [sweep, poll]
+    }
+
+    /// Reads the feed as a new gateway does.
+    private func readAll() async throws {
+        let start = ContinuousClock.now
+        var cursor: String?
+        var count = 0
+        while true {
+            let page = try await page(after: cursor)
+            count += page.entries.count
+            cursor = page.cursor
+            if !page.more { break }
+        }
+        let seconds = (ContinuousClock.now - start).seconds
+        Table.note("A new gateway reads \(count) of a million entries in \(String(format: "%.2f", seconds)) s.")
+    }
+
+    private func page(after cursor: String?) async throws -> RevocationPage {
+        let query = cursor.map { "?after=\($0)" } ?? ""
+        var request = HTTPClientRequest(url: try system.value("TOKENS_URL") + "/internal/revocations" + query)
+        request.headers.add(name: HeaderName.credential, value: try system.secret("GATEWAY_TOKENS_SECRET"))
+        let response = try await http.execute(request, timeout: .seconds(60))
+        let body = try await response.body.collect(upTo: 1 << 24)
+        guard response.status == .ok else { throw BenchmarkError("the feed answered \(response.status)") }
+        return try JSON.decode(RevocationPage.self, from: Data(body.readableBytesView))
+    }
+}
