@@ -21,5 +21,8 @@ enum Migrations {
         PostgresMigration(
             number: 6, name: "stamped_feed", up: PackageResources._006_stamped_feed_up_sql,
             down: PackageResources._006_stamped_feed_down_sql),
+        PostgresMigration(
+            number: 7, name: "expiry_day", up: PackageResources._007_expiry_day_up_sql,
+            down: PackageResources._007_expiry_day_down_sql),
     ]
 }

@@ -47,7 +47,7 @@ struct KeptSecretTests {
             for place in places { #expect(known[place]?.contains("\(name), plain") == true, "\(name) in \(place)") }
         }
         isFound("an e-mail address", "identity.identifiers.value", "tokens.users.profile", "tokens.users.email")
-        isFound("a user", "identity.users.id", "tokens.revocations.user_id")
+        isFound("a user", "identity.users.id", "tokens.revocation_log.user_id")
         isFound("a race lock", "redis")
         isFound("a refresh", "log of tokens", "log of tokens-2", "log of gateway", "metrics of tokens")
         isFound("a statement", "log of postgres")

@@ -16,9 +16,8 @@ import Testing
                 if index.isMultiple(of: 2) { dead.append(token) }
             }
             for token in dead { try await tokens.age(token.sessionID, by: 2_592_001) }
-            try await tokens.spreadSessions()
             let sweeps = SweepStore(
-                sessions: tokens.store, revocationRetention: 604_800, blocks: 1, rest: .zero, gap: .zero)
+                sessions: tokens.store, revocationRetention: 604_800, batch: 2, rest: .zero, gap: .zero)
             var left = 10
             var steps = 0
             while left > 5, steps < 20 {
@@ -30,8 +29,8 @@ import Testing
                 try await tokens.database.pool.query("UPDATE sweeps SET due_at = now()")
             }
             #expect(steps >= 3)
-            try await sweeps.step(.users)
             #expect(left == 5)
+            #expect(try await tokens.purgeUsers() == 5)
             #expect(try await tokens.count("users") == 5)
             #expect(try await tokens.count("\(revocations) WHERE reason = 'expired'") == 5)
         }
@@ -40,14 +39,14 @@ import Testing
     /// Two replicas never purge one table at once, and the next one goes on where the last one stopped.
     @Test func oneReplicaSweepsAtATime() async throws {
         try await TokensFixture.with { tokens in
-            for _ in 0..<6 { _ = try await tokens.signIn() }
-            try await tokens.spreadSessions()
-            func sweeps(blocks: Int64) -> SweepStore {
-                SweepStore(sessions: tokens.store, revocationRetention: 604_800, blocks: blocks)
+            for _ in 0..<6 { try await tokens.age(tokens.signIn().sessionID, by: 0) }
+            func sweeps(batch: Int) -> SweepStore {
+                SweepStore(sessions: tokens.store, revocationRetention: 604_800, batch: batch)
             }
-            let (first, second) = (sweeps(blocks: 1), sweeps(blocks: 100))
+            let (first, second) = (sweeps(batch: 1), sweeps(batch: 100))
             #expect(try await first.step(.sessions) != nil)
-            #expect(try await tokens.count("sweeps WHERE table_name = 'sessions' AND block = 1") == 1)
+            let swept = try await tokens.database.pool.query(
+                "SELECT session_id FROM sweeps WHERE table_name = 'sessions'")[0].decode(UUID.self)
             try await tokens.database.pool.query("UPDATE sweeps SET due_at = now() + interval '1 minute'")
             #expect(try await second.step(.sessions) == nil, "it is not time for the next batch")
             try await tokens.database.pool.query("UPDATE sweeps SET due_at = now()")
@@ -56,30 +55,60 @@ import Testing
                 #expect(try await second.step(.sessions) == nil, "another is at it")
                 #expect(try await second.step(.users) != nil, "each table has a turn of its own")
             }
-            // The block that the first has swept is not read again: a session that ended there meanwhile stays.
-            let ended = try await tokens.database.pool.query(
-                "UPDATE sessions SET expires_at = now() - interval '1 second' WHERE ctid = '(0,1)' RETURNING ctid::text"
-            )[0].decode(String.self)
-            #expect(ended.hasPrefix("(0,"))
+            // What the first has swept is not read again: a session that ended there meanwhile stays.
+            try await tokens.age(swept, by: 2_592_001)
             #expect(try await second.step(.sessions) == second.rest)
             #expect(try await tokens.count("sessions") == 6)
-            #expect(try await tokens.count("sweeps WHERE table_name = 'sessions' AND block = 0") == 1)
+            #expect(try await tokens.count("sweeps WHERE table_name = 'sessions' AND session_id IS NULL") == 1)
             try await tokens.database.pool.query("UPDATE sweeps SET due_at = now() + interval '2 hours'")
             #expect(try await second.step(.sessions) != nil, "no wait is as long: the clock was set back")
             #expect(try await tokens.count("sessions") == 5)
         }
     }
 
+    /// A session that was used since gets its present day, and is not looked at before it.
+    @Test func whatWasUsedIsLookedAtAgainOnItsNewDay() async throws {
+        try await TokensFixture.with { tokens in
+            let (used, today) = (try await tokens.signIn(), try await tokens.signIn())
+            for token in [used, today] { try await tokens.age(token.sessionID, by: 0) }
+            try await tokens.database.pool.query(
+                "UPDATE sessions SET expires_at = now() + interval '1 second' WHERE id = \(today.sessionID)")
+            #expect(try await tokens.purgeSessions() == 0)
+            let days = try await tokens.database.pool.query(
+                "SELECT id, expiry_day - (now() AT TIME ZONE 'UTC')::date FROM sessions"
+            ).decode((UUID, Int32).self)
+            let byID = Dictionary(uniqueKeysWithValues: days)
+            #expect((29...30).contains(byID[used.sessionID] ?? 0))
+            // At midnight a second is tomorrow.
+            #expect((0...1).contains(byID[today.sessionID] ?? -1))
+            try await tokens.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second'")
+            #expect(try await tokens.purgeSessions() <= 1, "the other one's day has not come")
+        }
+    }
+
+    /// A user who has signed out everywhere is remembered until no sign-in from before can be in progress.
+    @Test func aUserWhoSignedOutIsRemembered() async throws {
+        try await TokensFixture.with { tokens in
+            let (user, other) = (User.sample(), User.sample())
+            for each in [user, other] { _ = try await tokens.signIn(each) }
+            try await tokens.store.signOut(user.id, except: nil)
+            try await tokens.store.revokeAll(of: other.id, reason: .logout)
+            #expect(try await tokens.purgeUsers(stampedAgo: 0) == 0, "the sessions' end is too recent")
+            #expect(try await tokens.purgeUsers() == 1)
+            #expect(try await tokens.count("users") == 1)
+            try await tokens.database.pool.query("UPDATE users SET signed_out_at = now() - interval '1 day'")
+            #expect(try await tokens.purgeUsers() == 1, "the position stayed before the user's entry")
+        }
+    }
+
     /// A row that is locked is left for the next round.
-    @Test func aPurgeWaitsForNobody() async throws {
+    @Test func aPurgeOfSessionsWaitsForNobody() async throws {
         try await TokensFixture.with { tokens in
             let (held, free) = (try await tokens.signIn(), try await tokens.signIn())
             for token in [held, free] { try await tokens.age(token.sessionID, by: 2_592_001) }
             try await tokens.database.pool.withTransaction { transaction in
                 try await transaction.query("UPDATE sessions SET late_replays = 1 WHERE id = \(held.sessionID)")
-                try await transaction.query("UPDATE users SET version = version")
                 #expect(try await tokens.purgeSessions() == 1)
-                #expect(try await tokens.purgeUsers() == 0)
             }
             #expect(try await tokens.purgeSessions() == 1)
             #expect(try await tokens.purgeUsers() == 2)
@@ -132,38 +161,30 @@ import Testing
                 let token = try await tokens.signIn(user)
                 try await tokens.store.revoke(token.sessionID, reason: .logout)
             }
-            let gate = try await tokens.database.connect()
-            try await gate.query("SELECT pg_advisory_lock(7)")
-            try await gate.query("UPDATE users SET signed_out_at = now() - interval '1 day'")
-            // In the purge, this function stands for PostgreSQL's own.
-            try await gate.query(
-                """
-                CREATE FUNCTION public.statement_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$
-                BEGIN
-                    PERFORM pg_advisory_xact_lock(7);
-                    RETURN pg_catalog.statement_timestamp();
-                END $$
-                """)
-            let purge = Task {
-                try await tokens.database.pool.withTransaction(deadline: .now + .seconds(60)) { transaction in
-                    try await transaction.query("SET LOCAL search_path = public, pg_catalog")
-                    return try await tokens.sweeps.purgeUsers(in: 0..<100, on: transaction).removed
+            let pool = tokens.database.pool
+            let purge = try await pool.withTransaction { signIn in
+                try await signIn.query("SELECT FROM users WHERE id = \(active.id) FOR UPDATE")
+                let purge = Task { try await tokens.purgeUsers() }
+                try await eventually("the purge waits for the user") {
+                    try await !pool.query(
+                        """
+                        SELECT pid FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock'
+                        """
+                    ).isEmpty
                 }
-            }
-            try await eventually("the purge is in its middle") {
-                try await gate.query(
+                try await signIn.query(
                     """
-                    SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
-                    WHERE datname = current_database() AND locktype = 'advisory' AND objid = 7 AND NOT granted
-                    """
-                )[0].decode(Int.self) == 1
+                    INSERT INTO sessions (id, user_id, credentials_version, current_hash, created_at, rotated_at,
+                        expires_at, absolute_expires_at, access_expires_at)
+                    SELECT gen_random_uuid(), \(active.id), 1, '\\x00', clock, clock, clock + interval '1 day',
+                        clock + interval '1 day', clock FROM statement_timestamp() AS clock
+                    """)
+                return purge
             }
-            _ = try await tokens.signIn(active)
-            try await gate.query("SELECT pg_advisory_unlock(7)")
             #expect(try await purge.value == 1)
             #expect(try await tokens.count("users") == 1)
             #expect(try await tokens.count("sessions") == 1)
-            await gate.close()
         }
     }
 
@@ -186,7 +207,7 @@ import Testing
             for _ in 0..<30 { try await tokens.age(tokens.signIn().sessionID, by: 2_592_001) }
             let purging = Task {
                 await SweepStore(
-                    sessions: tokens.store, revocationRetention: 604_800, batch: 10, blocks: 1, pause: .seconds(1800),
+                    sessions: tokens.store, revocationRetention: 604_800, batch: 10, pause: .seconds(1800),
                     rest: .seconds(1800), gap: .milliseconds(1)
                 ).purger(logger: .quiet).run()
             }
@@ -229,18 +250,21 @@ import Testing
 extension TokensFixture {
     fileprivate var sweeps: SweepStore { SweepStore(sessions: store, revocationRetention: 604_800) }
 
-    /// Makes rows so long that a block holds two, and room for one that is written anew.
-    fileprivate func spreadSessions() async throws {
-        try await database.pool.query("ALTER TABLE sessions ALTER COLUMN ip_address SET STORAGE PLAIN")
-        try await database.pool.query("UPDATE sessions SET ip_address = repeat('x', 2000)")
-        try await database.pool.query("VACUUM FULL sessions")
-    }
-
     fileprivate func purgeSessions() async throws -> Int {
-        try await database.pool.withTransaction { try await sweeps.purgeSessions(in: 0..<100, on: $0).removed }
+        try await database.pool.withTransaction { try await sweeps.purgeSessions(after: .init(), on: $0).removed }
     }
 
-    fileprivate func purgeUsers() async throws -> Int {
-        try await database.pool.withTransaction { try await sweeps.purgeUsers(in: 0..<100, on: $0).removed }
+    /// - Parameter seconds: since the sessions' ends were stamped.
+    fileprivate func purgeUsers(stampedAgo seconds: Double = 3600) async throws -> Int {
+        try await stampLongAgo(seconds)
+        return try await database.pool.withTransaction {
+            try await sweeps.purgeUsers(after: .init(), on: $0).removed
+        }
+    }
+
+    fileprivate func stampLongAgo(_ seconds: Double = 3600) async throws {
+        _ = try await feed()
+        try await database.pool.query(
+            "UPDATE revocation_log SET stamped_at = now() - \(seconds) * interval '1 second'")
     }
 }

@@ -116,7 +116,7 @@ struct RunningTokens: Sendable {
         try await pool.query(
             """
             UPDATE sessions SET rotated_at = rotated_at - \(seconds) * interval '1 second',
-                expires_at = expires_at - \(seconds) * interval '1 second'
+                expires_at = expires_at - \(seconds) * interval '1 second', expiry_day = '-infinity'
             """)
     }
 

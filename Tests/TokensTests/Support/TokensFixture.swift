@@ -74,7 +74,7 @@ struct TokensFixture: Sendable {
             UPDATE sessions SET rotated_at = rotated_at - \(seconds) * interval '1 second',
                 expires_at = expires_at - \(seconds) * interval '1 second',
                 absolute_expires_at = absolute_expires_at - \(seconds) * interval '1 second',
-                created_at = created_at - \(seconds) * interval '1 second'
+                created_at = created_at - \(seconds) * interval '1 second', expiry_day = '-infinity'
             WHERE id = \(sessionID)
             """)
     }

@@ -1,4 +1,4 @@
-UPDATE sweeps SET table_name = 'revocations', block = 0 WHERE table_name = 'revocation_log';
+UPDATE sweeps SET table_name = 'revocations' WHERE table_name = 'revocation_log';
 CREATE TABLE revocations (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     transaction_id xid8 NOT NULL DEFAULT pg_current_xact_id(),

@@ -63,4 +63,4 @@ SELECT session_id, user_id, revoked_at, access_expires_at, reason FROM revocatio
 
 DROP TABLE revocations, revocation_horizon, revocation_epoch;
 
-UPDATE sweeps SET table_name = 'revocation_log', block = 0 WHERE table_name = 'revocations';
+UPDATE sweeps SET table_name = 'revocation_log' WHERE table_name = 'revocations';

@@ -8,18 +8,16 @@ import ServiceKitPostgres
 /// Removes expired rows in batches, by one replica at a time.
 ///
 /// Every replica runs a purger. For each table, the replica that locks the row in `sweeps` does the next batch; the row
-/// also says when that batch is due. A batch is small, so that no refresh waits for a purge.
+/// also says where that batch begins and when it is due. A batch is small, so that no refresh waits for a purge.
 struct SweepStore: Sendable {
     let sessions: SessionStore
     /// Seconds for which the feed keeps its entries.
     let revocationRetention: Double
-    /// Rows of a batch in a table with an index on age.
+    /// Rows that a batch looks at.
     var batch = 500
-    /// Blocks of a batch in a table that is scanned: about 500 rows.
-    var blocks: Int64 = 32
     /// The time between batches when nothing is left to remove.
     var pause: Duration = .seconds(5)
-    /// The time between two scans of a table.
+    /// The time between two looks at the sessions whose day has come.
     var rest: Duration = .seconds(60)
     /// The time between batches while rows are left to remove. It is short enough to remove rows as fast as they
     /// expire, and long enough not to delay refreshes.
@@ -55,41 +53,55 @@ struct SweepStore: Sendable {
     @discardableResult
     func step(_ table: Table) async throws -> Duration? {
         let (wait, hasRevoked) = try await sessions.database.withTransaction { transaction in
-            guard let block = try await Self.beginBatch(of: table, on: transaction) else { return (Duration?.none, false) }
+            guard let position = try await Self.beginBatch(of: table, on: transaction) else {
+                return (Duration?.none, false)
+            }
             let start = ContinuousClock.now
-            let (count, hasMore) = try await remove(from: table, block, on: transaction)
-            removed[table.rawValue]?.increment(by: count)
+            let result = try await remove(from: table, after: position, on: transaction)
+            removed[table.rawValue]?.increment(by: result.removed)
             // When PostgreSQL is busy and a batch takes long, purging uses at most a fifth of the time.
-            let wait = hasMore ? max(gap, start.duration(to: .now) * 4) : table.isReadWhole ? rest : pause
-            try await Self.endBatch(of: table, nextBlock: hasMore ? block + blocks : 0, after: wait, on: transaction)
-            return (wait, table == .sessions && count > 0)
+            let wait = result.hasMore ? max(gap, start.duration(to: .now) * 4) : table == .sessions ? rest : pause
+            try await Self.endBatch(of: table, at: result.position, after: wait, on: transaction)
+            return (wait, table == .sessions && result.removed > 0)
         }
         if hasRevoked { sessions.didRevoke() }
         return wait
     }
 
+    /// Where the next batch of a table begins.
+    struct Position: Sendable, Equatable {
+        /// After this session, of the sessions whose day has come.
+        var day: String?
+        var sessionID: UUID?
+        /// After this entry of the revocation log, of the users whose sessions ended.
+        var seq: Int64 = 0
+    }
+
+    /// What a batch has done.
+    struct Batch: Sendable {
+        var removed: Int
+        var hasMore: Bool
+        /// Where the next one begins.
+        var position = Position()
+    }
+
     private func remove(
-        from table: Table, _ block: Int64, on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
+        from table: Table, after position: Position, on transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Batch {
         switch table {
-        case .sessions:
-            return try await purgeSessions(in: block..<block + blocks, on: transaction)
-        case .users:
-            return try await purgeUsers(in: block..<block + blocks, on: transaction)
+        case .sessions: return try await purgeSessions(after: position, on: transaction)
+        case .users: return try await purgeUsers(after: position, on: transaction)
         case .revocations:
             let removed = try await purgeRevocations(on: transaction)
-            return (removed, removed == batch)
+            return Batch(removed: removed, hasMore: removed == batch)
         case .auditEvents:
             let removed = try await purgeAuditEvents(on: transaction)
-            return (removed, removed == batch)
+            return Batch(removed: removed, hasMore: removed == batch)
         }
     }
 }
 
 extension SweepStore.Table {
-    /// Whether the table has no index that leads to expired rows, and must be scanned.
-    fileprivate var isReadWhole: Bool { self == .sessions || self == .users }
-
     /// A metric for each table, by the table's name.
     fileprivate static func each(_ make: (String) -> Counter) -> [String: Counter] {
         Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, make($0.rawValue)) })
@@ -99,91 +111,115 @@ extension SweepStore.Table {
 extension SweepStore {
     /// Locks the table's row in `sweeps` until the transaction ends.
     ///
-    /// - Returns: the first block of the batch; `nil` when no batch is due yet, or another replica holds the lock.
+    /// - Returns: where the batch begins; `nil` when no batch is due yet, or another replica holds the lock.
     private static func beginBatch(
         of table: Table, on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Int64? {
+    ) async throws(PostgresError) -> Position? {
         // No wait lasts an hour. If a batch seems due in more than an hour, the clock was set back, and the batch is
         // due now.
         try await transaction.query(
             """
-            SELECT block FROM sweeps
+            SELECT day::text, session_id, seq FROM sweeps
             WHERE table_name = \(table.rawValue)
                 AND (due_at <= statement_timestamp() OR due_at > statement_timestamp() + interval '1 hour')
             FOR UPDATE SKIP LOCKED
             """
-        ).decode(Int64.self).first
+        ).decode((String?, UUID?, Int64).self).first.map(Position.init)
     }
 
     private static func endBatch(
-        of table: Table, nextBlock: Int64, after wait: Duration, on transaction: PostgresTransaction
+        of table: Table, at position: Position, after wait: Duration, on transaction: PostgresTransaction
     ) async throws(PostgresError) {
         try await transaction.query(
             """
-            UPDATE sweeps SET block = \(nextBlock), due_at = clock_timestamp() + \(wait / .seconds(1)) * interval '1 second'
+            UPDATE sweeps SET day = \(position.day)::date, session_id = \(position.sessionID), seq = \(position.seq),
+                due_at = clock_timestamp() + \(wait / .seconds(1)) * interval '1 second'
             WHERE table_name = \(table.rawValue)
             """)
     }
 }
 
 /// The batches.
-///
-/// A session's expiry has no index, because every rotation would have to update it. A sweep reads the table block by
-/// block instead. The sweep misses a row that moves to another block meanwhile. That row was just written, so its
-/// session has not expired.
 extension SweepStore {
-    /// Ends the expired sessions in these blocks, and adds them to the revocation feed.
-    ///
-    /// - Returns: the number of ended sessions, and whether the table has more blocks.
+    /// Ends the next expired sessions, and adds them to the revocation feed. Of the sessions whose day has come, those
+    /// that were used since get the day on which they will expire now.
     func purgeSessions(
-        in blocks: Range<Int64>, on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
-        try await transaction.query(
+        after position: Position, on transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Batch {
+        let rows = try await transaction.query(
             """
-            WITH dead AS MATERIALIZED (
-                -- If a row changes before it is locked, the lock checks the condition again.
-                SELECT id FROM sessions
-                WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
-                    AND expires_at <= statement_timestamp()
-                FOR UPDATE SKIP LOCKED
+            WITH due AS MATERIALIZED (
+                -- If a row changes before it is locked, its new values are read.
+                SELECT id, user_id, expiry_day, expires_at FROM sessions
+                WHERE expiry_day <= (statement_timestamp() AT TIME ZONE 'UTC')::date
+                    AND (expiry_day, id) > (
+                        COALESCE(\(position.day)::date, '-infinity'),
+                        COALESCE(\(position.sessionID), '00000000-0000-0000-0000-000000000000'))
+                ORDER BY expiry_day, id LIMIT \(batch) FOR UPDATE SKIP LOCKED
             ), ended AS (
-                DELETE FROM sessions WHERE id IN (SELECT id FROM dead) RETURNING id, user_id, access_expires_at
+                DELETE FROM sessions WHERE id IN (SELECT id FROM due WHERE expires_at <= statement_timestamp())
+                RETURNING id, user_id, access_expires_at
             ), entries AS (
                 \(revocationsOfEnded: .expired, sessions.lifetimes)
+            ), later AS (
+                UPDATE sessions SET expiry_day = (due.expires_at AT TIME ZONE 'UTC')::date FROM due
+                WHERE sessions.id = due.id AND due.expires_at > statement_timestamp()
+                    AND due.expiry_day < (due.expires_at AT TIME ZONE 'UTC')::date
             )
-            SELECT (SELECT count(*) FROM ended), \(blocks.upperBound) < \(blocksOf: "sessions")
-            """)[0].decode((Int, Bool).self)
+            SELECT (SELECT count(*) FROM ended), count(*) OVER (), expiry_day::text, id FROM due
+            ORDER BY expiry_day DESC, id DESC LIMIT 1
+            """
+        ).decode((Int, Int, String, UUID).self)
+        guard let (ended, looked, day, id) = rows.first else { return Batch(removed: 0, hasMore: false) }
+        guard looked == batch else { return Batch(removed: ended, hasMore: false) }
+        return Batch(removed: ended, hasMore: true, position: Position(day: day, sessionID: id))
     }
 
-    /// Removes the users in these blocks who have no session left. A user who recently signed out everywhere stays
-    /// until no earlier sign-in can still be in progress.
-    ///
-    /// - Returns: the number of removed users, and whether the table has more blocks.
+    /// Removes the users without a session among those whose sessions ended, in the order of the revocation log. It
+    /// stays behind the log for as long as a sign-in may be in progress that began before the session's end.
     func purgeUsers(
-        in blocks: Range<Int64>, on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
+        after position: Position, on transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Batch {
+        let memory = SessionStore.signOutMemory
+        // A position beyond the log's end is one of before a restore.
+        let next = try await transaction.query(
+            """
+            SELECT seq, user_id, stamped_at > statement_timestamp() - \(memory) * interval '1 second'
+            FROM revocation_log
+            WHERE seq > \(position.seq) * (\(position.seq) <= (SELECT max(seq) FROM revocation_log))::integer
+            ORDER BY seq LIMIT \(batch)
+            """
+        ).decode((Int64, UUID, Bool).self)
+        let entries = next.prefix { _, _, isRecent in !isRecent }
+        guard let last = entries.last?.0 else { return Batch(removed: 0, hasMore: false, position: position) }
         let idle = try await transaction.query(
             """
             SELECT id FROM users
-            WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
-                AND NOT EXISTS (SELECT FROM sessions WHERE sessions.user_id = users.id)
-                AND (signed_out_at IS NULL
-                    OR signed_out_at < statement_timestamp() - \(SessionStore.signOutMemory) * interval '1 second')
-            FOR UPDATE SKIP LOCKED
+            WHERE id = ANY (\(entries.map(\.1))) AND NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id)
+            ORDER BY id FOR UPDATE
             """
         ).decode(UUID.self)
-        // A sign-in may have committed a session between the snapshot of the first statement and its locks. The second
+        // A sign-in may have committed a session between the snapshot of the statement before and its locks. This
         // statement has a newer snapshot, and the locks exclude further sessions.
-        return try await transaction.query(
+        let users = try await transaction.query(
             """
-            WITH forgotten AS (
-                DELETE FROM users
-                WHERE id = ANY (\(idle))
-                    AND NOT EXISTS (SELECT FROM sessions WHERE sessions.user_id = users.id)
-                RETURNING id
+            WITH idle AS (
+                SELECT id, signed_out_at IS NOT NULL
+                    AND signed_out_at >= statement_timestamp() - \(memory) * interval '1 second' AS is_kept
+                FROM users
+                WHERE id = ANY (\(idle)) AND NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id)
+            ), forgotten AS (
+                DELETE FROM users WHERE id IN (SELECT id FROM idle WHERE NOT is_kept)
             )
-            SELECT (SELECT count(*) FROM forgotten), \(blocks.upperBound) < \(blocksOf: "users")
-            """)[0].decode((Int, Bool).self)
+            SELECT id, is_kept FROM idle
+            """
+        ).decode((UUID, Bool).self)
+        let kept = Set(users.filter(\.1).map(\.0))
+        // The next batch begins with the first user who has to stay for now.
+        let firstKept = entries.first { kept.contains($0.1) }?.0
+        return Batch(
+            removed: users.count - kept.count, hasMore: firstKept == nil && entries.count == batch,
+            position: Position(seq: firstKept.map { $0 - 1 } ?? last))
     }
 
     /// Removes the oldest entries of the feed, at most ``batch``, up to the first one that is to be kept. The newest
@@ -217,17 +253,5 @@ extension SweepStore {
                 ORDER BY occurred_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
-    }
-}
-
-extension PostgresQuery.Interpolation {
-    /// The `ctid` at which a block of a table begins.
-    fileprivate mutating func appendInterpolation(start block: Int64) {
-        appendInterpolation("(\(block),0)")
-        appendLiteral("::tid")
-    }
-
-    fileprivate mutating func appendInterpolation(blocksOf table: StaticString) {
-        appendLiteral("pg_relation_size('\(table)') / current_setting('block_size')::bigint")
     }
 }

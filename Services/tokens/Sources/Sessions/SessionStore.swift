@@ -64,14 +64,16 @@ struct SessionStore: Sendable {
                         INSERT INTO sessions (
                             id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
                             absolute_expires_at, access_expires_at, device, ip_address, authenticated_at,
-                            authentication_methods)
+                            authentication_methods, expiry_day)
                         SELECT
                             \(token.sessionID), \(user.id), \(request.credentialsVersion), \(token.hash),
                             clock.now, clock.now,
                             clock.now + LEAST(\(lifetimes.idle), \(lifetimes.absolute)) * interval '1 second',
                             clock.now + \(lifetimes.absolute) * interval '1 second',
                             clock.now + \(lifetimes.access) * interval '1 second',
-                            \(request.device.map(PostgresJSON.init)), \(request.ipAddress), clock.now, \(methods)
+                            \(request.device.map(PostgresJSON.init)), \(request.ipAddress), clock.now, \(methods),
+                            ((clock.now + LEAST(\(lifetimes.idle), \(lifetimes.absolute)) * interval '1 second')
+                                AT TIME ZONE 'UTC')::date
                         FROM (SELECT statement_timestamp() AS now) AS clock, refusal WHERE reason IS NULL
                         ON CONFLICT (id) DO NOTHING
                         RETURNING created_at, expires_at
@@ -462,7 +464,8 @@ extension SessionStore {
             )
             \(revocationsOfEnded: .administrator, lifetimes)
             """)
-        try await transaction.query("TRUNCATE sessions, users")
+        try await transaction.query("DELETE FROM sessions")
+        try await transaction.query("DELETE FROM users")
     }
 }
 
