@@ -82,7 +82,7 @@ public enum TokensApplication: MigratingApplication {
 
         let purger = SweepStore(sessions: store, revocationRetention: configuration.revocationRetention)
             .purger(logger: boot.logger)
-        let watch = PreparedTransactionWatch(database: database, logger: boot.logger)
+        let watch = DatabaseWatch(database: database, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
             services: [database, redis, feed.stamped, purger, watch, signingKeySource],

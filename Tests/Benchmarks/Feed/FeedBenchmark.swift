@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Contracts
 import Foundation
 import NIOCore
+import NIOHTTP1
 import Postgres
 
 /// What an idle system costs, and what the revocation feed costs its stamper and readers among a million entries, while

@@ -62,6 +62,17 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init)
     }
 
+    /// The destinations that have due tasks: one query each second, in place of a claim for each destination.
+    func dueDestinations() async throws -> [OutboxDestination] {
+        try await database.query(
+            """
+            SELECT destination FROM unnest(\(OutboxDestination.allCases.map(\.rawValue))) AS destination
+            WHERE EXISTS (
+                SELECT FROM outbox WHERE outbox.destination = destination.destination AND next_attempt_at <= now())
+            """
+        ).decode(String.self).compactMap(OutboxDestination.init)
+    }
+
     /// Claims due tasks for one destination. No other process gets them until the claim expires. An unreadable task
     /// does not keep the others from being claimed.
     /// - Parameter userID: claims only the tasks about this user.

@@ -52,6 +52,12 @@ final class OutboxWorker: Service, Sendable {
         for queue in queues { queue.wakeUp.yield() }
     }
 
+    /// Reads the outbox for the destinations with due tasks. If PostgreSQL is unavailable, each queue finds that out.
+    private func wakeDue() async {
+        let due = (try? await store.dueDestinations()) ?? OutboxDestination.allCases
+        for queue in queues where due.contains(queue.destination) { queue.wakeUp.yield() }
+    }
+
     /// Ends when the service shuts down and the tasks in progress are done. An authorization code is single-use:
     /// stopping during its exchange would lose the refresh token. Every task has a deadline of its own.
     func run() async throws {
@@ -59,7 +65,7 @@ final class OutboxWorker: Service, Sendable {
             group.addTask {
                 await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
-                        self.wake()
+                        await self.wakeDue()
                         try? await Task.sleep(for: Self.interval)
                     }
                 }

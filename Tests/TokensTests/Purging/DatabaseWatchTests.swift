@@ -6,7 +6,7 @@ import Testing
 
 @testable import TokensService
 
-@Suite struct PreparedTransactionWatchTests {
+@Suite struct DatabaseWatchTests {
     @Test func whatWasForgottenIsNamedOnce() async throws {
         try await withDatabase { database in
             let name = "forgotten-\(UUID().uuidString)"
@@ -29,8 +29,7 @@ import Testing
 
     private func check(for name: String, on pool: PostgresPool) async throws {
         let (log, metrics) = (CapturedLog(), TestMetrics())
-        var watch = PreparedTransactionWatch(
-            database: pool, logger: log.logger, metrics: metrics)
+        var watch = DatabaseWatch(database: pool, logger: log.logger, metrics: metrics)
         #expect(try await !watch.check(logged: []).contains(name), "it may be in progress")
         #expect(!log.lines.contains { $0.contains(name) })
         watch.abandonedAfter = 0
@@ -40,5 +39,21 @@ import Testing
         #expect(log.lines.count { $0.contains(name) } == 1)
         let age = try metrics.expectMeter("tokens_oldest_prepared_transaction_seconds")
         #expect((age.lastValue ?? 0) > 0)
+    }
+
+    @Test func theAgeOfTransactionsAndOfUnpurgedExpiriesIsMeasured() async throws {
+        try await TokensFixture.with { tokens in
+            let metrics = TestMetrics()
+            let watch = DatabaseWatch(database: tokens.database.pool, logger: .quiet, metrics: metrics)
+            func value(_ name: String) throws -> Double? { try metrics.expectMeter(name).lastValue }
+            _ = try await tokens.signIn()
+            try await watch.measure()
+            #expect(try value("tokens_oldest_unpurged_expiry_seconds") == 0)
+            #expect((try value("tokens_database_transaction_age") ?? 0) > 0)
+            try await tokens.age(tokens.signIn().sessionID, by: 2_592_000 + 7200)
+            try await watch.measure()
+            let seconds = try value("tokens_oldest_unpurged_expiry_seconds") ?? 0
+            #expect(seconds >= 7200 && seconds < 10_800)
+        }
     }
 }

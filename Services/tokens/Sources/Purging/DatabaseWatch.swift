@@ -3,22 +3,34 @@ import Logging
 import Postgres
 import ServiceLifecycle
 
-/// Warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and their
+/// Measures what keeps PostgreSQL from cleaning up, and how far the sweep is behind.
+///
+/// It warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and their
 /// revocations stay invisible to every reader. Gatehouse prepares none, but other applications on the same server may.
-struct PreparedTransactionWatch: Service {
+struct DatabaseWatch: Service {
     let database: PostgresPool
     let logger: Logger
     var interval: Duration = .seconds(60)
     /// Seconds after which a prepared transaction counts as abandoned.
     var abandonedAfter: Double = 3600
-    private let oldest: GaugeFamily
+    private let oldestPrepared: GaugeFamily
+    private let transactionAge: GaugeFamily
+    private let unpurgedExpiry: GaugeFamily
 
     init(database: PostgresPool, logger: Logger, metrics: (any MetricsFactory)? = nil) {
         self.database = database
         self.logger = logger
-        oldest = GaugeFamily(
+        oldestPrepared = GaugeFamily(
             "tokens_oldest_prepared_transaction_seconds",
             help: "Age of the oldest transaction of the server that is prepared and neither committed nor rolled back.",
+            factory: metrics)
+        transactionAge = GaugeFamily(
+            "tokens_database_transaction_age",
+            help: "Transactions since the oldest one that VACUUM still has to freeze in this database.",
+            factory: metrics)
+        unpurgedExpiry = GaugeFamily(
+            "tokens_oldest_unpurged_expiry_seconds",
+            help: "Time since the expiry of an expired session that the sweep reaches first; 0 for none.",
             factory: metrics)
     }
 
@@ -28,6 +40,7 @@ struct PreparedTransactionWatch: Service {
             while !Task.isCancelled {
                 // If PostgreSQL is unavailable, other components log it.
                 if let abandoned = try? await check(logged: logged) { logged = abandoned }
+                try? await measure()
                 try? await Task.sleep(for: interval)
             }
         }
@@ -38,7 +51,7 @@ struct PreparedTransactionWatch: Service {
     /// - Returns: the names of all abandoned transactions.
     func check(logged: Set<String>) async throws(PostgresError) -> Set<String> {
         let transactions = try await preparedTransactions()
-        oldest.gauge().set(transactions.first?.age ?? 0)
+        oldestPrepared.gauge().set(transactions.first?.age ?? 0)
         let abandoned = transactions.filter { $0.age >= abandonedAfter }
         for each in abandoned where !logged.contains(each.name) {
             logger.warning(
@@ -49,6 +62,22 @@ struct PreparedTransactionWatch: Service {
                 ])
         }
         return Set(abandoned.map(\.name))
+    }
+
+    /// Sets `tokens_database_transaction_age` and `tokens_oldest_unpurged_expiry_seconds`.
+    func measure() async throws(PostgresError) {
+        let row = try await database.query(
+            """
+            SELECT (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()),
+                COALESCE((
+                    SELECT extract(epoch FROM statement_timestamp() - expires_at)::double precision FROM sessions
+                    WHERE expiry_day <= (statement_timestamp() AT TIME ZONE 'UTC')::date
+                        AND expires_at < statement_timestamp()
+                    ORDER BY expiry_day, id LIMIT 1), 0)
+            """)[0]
+        let (transactions, seconds) = try row.decode((Int64, Double).self)
+        transactionAge.gauge().set(Double(transactions))
+        unpurgedExpiry.gauge().set(seconds)
     }
 
     /// A transaction that was prepared (two-phase commit), and neither committed nor rolled back.
