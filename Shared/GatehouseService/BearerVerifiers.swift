@@ -63,7 +63,7 @@ public struct PublishedKeyVerifier: BearerVerifier, Service {
                     help: "From a session's revocation until this service knew of it.")),
             live: Gauge("gatehouse_revoked_sessions", help: "Revoked sessions whose access tokens may still live."),
             logger: logger,
-            fetch: { try await tokens.revocations(after: $0, waiting: $1) })
+            fetch: { try await tokens.accessRevocations(after: $0, waiting: $1) })
     }
 
     /// Whether keys were fetched and the feed was read to its end. Before that, every token gets `UNAVAILABLE`.

@@ -114,7 +114,7 @@ package struct RevocationFeedReader: Service {
     private let sessions: RevokedSessions
     private let logger: Logger
     /// Reads the page after a cursor; `nil` starts from the beginning. It must time out 2 s after `wait` at the latest.
-    private let fetch: @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
+    private let fetch: @Sendable (_ cursor: String?, _ wait: Int) async throws -> AccessRevocationPage
 
     /// Seconds to pause after failures.
     var pauses = 0.1...1.0
@@ -128,7 +128,7 @@ package struct RevocationFeedReader: Service {
     ///   - fetch: reads the page after a cursor.
     package init(
         sessions: RevokedSessions, metrics: RevocationFeedMetrics, live: Gauge, logger: Logger,
-        fetch: @escaping @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
+        fetch: @escaping @Sendable (_ cursor: String?, _ wait: Int) async throws -> AccessRevocationPage
     ) {
         self.sessions = sessions
         self.metrics = metrics
@@ -146,8 +146,9 @@ package struct RevocationFeedReader: Service {
             var isLost = false
             await followRevocations(pauses: pauses) {
                 let page = try await fetch(cursor, wait)
-                apply(page)
-                metrics.read(page)
+                guard let entries = page.entries else { throw UnreadablePage() }
+                apply(entries, isEnd: !page.more)
+                metrics.read(ages: entries.lazy.map(\.age), reset: page.reset, more: page.more)
                 cursor = page.cursor
                 wait = page.more ? 0 : Self.wait
                 if isLost { logger.notice("following the revocation feed again") }
@@ -163,13 +164,14 @@ package struct RevocationFeedReader: Service {
         }
     }
 
+    /// The page's sessions are in another form.
+    struct UnreadablePage: Error {}
+
     /// A page with `reset` restarts the feed. The known revocations stay, because a revocation is never undone, and
     /// each is removed after its tokens have expired.
-    private func apply(_ page: RevocationPage) {
+    private func apply(_ entries: [AccessRevocationPage.Entry], isEnd: Bool) {
         let now = Int64(Date.now.timeIntervalSince1970)
-        sessions.apply(
-            page.entries.map { ($0.sessionID, Int64($0.accessExpiresAt.timeIntervalSince1970.rounded(.up))) },
-            isEnd: !page.more, now: now)
+        sessions.apply(entries.map { ($0.sessionID, $0.accessExpiresAt) }, isEnd: isEnd, now: now)
         live.set(sessions.count)
     }
 }

@@ -16,9 +16,11 @@ BEGIN;
 ALTER TABLE audit_entries OWNER TO :"owner";
 ALTER TABLE audit_log OWNER TO :"owner";
 ALTER TABLE audit_seals OWNER TO :"owner";
+ALTER TABLE pending_audit_entries OWNER TO :"owner";
 ALTER FUNCTION audit_is_append_only() OWNER TO :"owner";
-REVOKE ALL ON audit_entries, audit_log, audit_seals FROM :"name";
-GRANT SELECT, INSERT, DELETE ON audit_entries, audit_log, audit_seals TO :"name";
+ALTER FUNCTION audit_entry_is_pending() OWNER TO :"owner";
+REVOKE ALL ON audit_entries, audit_log, audit_seals, pending_audit_entries FROM :"name";
+GRANT SELECT, INSERT, DELETE ON audit_entries, audit_log, audit_seals, pending_audit_entries TO :"name";
 GRANT SELECT, USAGE ON SEQUENCE audit_entries_id_seq TO :"name";
 CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_entries
     FOR EACH ROW EXECUTE FUNCTION audit_is_append_only(:'interval');

@@ -66,7 +66,7 @@ public enum GatewayApplication: ServiceApplication {
                 live: Gauge(
                     "gatehouse_gateway_revoked_sessions", help: "Revoked sessions whose access tokens may still live."),
                 logger: boot.logger,
-                fetch: { try await tokens.revocations(after: $0, waiting: $1) }))
+                fetch: { try await tokens.accessRevocations(after: $0, waiting: $1) }))
         services += [names, gateway.health]
         services.append(
             RoutesFollower(source: configuration.routes, store: routes, names: names, logger: boot.logger))

@@ -73,6 +73,63 @@ public struct RevokeSessionsRequest: Codable, Sendable {
     }
 }
 
+/// The answer to `GET /internal/revocations?form=access`: what a verifier of access tokens needs, in few bytes, so that
+/// a new gateway soon knows a hundred thousand sessions.
+public struct AccessRevocationPage: Codable, Sendable, Equatable {
+    /// A session that was revoked.
+    public struct Entry: Sendable, Equatable {
+        public var sessionID: UUID
+        /// No access token of the session lives longer than this; in seconds since 1970.
+        public var accessExpiresAt: Int64
+        /// Seconds since the revocation when the page was created.
+        public var age: Double
+
+        public init(sessionID: UUID, accessExpiresAt: Int64, age: Double) {
+            self.sessionID = sessionID
+            self.accessExpiresAt = accessExpiresAt
+            self.age = age
+        }
+    }
+
+    /// Base64 of 28 bytes for each session: its id; the last expiry of its access tokens, in seconds since 1970, in 8
+    /// bytes; its age in milliseconds, in 4 bytes. Numbers are big-endian.
+    private var sessions: String
+    /// As in ``RevocationPage``.
+    public var cursor: String
+    public var reset: Bool
+    public var more: Bool
+
+    public init(entries: [Entry], cursor: String, reset: Bool, more: Bool) {
+        var bytes = Data(capacity: entries.count * Self.size)
+        for entry in entries {
+            withUnsafeBytes(of: entry.sessionID.uuid) { bytes.append(contentsOf: $0) }
+            withUnsafeBytes(of: entry.accessExpiresAt.bigEndian) { bytes.append(contentsOf: $0) }
+            let milliseconds = UInt32(min(max(0, entry.age * 1000), Double(UInt32.max)))
+            withUnsafeBytes(of: milliseconds.bigEndian) { bytes.append(contentsOf: $0) }
+        }
+        sessions = bytes.base64EncodedString()
+        self.cursor = cursor
+        self.reset = reset
+        self.more = more
+    }
+
+    private static let size = 28
+
+    /// The sessions; `nil` when they are in another form.
+    public var entries: [Entry]? {
+        guard let bytes = Data(base64Encoded: sessions), bytes.count.isMultiple(of: Self.size) else { return nil }
+        return bytes.withUnsafeBytes { bytes in
+            stride(from: 0, to: bytes.count, by: Self.size).map { start in
+                Entry(
+                    sessionID: UUID(uuid: bytes.loadUnaligned(fromByteOffset: start, as: uuid_t.self)),
+                    accessExpiresAt: Int64(bigEndian: bytes.loadUnaligned(fromByteOffset: start + 16, as: Int64.self)),
+                    age: Double(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: start + 24, as: UInt32.self)))
+                        / 1000)
+            }
+        }
+    }
+}
+
 /// `POST /internal/sessions/live`, as request and answer: the sessions in question, and those of them that are live.
 public struct LiveSessions: Codable, Sendable, Equatable {
     /// The most sessions in a request.
@@ -147,7 +204,8 @@ public struct RevocationPage: Codable, Sendable, Equatable {
     public var entries: [Entry]
     /// Opaque. The client sends it as `after` in the next request.
     public var cursor: String
-    /// The sent cursor is older than the retained entries: discard all entries and continue from `cursor`.
+    /// The sent cursor is older than the retained entries, or of another history: entries may have been missed.
+    /// Continue from `cursor`, which repeats those that are retained.
     public var reset: Bool
     /// More entries are available: request the next page at once.
     public var more: Bool

@@ -13,7 +13,20 @@ extension ServiceClient {
     public func revocations(
         after cursor: String?, waiting seconds: Int
     ) async throws(ServiceClientError) -> RevocationPage {
-        var query = [("wait", String(seconds))]
+        try await revocations(after: cursor, waiting: seconds, form: [])
+    }
+
+    /// The same for a verifier of access tokens.
+    public func accessRevocations(
+        after cursor: String?, waiting seconds: Int
+    ) async throws(ServiceClientError) -> AccessRevocationPage {
+        try await revocations(after: cursor, waiting: seconds, form: [("form", "access")])
+    }
+
+    private func revocations<Page: Decodable>(
+        after cursor: String?, waiting seconds: Int, form: [(String, String)]
+    ) async throws(ServiceClientError) -> Page {
+        var query = [("wait", String(seconds))] + form
         if let cursor { query.append(("after", cursor)) }
         return try await send(
             .get, "/internal/revocations", query: query, timeout: .seconds(seconds + 2), idempotent: false)
@@ -80,15 +93,21 @@ public struct RevocationFeedMetrics: Sendable {
 
     /// Records that a page was read and applied.
     public mutating func read(_ page: RevocationPage, now: Date = .now) {
+        // An entry without an age is measured by two clocks, and PostgreSQL's may be ahead.
+        let ages = page.entries.lazy.map { max(0, $0.age ?? now.timeIntervalSince($0.revokedAt)) }
+        read(ages: ages, reset: page.reset, more: page.more, now: now)
+    }
+
+    /// Records that a page was read and applied.
+    ///
+    /// - Parameter ages: of the page's entries, in seconds.
+    public mutating func read(ages: some Sequence<Double>, reset: Bool, more: Bool, now: Date = .now) {
         isLost.set(0)
-        if page.reset { isFollowing = false }
+        if reset { isFollowing = false }
         if isFollowing {
-            for entry in page.entries {
-                // An entry without an age is measured by two clocks, and PostgreSQL's may be ahead.
-                delay.record(.seconds(max(0, entry.age ?? now.timeIntervalSince(entry.revokedAt))))
-            }
+            for age in ages { delay.record(.seconds(age)) }
         }
-        guard !page.more else { return }
+        guard !more else { return }
         isFollowing = true
         readAt.set(now.timeIntervalSince1970)
     }

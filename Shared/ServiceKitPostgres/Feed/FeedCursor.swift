@@ -2,8 +2,8 @@
 package enum FeedCursor: Sendable, Hashable {
     /// Before the oldest entry that the feed keeps.
     case oldest
-    /// After the entry with this number. Its random tag tells it from another entry that received the same number later,
-    /// after a restore or a fail-over that lost entries. Number 0 stands before the first entry that ever was.
+    /// After the entry with this number. Its random tag tells it from another entry that received the same number
+    /// later, after a restore or a fail-over that lost entries. Number 0 stands before the first entry that ever was.
     case after(number: Int64, tag: Int64)
 
     /// The position of a reader that has read an empty feed.

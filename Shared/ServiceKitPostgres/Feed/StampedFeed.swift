@@ -7,35 +7,42 @@ import Synchronization
 
 /// A feed of committed rows for readers in other processes. Each reader gets every entry at least once.
 ///
-/// A transaction adds its entries to a table of pending ones. After its commit, a stamper moves them into the feed's log
-/// under consecutive numbers: one replica at a time, so that an entry that commits late gets a later number, and a reader
-/// that has read up to a number has missed nothing before it. PostgreSQL does so in one function (`stamp`), which waits
-/// for no client while it holds the lock:
+/// A transaction adds its entries to a table of pending ones. After its commit, a stamper moves them into the feed's
+/// log under consecutive numbers: one replica at a time, so that an entry that commits late gets a later number, and a
+/// reader that has read up to a number has missed nothing before it. PostgreSQL does so in one function (`stamp`),
+/// which waits for no client while it holds the lock:
 ///
-///     stamp(reach double precision, most integer, OUT stamped integer, OUT head bigint)
+///     stamp(reach double precision, most integer,
+///         OUT stamped bigint, OUT head bigint, OUT tag bigint, OUT cost double precision)
 ///
-/// It moves at most `most` entries that were added within `reach` seconds, or any time before where `reach` is NULL. The
-/// log has the columns `seq bigint PRIMARY KEY` and `tag bigint`, which is random, and always keeps its newest row.
-public final class StampedFeed<Entry: Sendable>: Service {
-    /// The tables, columns and function of a feed.
-    public struct Source: Sendable {
-        var log: String
-        var stamp: String
+/// It moves at most `most` entries that were added within `reach` seconds, or any time before where `reach` is NULL.
+/// The log has the columns `seq bigint PRIMARY KEY` and `tag bigint`, which is random, and always keeps its newest row.
+public final class StampedFeed: Service {
+    /// What a reader gets of the feed.
+    public struct View<Entry>: Sendable {
         var columns: String
+        var condition: String
+        var pageSize: Int
+        var decode: @Sendable (PostgresRow) throws -> Entry
 
         /// - Parameters:
-        ///   - log: the log's table, or a join with it.
-        ///   - stamp: the name of the function that stamps entries.
         ///   - columns: the columns of an entry. The feed adds `seq` and `tag`.
-        public init(log: String, stamp: String, columns: String) {
-            self.log = log
-            self.stamp = stamp
+        ///   - condition: an SQL condition. The reader's cursor passes over entries that do not meet it.
+        ///   - pageSize: the most entries of a page.
+        ///   - decode: reads an entry, by the names of its columns.
+        public init(
+            columns: String, condition: String = "true", pageSize: Int = 1000,
+            decode: @escaping @Sendable (PostgresRow) throws -> Entry
+        ) {
             self.columns = columns
+            self.condition = condition
+            self.pageSize = pageSize
+            self.decode = decode
         }
     }
 
     /// Some entries, and the cursor for the next page.
-    public struct Page: Sendable {
+    public struct Page<Entry> {
         /// In the order of their numbers.
         public var entries: [Entry]
         /// The opaque cursor for the next page.
@@ -47,40 +54,43 @@ public final class StampedFeed<Entry: Sendable>: Service {
     }
 
     private struct Read: Hashable {
-        var cursor: String?
-        var filter: String
+        var position: FeedCursor
+        var columns: String
+        var condition: String
+        var pageSize: Int
         var changes: Int
     }
 
     private let database: PostgresPool
-    private let source: Source
-    private let pageSize: Int
+    private let log: String
+    private let function: String
     private let interval: Duration
     private let logger: Logger
-    private let decode: @Sendable (PostgresRow) throws -> Entry
     /// Entries that this process has added.
     private let additions = Signal()
     /// Entries that any process has stamped.
     private let changes = Signal()
-    private let head = Mutex<Int64?>(nil)
-    private let reads = SingleFlight<Read, Page>()
+    /// The newest entry that this process has seen.
+    private let head = Mutex(FeedCursor.nothing)
+    private let reads = SingleFlight<Read, PostgresResult>()
 
     /// Entries that one call stamps at most.
-    private static var batch: Int { 1000 }
+    private static let batch = 1000
+    /// Entries that one page looks at most.
+    private static let mostLookedAt = 50_000
 
     /// - Parameters:
+    ///   - log: the log's table, or a join with it.
+    ///   - function: the name of the function that stamps entries.
     ///   - interval: how often pending entries of other replicas are looked for, and readers learn of them.
-    ///   - decode: reads an entry, by the names of its columns.
     public init(
-        _ source: Source, database: PostgresPool, pageSize: Int, interval: Duration = .milliseconds(300),
-        logger: Logger, decode: @escaping @Sendable (PostgresRow) throws -> Entry
+        log: String, function: String, database: PostgresPool, interval: Duration = .milliseconds(300), logger: Logger
     ) {
-        self.source = source
+        self.log = log
+        self.function = function
         self.database = database
-        self.pageSize = pageSize
         self.interval = interval
         self.logger = logger
-        self.decode = decode
     }
 
     // MARK: - Reading
@@ -88,72 +98,92 @@ public final class StampedFeed<Entry: Sendable>: Service {
     /// The entries after `cursor`. If none exist yet, waits for entries until `end`. A reader that does not wait misses
     /// nothing that was committed.
     ///
-    /// - Parameters:
-    ///   - cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry.
-    ///   - filter: an SQL condition. The cursor passes over entries that do not meet it.
-    public func page(
-        after cursor: String?, where filter: String = "true", waitingUntil end: ContinuousClock.Instant
-    ) async throws -> Page {
-        var cursor = cursor
-        if .now >= end { try await stampAll() }
+    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry.
+    public func page<Entry>(
+        _ view: View<Entry>, after cursor: String?, waitingUntil end: ContinuousClock.Instant
+    ) async throws -> Page<Entry> {
+        let isFirst = cursor?.isEmpty ?? true
+        guard var position = isFirst ? .oldest : FeedCursor(text: cursor ?? "") else { return Self.reset() }
+        if .now >= end { try await stampRecent() }
         while true {
             let seen = changes.count
-            let read = Read(cursor: cursor, filter: filter, changes: seen)
+            let read = Read(
+                position: position, columns: view.columns, condition: view.condition, pageSize: view.pageSize,
+                changes: seen)
             // Readers at the same position share the query. None gets one that began before the last change.
-            let page = try await reads.run(read) { try await self.page(read) }
-            let isAnswer = !page.entries.isEmpty || page.reset || cursor?.isEmpty ?? true
+            let rows = try await reads.run(read) { try await self.rows(read) }
+            guard try position.continues(where: rows[0].decode("own_tag"), first: rows[0].decode("first")) else {
+                return Self.reset()
+            }
+            let page = try Self.page(of: rows, after: position, view)
+            let isAnswer = !page.entries.isEmpty || page.more || isFirst
             if isAnswer || .now >= end || Task.isShuttingDownGracefully { return page }
-            cursor = page.cursor
+            position = FeedCursor(text: page.cursor) ?? position
             await changes.wait(after: seen, until: end)
         }
     }
 
     /// The cursor of a reader that has read everything that was committed.
     public func end() async throws -> String {
-        try await stampAll()
+        try await stampRecent()
         let rows = try await database.query(
-            "SELECT seq, tag FROM \(unescaped: source.log) ORDER BY seq DESC LIMIT 1", usesReserve: true)
+            "SELECT seq, tag FROM \(unescaped: log) ORDER BY seq DESC LIMIT 1", usesReserve: true)
         guard let (number, tag) = try rows.first?.decode((Int64, Int64).self) else { return FeedCursor.nothing.text }
         return FeedCursor.after(number: number, tag: tag).text
     }
 
-    /// Reads one page. Its statement sees the entry of the cursor, the entries after it and the newest one at the same
-    /// moment, so that the next cursor passes over exactly what was read or filtered.
-    private func page(_ read: Read) async throws -> Page {
-        let isFirst = read.cursor?.isEmpty ?? true
-        guard let position = isFirst ? .oldest : FeedCursor(text: read.cursor ?? "") else { return Self.reset }
-        let log = source.log
-        let rows = try await database.query(
+    /// Reads the entries of a page. The statement sees the entry of the cursor, the entries after it and the newest one
+    /// at the same moment, so that the next cursor passes over exactly what was read or filtered. It looks at a bounded
+    /// number of entries, however few of them the reader gets.
+    private func rows(_ read: Read) async throws -> PostgresResult {
+        let number = read.position.number
+        return try await database.query(
             """
-            SELECT own.tag AS own_tag, first.seq AS first, newest.seq AS newest, newest.tag AS newest_tag, entry.*
+            WITH range AS MATERIALIZED (
+                SELECT seq - 1 AS start, seq - 1 + \(Self.mostLookedAt) AS bound
+                FROM \(unescaped: log) WHERE seq > \(number) ORDER BY seq LIMIT 1
+            )
+            SELECT own.tag AS own_tag, first.seq AS first, newest.seq AS newest, last.seq AS last, last.tag AS last_tag,
+                entry.*
             FROM (SELECT) AS one
-            LEFT JOIN (SELECT tag FROM \(unescaped: log) WHERE seq = \(position.number)) AS own ON true
-            LEFT JOIN (SELECT seq FROM \(unescaped: log) WHERE \(position == .nothing) ORDER BY seq LIMIT 1) AS first ON true
-            LEFT JOIN (SELECT seq, tag FROM \(unescaped: log) ORDER BY seq DESC LIMIT 1) AS newest ON true
+            LEFT JOIN (SELECT tag FROM \(unescaped: log) WHERE seq = \(number)) AS own ON true
             LEFT JOIN (
-                SELECT seq, tag, \(unescaped: source.columns) FROM \(unescaped: log)
-                WHERE seq > \(position.number) AND (\(unescaped: read.filter)) ORDER BY seq LIMIT \(pageSize)
+                SELECT seq FROM \(unescaped: log) WHERE \(read.position == .nothing) ORDER BY seq LIMIT 1
+            ) AS first ON true
+            LEFT JOIN (SELECT seq FROM \(unescaped: log) ORDER BY seq DESC LIMIT 1) AS newest ON true
+            LEFT JOIN (
+                SELECT seq, tag FROM \(unescaped: log)
+                WHERE seq > (SELECT start FROM range) AND seq <= (SELECT bound FROM range) ORDER BY seq DESC LIMIT 1
+            ) AS last ON true
+            LEFT JOIN (
+                SELECT seq, tag, \(unescaped: read.columns) FROM \(unescaped: log)
+                WHERE seq > (SELECT start FROM range) AND seq <= (SELECT bound FROM range)
+                    AND (\(unescaped: read.condition))
+                ORDER BY seq LIMIT \(read.pageSize)
             ) AS entry ON true
             ORDER BY entry.seq
             """, usesReserve: true)
-        let first = rows[0]
-        guard position.continues(where: try first.decode("own_tag"), first: try first.decode("first")) else {
-            return Self.reset
-        }
-        let isEmpty = try first.decode("seq", as: Int64?.self) == nil
-        let hasMore = rows.count == pageSize && !isEmpty
-        var next = FeedCursor.nothing
-        if hasMore {
-            let last = rows[rows.count - 1]
-            next = .after(number: try last.decode("seq"), tag: try last.decode("tag"))
-        } else if let newest = try first.decode("newest", as: Int64?.self) {
-            next = .after(number: newest, tag: try first.decode("newest_tag"))
-        }
-        return Page(
-            entries: isEmpty ? [] : try rows.map(decode), cursor: next.text, reset: false, more: hasMore)
     }
 
-    private static var reset: Page {
+    /// - Parameter rows: at least one; without entries, `seq` is NULL in it.
+    private static func page<Entry>(
+        of rows: PostgresResult, after position: FeedCursor, _ view: View<Entry>
+    ) throws -> Page<Entry> {
+        let (first, last) = (rows[0], rows[rows.count - 1])
+        let isEmpty = try first.decode("seq", as: Int64?.self) == nil
+        var next = position == .oldest ? .nothing : position
+        if rows.count == view.pageSize, !isEmpty {
+            next = .after(number: try last.decode("seq"), tag: try last.decode("tag"))
+        } else if let number = try first.decode("last", as: Int64?.self) {
+            next = .after(number: number, tag: try first.decode("last_tag"))
+        }
+        let newest = try first.decode("newest", as: Int64?.self) ?? 0
+        return Page(
+            entries: isEmpty ? [] : try rows.map(view.decode), cursor: next.text, reset: false,
+            more: next.number < newest)
+    }
+
+    private static func reset<Entry>() -> Page<Entry> {
         Page(entries: [], cursor: FeedCursor.oldest.text, reset: true, more: true)
     }
 
@@ -176,19 +206,20 @@ public final class StampedFeed<Entry: Sendable>: Service {
         var isFailing = false
         while !Task.isCancelled {
             let seen = additions.count
-            let start = ContinuousClock.now
-            let reach = schedule.reach(at: start)
+            let reach = schedule.reach(at: .now)
             do {
-                let stamped = try await stamp(within: reach)
-                if reach == nil { schedule.lookedAtEverything(from: start, to: .now) }
+                let look = try await look(within: reach)
+                let isDrained = look.stamped < Self.batch
+                schedule.looked(within: reach, cost: look.cost, isDrained: isDrained, at: .now)
                 isFailing = false
-                if stamped < Self.batch { await additions.wait(after: seen, until: .now + interval) }
+                if isDrained { await additions.wait(after: seen, until: .now + interval) }
             } catch {
                 if Task.isCancelled { return }
+                schedule.failed(within: reach, at: .now)
                 if !isFailing {
                     logger.warning(
                         "The entries of a feed could not be stamped; it is tried again.",
-                        metadata: ["function": "\(source.stamp)", "error": "\(error)"])
+                        metadata: ["function": "\(function)", "error": "\(error)"])
                 }
                 isFailing = true
                 try? await Task.sleep(for: interval)
@@ -196,8 +227,8 @@ public final class StampedFeed<Entry: Sendable>: Service {
         }
     }
 
-    private func stampAll() async throws(PostgresError) {
-        while try await stamp() == Self.batch {}
+    private func stampRecent() async throws(PostgresError) {
+        while try await stamp(within: StampSchedule.recent) == Self.batch {}
     }
 
     /// Stamps one batch of pending entries, and wakes this process's readers if any process has stamped some.
@@ -206,15 +237,22 @@ public final class StampedFeed<Entry: Sendable>: Service {
     /// - Returns: the number of entries.
     @discardableResult
     public func stamp(within reach: Duration? = nil) async throws(PostgresError) -> Int {
+        try await look(within: reach).stamped
+    }
+
+    private func look(within reach: Duration?) async throws(PostgresError) -> (stamped: Int, cost: Duration) {
         let rows = try await database.query(
-            "SELECT stamped, head FROM \(unescaped: source.stamp)(\(reach.map { $0 / .seconds(1) }), \(Self.batch)::integer)",
-            usesReserve: true)
-        let (stamped, newest) = try rows[0].decode((Int, Int64?).self)
-        let isNew = head.withLock { head in
-            defer { head = newest }
-            return head != newest
+            """
+            SELECT stamped, head, tag, cost
+            FROM \(unescaped: function)(\(reach.map { $0 / .seconds(1) }), \(Self.batch)::integer)
+            """, usesReserve: true)
+        let (stamped, number, tag, cost) = try rows[0].decode((Int, Int64?, Int64?, Double).self)
+        let newest = number.map { FeedCursor.after(number: $0, tag: tag ?? 0) } ?? .nothing
+        // A reader that sees the new head also sees the change.
+        head.withLock { head in
+            if head != newest { changes.send() }
+            head = newest
         }
-        if isNew { changes.send() }
-        return stamped
+        return (stamped, .seconds(cost))
     }
 }

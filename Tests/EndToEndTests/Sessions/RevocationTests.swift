@@ -119,16 +119,16 @@ extension FaultTests {
             let crowd = try await crowd()
             try await end(crowd)
             let page = try await TestHTTPClient(system.process("tokens").url).get(
-                "/internal/revocations?wait=0",
+                "/internal/revocations?wait=0&form=access",
                 headers: [HeaderName.credential: try #require(system.settings["GATEWAY_TOKENS_CREDENTIAL"])])
-            let hasMore = try page.decode(RevocationPage.self).more
+            let hasMore = try page.decode(AccessRevocationPage.self).more
             try #require(hasMore)
 
             try await withTokensBehindProxy { proxy, gateway in
                 let journey = system.journey(through: gateway)
                 let admin = TestHTTPClient(gateway.adminURL)
                 // In the middle of the second page.
-                proxy.sever(afterBytesFromServer: page.body.count * 3 / 2)
+                proxy.sever(afterBytesFromServer: page.body.count * 5 / 4)
                 try gateway.launch()
                 try await eventually("the gateway has read the first page") {
                     let known = try? await gateway.metric("gatehouse_gateway_revoked_sessions")

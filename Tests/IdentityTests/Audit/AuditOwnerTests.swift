@@ -49,7 +49,9 @@ import Testing
             for table in ["audit_entries", "audit_log", "audit_seals", "pending_audit_entries"] {
                 try await pool.query("ALTER TABLE \(unescaped: table) OWNER TO \(unescaped: role)")
             }
-            try await pool.query("ALTER FUNCTION audit_is_append_only() OWNER TO \(unescaped: role)")
+            for function in ["audit_is_append_only()", "audit_entry_is_pending()"] {
+                try await pool.query("ALTER FUNCTION \(unescaped: function) OWNER TO \(unescaped: role)")
+            }
             try await pool.query(
                 """
                 INSERT INTO audit_entries (at, user_id, actor, event)
@@ -76,6 +78,7 @@ import Testing
                 young, disarm, "TRUNCATE audit_entries", "UPDATE audit_entries SET actor = 'system'",
                 "DROP TRIGGER append_only ON audit_entries", "ALTER TABLE audit_seals DISABLE TRIGGER USER",
                 "CREATE OR REPLACE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'",
+                "CREATE OR REPLACE FUNCTION audit_entry_is_pending() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'",
             ] {
                 #expect(try await !mayDo(statement, as: role, on: connection), "\(statement)")
             }

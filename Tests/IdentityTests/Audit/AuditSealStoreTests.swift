@@ -102,6 +102,7 @@ import Testing
         "UPDATE audit_entries SET user_id = gen_random_uuid() WHERE id = 25",
         "DELETE FROM audit_entries WHERE id = 12",
         "DELETE FROM audit_log WHERE seq = 12",
+        "INSERT INTO audit_entries (user_id, actor, event) VALUES (gen_random_uuid(), 'user', 'signed_in')",
         "UPDATE audit_log SET seq = 1000 + seq % 2 WHERE seq IN (11, 12)",
         "DELETE FROM audit_seals WHERE number = 2",
         "DELETE FROM audit_seals WHERE number = 1",

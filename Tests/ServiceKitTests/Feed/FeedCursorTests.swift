@@ -35,19 +35,38 @@ import Testing
 }
 
 @Suite struct StampScheduleTests {
+    private let start = ContinuousClock.now
+
     @Test func cheapLooksAreAtEverything() {
         var schedule = StampSchedule()
-        let start = ContinuousClock.now
         #expect(schedule.reach(at: start) == nil)
-        schedule.lookedAtEverything(from: start, to: start + .milliseconds(5))
-        #expect(schedule.reach(at: start + .milliseconds(305)) == nil)
+        schedule.looked(within: nil, cost: .microseconds(100), isDrained: true, at: start)
+        #expect(schedule.reach(at: start + .milliseconds(300)) == nil)
     }
 
-    @Test func dearLooksTakeAFiftiethOfTheTime() {
+    @Test func dearLooksAreRare() {
         var schedule = StampSchedule()
-        let start = ContinuousClock.now
-        schedule.lookedAtEverything(from: start, to: start + .seconds(1))
-        #expect(schedule.reach(at: start + .milliseconds(50_999)) == StampSchedule.recent)
-        #expect(schedule.reach(at: start + .seconds(51)) == nil)
+        schedule.looked(within: nil, cost: .milliseconds(25), isDrained: true, at: start)
+        #expect(schedule.reach(at: start + .seconds(49)) == StampSchedule.recent)
+        schedule.looked(within: .seconds(5), cost: .zero, isDrained: true, at: start + .seconds(49))
+        #expect(schedule.reach(at: start + .milliseconds(49_999)) == StampSchedule.recent)
+        #expect(schedule.reach(at: start + .seconds(50)) == nil)
+    }
+
+    @Test func aBacklogIsStampedWithoutAPause() {
+        var schedule = StampSchedule()
+        schedule.looked(within: nil, cost: .seconds(1), isDrained: false, at: start)
+        #expect(schedule.reach(at: start) == nil)
+    }
+
+    /// What was recent before an outage is not recent after it.
+    @Test func aLookAfterAFailureIsAtEverythingUnlessThatFailed() {
+        var schedule = StampSchedule()
+        schedule.looked(within: nil, cost: .seconds(1), isDrained: true, at: start)
+        schedule.failed(within: StampSchedule.recent, at: start + .seconds(1))
+        #expect(schedule.reach(at: start + .seconds(1)) == nil)
+        schedule.failed(within: nil, at: start + .seconds(2))
+        #expect(schedule.reach(at: start + .seconds(2)) == StampSchedule.recent)
+        #expect(schedule.reach(at: start + .seconds(32)) == nil)
     }
 }

@@ -12,6 +12,8 @@ struct FeedModel: Hashable {
         case constantTags
         /// Purges the newest entry too.
         case purgesEverything
+        /// Purges every old entry, also the last one, behind which readers stand that had read everything.
+        case purgesTheLastOldOne
         /// Gives numbers when entries are inserted, not after their commit.
         case numbersAtInsertion
     }
@@ -66,6 +68,8 @@ struct FeedModel: Hashable {
     var reader = Reader()
     var lastTag = 0
     var purges = 1
+    /// The number of the newest entry that was old at a purge.
+    var lastOld = 0
     var hasLost = false
     var violation: String?
 
@@ -91,7 +95,9 @@ struct FeedModel: Hashable {
             if stampers[index] != .idle { step { $0.stampers[index] = .idle } }
         }
         step { $0.read() }
-        if purges > 0, !database.log.isEmpty { step { $0.purge() } }
+        if purges > 0 {
+            for old in database.log.indices { step { $0.purge(old: old + 1) } }
+        }
         if copy == nil { step { $0.copy = $0.database } }
         if copy != nil, !hasLost { step { $0.loseWhatTheCopyLacks() } }
         return next
@@ -152,8 +158,7 @@ struct FeedModel: Hashable {
         let own = database.log.first { $0.number == reader.cursor.number }
         let first = database.log.first.map { Int64($0.number) }
         guard reader.cursor.continues(where: own.map { Int64($0.tag) }, first: first) else {
-            let wasPurged = database.log.first.map { reader.cursor.number < $0.number } ?? false
-            if !hasLost, !wasPurged { violation = "reset without a reason" }
+            if !hasLost, reader.cursor.number >= lastOld { violation = "reset without a reason" }
             reader.cursor = .oldest
             reader.excused = database.purged
             return
@@ -171,12 +176,18 @@ struct FeedModel: Hashable {
         reader.cursor = .after(number: Int64(entry.number), tag: Int64(entry.tag))
     }
 
-    /// Removes the oldest entries, here as many as may be.
-    private mutating func purge() {
+    /// Removes the `old` oldest entries but the last.
+    private mutating func purge(old: Int) {
         purges -= 1
-        let kept = flaw == .purgesEverything ? [] : Array(database.log.suffix(1))
-        database.purged.formUnion(database.log.dropLast(kept.count).map(\.id))
-        database.log = kept
+        lastOld = database.log[old - 1].number
+        let count =
+            switch flaw {
+            case .purgesEverything: old
+            case .purgesTheLastOldOne: min(old, database.log.count - 1)
+            default: old - 1
+            }
+        database.purged.formUnion(database.log[..<count].map(\.id))
+        database.log.removeFirst(count)
     }
 
     /// A fail-over to a standby that lagged, or a restore.

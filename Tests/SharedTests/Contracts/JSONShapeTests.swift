@@ -219,6 +219,21 @@ import Testing
         try check(RevokeSessionsRequest(reason: .accountDeleted), #"{"reason":"accountDeleted"}"#)
     }
 
+    @Test func revocationsForVerifiers() throws {
+        let id = try #require(UUID(uuidString: "00010203-0405-0607-0809-0a0b0c0d0e0f"))
+        let entry = AccessRevocationPage.Entry(sessionID: id, accessExpiresAt: 1_700_000_000, age: 1.5)
+        let page = AccessRevocationPage(entries: [entry], cursor: "c", reset: false, more: true)
+        let text = #"{"cursor":"c","more":true,"reset":false,"sessions":"AAECAwQFBgcICQoLDA0ODwAAAABlU/EAAAAF3A=="}"#
+        #expect(String(decoding: try JSON.encode(page), as: UTF8.self) == text)
+        #expect(try JSON.decode(AccessRevocationPage.self, from: Data(text.utf8)).entries == [entry])
+        for other in ["AAEC", "!"] {
+            let page = try JSON.decode(
+                AccessRevocationPage.self,
+                from: Data(#"{"cursor":"c","more":true,"reset":false,"sessions":"\#(other)"}"#.utf8))
+            #expect(page.entries == nil)
+        }
+    }
+
     @Test func revocations() throws {
         try check(
             RevocationPage(

@@ -126,22 +126,21 @@ struct KeyAndFeedTests {
         let ids = (0..<4).map { _ in UUID() }
         let calls = Mutex<[String]>([])
         let expiry = Date.now.addingTimeInterval(600)
-        @Sendable func entry(_ number: Int) -> RevocationPage.Entry {
-            .init(
-                sessionID: ids[number], userID: UUID(), revokedAt: .now, accessExpiresAt: expiry, reason: .logout)
+        @Sendable func entry(_ number: Int) -> AccessRevocationPage.Entry {
+            .init(sessionID: ids[number], accessExpiresAt: Int64(expiry.timeIntervalSince1970), age: 0)
         }
         let (gate, open) = AsyncStream<Void>.makeStream()
         let feed = RevocationFeedReader(sessions: sessions, metrics: metrics, live: live, logger: .quiet) {
             cursor, wait in
             calls.withLock { $0.append("\(cursor ?? "-") \(wait)") }
             switch calls.withLock({ $0.count }) {
-            case 1: return RevocationPage(entries: [entry(0)], cursor: "1", reset: false, more: true)
+            case 1: return AccessRevocationPage(entries: [entry(0)], cursor: "1", reset: false, more: true)
             case 2:
                 for await _ in gate { break }
-                return RevocationPage(entries: [entry(1)], cursor: "2", reset: false, more: false)
+                return AccessRevocationPage(entries: [entry(1)], cursor: "2", reset: false, more: false)
             case 3: throw Outage()
-            case 4: return RevocationPage(entries: [entry(2)], cursor: "4", reset: true, more: false)
-            case 5: return RevocationPage(entries: [entry(3)], cursor: "5", reset: false, more: false)
+            case 4: return AccessRevocationPage(entries: [entry(2)], cursor: "4", reset: true, more: false)
+            case 5: return AccessRevocationPage(entries: [entry(3)], cursor: "5", reset: false, more: false)
             default:
                 try await Task.sleep(for: .seconds(60))
                 throw Outage()
@@ -166,7 +165,7 @@ struct KeyAndFeedTests {
         let feed = RevocationFeedReader(sessions: sessions, metrics: metrics, live: live, logger: .quiet) { _, wait in
             if isDown.withLock({ $0 }) { throw Outage() }
             try await Task.sleep(for: .milliseconds(1))
-            return RevocationPage(entries: [], cursor: "1", reset: false, more: false)
+            return AccessRevocationPage(entries: [], cursor: "1", reset: false, more: false)
         }
         try await running({ try await feed.run() }) {
             try await eventually("the feed is read") { sessions.isUsable(now: now) }

@@ -211,9 +211,14 @@ extension FakeTokens {
                 }
                 if page != nil || .now >= end {
                     let page = page ?? RevocationPage(entries: [], cursor: cursor ?? "1.0", reset: false, more: false)
-                    return Response(
-                        status: .ok, headers: [.contentType: "application/json"],
-                        body: .init(byteBuffer: ByteBuffer(bytes: try JSON.encode(page))))
+                    guard request.uri.queryParameters["form"] == "access" else { return try self.answer(page) }
+                    let entries = page.entries.map {
+                        AccessRevocationPage.Entry(
+                            sessionID: $0.sessionID, accessExpiresAt: Int64($0.accessExpiresAt.timeIntervalSince1970),
+                            age: Date.now.timeIntervalSince($0.revokedAt))
+                    }
+                    return try self.answer(
+                        AccessRevocationPage(entries: entries, cursor: page.cursor, reset: page.reset, more: page.more))
                 }
                 try await Task.sleep(for: .milliseconds(20))
             }

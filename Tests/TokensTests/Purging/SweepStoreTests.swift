@@ -97,7 +97,25 @@ import Testing
             #expect(try await tokens.purgeUsers() == 1)
             #expect(try await tokens.count("users") == 1)
             try await tokens.database.pool.query("UPDATE users SET signed_out_at = now() - interval '1 day'")
-            #expect(try await tokens.purgeUsers() == 1, "the position stayed before the user's entry")
+            #expect(try await tokens.purgeUsers() == 1)
+            // Of a user who has signed in again, only the memory goes.
+            let token = try await tokens.signIn(user)
+            try await tokens.store.signOut(user.id, except: token.sessionID)
+            try await tokens.database.pool.query("UPDATE users SET signed_out_at = now() - interval '1 day'")
+            #expect(try await tokens.purgeUsers() == 0)
+            #expect(try await tokens.count("users WHERE signed_out_at IS NULL") == 1)
+        }
+    }
+
+    /// The setting was lowered: a session that is refreshed expires by the new one, and is found then.
+    @Test func aLowerIdleLifetimeBringsTheDayForward() async throws {
+        try await TokensFixture.with { tokens in
+            let token = try await tokens.signIn()
+            let store = SessionStore(database: tokens.database.pool, lifetimes: .init(idle: 3600))
+            _ = try await tokens.refresher(store: store).refresh(token)
+            let days = try await tokens.database.pool.query(
+                "SELECT expiry_day - (now() AT TIME ZONE 'UTC')::date FROM sessions")[0].decode(Int32.self)
+            #expect((0...1).contains(days))
         }
     }
 

@@ -10,13 +10,13 @@ import Testing
 @Suite struct RevocationFeedTests {
     /// Stamps and reads from a cursor until there are no more entries.
     private func read(
-        _ feed: RevocationFeed, after cursor: String?, selecting selection: RevocationFeed.Selection = .all
+        _ feed: RevocationFeed, after cursor: String?, verifiesOnly: Bool = false
     ) async throws -> (sessions: [UUID], cursor: String) {
         while try await feed.stamped.stamp() > 0 {}
         var sessions: [UUID] = []
         var cursor = cursor
         while true {
-            let page = try await feed.page(after: cursor, selecting: selection, waitingUntil: .now)
+            let page = try await feed.page(after: cursor, verifiesOnly: verifiesOnly, waitingUntil: .now)
             #expect(!page.reset)
             sessions += page.entries.map(\.sessionID)
             cursor = page.cursor
@@ -90,10 +90,15 @@ import Testing
                     """)
             }
             let feed = try await tokens.feed(pageSize: 2)
-            let (sessions, cursor) = try await read(feed, after: nil, selecting: .accessTokensAlive)
+            let (sessions, cursor) = try await read(feed, after: nil, verifiesOnly: true)
             #expect(sessions == [alive])
             #expect(try await read(feed, after: cursor).sessions.isEmpty)
             #expect(try await read(feed, after: nil).sessions.count == 3)
+            let page = try await feed.accessPage(after: nil, waitingUntil: .now)
+            let entry = try #require(page.entries?.first)
+            #expect(page.entries?.count == 1 && entry.sessionID == alive && page.cursor == cursor && !page.more)
+            let lifetime = Double(entry.accessExpiresAt) - Date.now.timeIntervalSince1970
+            #expect(lifetime > -300 && lifetime <= -289 && entry.age >= 0 && entry.age < 60)
         }
     }
 
@@ -107,7 +112,7 @@ import Testing
                 "UPDATE sessions SET access_expires_at = now() - interval '1 hour' WHERE id = \(session.sessionID)")
             _ = try await refresher.refresh(session)
             try await tokens.store.revoke(session.sessionID, reason: .logout)
-            let found = try await read(tokens.feed(), after: nil, selecting: .accessTokensAlive)
+            let found = try await read(tokens.feed(), after: nil, verifiesOnly: true)
             #expect(found.sessions == [session.sessionID])
         }
     }
@@ -271,12 +276,16 @@ import Testing
             for _ in 0..<3 { try await revoke(UUID(), on: tokens.database.pool) }
             let cursor = try await read(feed, after: empty).cursor
             for _ in 0..<3 {
-                try await tokens.database.pool.query("UPDATE revocation_log SET stamped_at = now() - interval '30 days'")
+                try await tokens.database.pool.query(
+                    "UPDATE revocation_log SET stamped_at = now() - interval '30 days'")
                 try await tokens.purgeRevocations()
                 #expect(try await read(feed, after: cursor).cursor == cursor)
             }
+            // The purge comes between the next entry and the reader.
             let next = UUID()
             try await revoke(next, on: tokens.database.pool)
+            try await feed.stamped.stamp()
+            try await tokens.purgeRevocations()
             #expect(try await read(feed, after: cursor).sessions == [next])
         }
     }
@@ -290,7 +299,30 @@ import Testing
             try await tokens.database.pool.query(
                 "UPDATE revocation_log SET stamped_at = now() - interval '8 days' WHERE seq <> 2")
             try await tokens.purgeRevocations()
-            #expect(try await read(feed, after: nil).sessions == Array(all[1...]))
+            #expect(try await read(feed, after: nil).sessions == all, "the last old one stays too")
+            try await tokens.database.pool.query(
+                "UPDATE revocation_log SET stamped_at = now() - interval '8 days' * (seq <> 4)::integer")
+            try await tokens.purgeRevocations()
+            #expect(try await read(feed, after: nil).sessions == Array(all[2...]))
+        }
+    }
+
+    /// One page looks at a bounded number of entries, so that no number of expired ones keeps a gateway from starting.
+    @Test func aReaderPassesOverAnyNumberOfEntriesThatItDoesNotGet() async throws {
+        try await TokensFixture.with { tokens in
+            let session = UUID()
+            try await tokens.database.pool.query(
+                """
+                INSERT INTO revocation_log (
+                    seq, tag, entry_id, session_id, user_id, revoked_at, access_expires_at, reason)
+                SELECT number, number, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now(), now(), 'expired'
+                FROM generate_series(1000000, 1120000) AS number
+                """, deadline: .now + .seconds(60))
+            try await revoke(session, on: tokens.database.pool)
+            let feed = try await tokens.feed()
+            let first = try await feed.page(after: nil, verifiesOnly: true, waitingUntil: .now)
+            #expect(first.entries.isEmpty && first.more && first.cursor.hasPrefix("1049999-"))
+            #expect(try await read(feed, after: nil, verifiesOnly: true).sessions == [session])
         }
     }
 
@@ -308,7 +340,8 @@ import Testing
 extension TokensFixture {
     fileprivate func purgeRevocations() async throws {
         _ = try await database.pool.withTransaction {
-            try await SweepStore(sessions: store, revocationRetention: 604_800, batch: 10).purgeRevocations(on: $0)
+            try await SweepStore(sessions: store, revocationRetention: 604_800, batch: 10)
+                .purgeRevocations(after: .init(), on: $0)
         }
     }
 }

@@ -6,10 +6,10 @@ import Postgres
 ///
 /// In this and every other store, a transaction locks the user's row before it writes anything and before it locks any
 /// row that belongs to the user. Exceptions: a transaction that creates the user, and one that locks a single row. Two
-/// transactions therefore never wait for each other, and the transactions of one user get their numbers (PostgreSQL's
-/// transaction ids) in the order in which they commit. The feed of events relies on that order. No transaction waits
-/// for the row of a further user (``lockAnother(_:on:)``). Functions that need the lock and do not take it themselves
-/// demand it as a ``LockedUser`` where they change `users`.
+/// transactions therefore never wait for each other, and each change of a user adds its audit entries after those of
+/// the change before it, which gives the feed of events its order. No transaction waits for the row of a further user
+/// (``lockAnother(_:on:)``). Functions that need the lock and do not take it themselves demand it as a ``LockedUser``
+/// where they change `users`.
 struct AccountStore: Sendable {
     let database: PostgresPool
 

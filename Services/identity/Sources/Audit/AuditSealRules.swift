@@ -157,6 +157,11 @@ struct AuditVerification: Sendable {
         note("Entries have not been sealed for \(Int(seconds)) s: see identity_audit_oldest_unsealed_seconds.")
     }
 
+    /// Checks, at the end, that every entry has a number, so that it is or will be sealed.
+    mutating func checkNumbers(missing count: Int) {
+        if count > 0 { note("\(count) entries were kept from being sealed.") }
+    }
+
     private mutating func note(_ flaw: String) {
         if flaws.count < Self.mostFlaws {
             flaws.append(flaw)

@@ -62,7 +62,8 @@ struct AuditSealStore: Sendable {
                 ), origins AS (
                     DELETE FROM audit_origins USING old WHERE audit_origins.entry_id = old.entry_id
                 ), removed AS (
-                    DELETE FROM audit_entries USING old WHERE id = old.entry_id RETURNING user_id, event, audit_entries.at
+                    DELETE FROM audit_entries USING old WHERE id = old.entry_id
+                    RETURNING user_id, event, audit_entries.at
                 )
                 INSERT INTO deleted_users (user_id, at)
                 SELECT user_id, max(at) FROM removed
@@ -127,7 +128,18 @@ struct AuditSealStore: Sendable {
             verification.check(noted: noted.number, found: found, digest: noted.digest)
         }
         verification.checkEnd(unsealedFor: try await oldestUnsealedAge())
+        verification.checkNumbers(missing: try await entriesWithoutNumber())
         return verification
+    }
+
+    /// Entries that are neither numbered nor waiting for it.
+    private func entriesWithoutNumber() async throws -> Int {
+        try await database.query(
+            """
+            SELECT count(*) FROM audit_entries AS entry
+            WHERE NOT EXISTS (SELECT FROM audit_log WHERE entry_id = entry.id)
+                AND NOT EXISTS (SELECT FROM pending_audit_entries AS pending WHERE pending.entry_id = entry.id)
+            """)[0].decode(Int.self)
     }
 
     private func isThere(_ seal: AuditSeal) async throws -> Bool {
@@ -171,8 +183,8 @@ extension AuditSealStore {
     ) async throws -> [AuditEntry] {
         try await database.query(
             """
-            SELECT seq, id, \(unescaped: microseconds("audit_entries.at")) AS at, user_id, actor, actor_id, event, detail,
-                session_id, count, origin_digest
+            SELECT seq, id, \(unescaped: microseconds("audit_entries.at")) AS at, user_id, actor, actor_id, event,
+                detail, session_id, count, origin_digest
             FROM audit_log JOIN audit_entries ON id = entry_id
             WHERE seq > \(first) AND seq <= \(last) ORDER BY seq LIMIT \(limit)
             """
@@ -183,7 +195,8 @@ extension AuditSealStore {
 extension AuditEntry {
     fileprivate init(_ row: PostgresRow) throws {
         self.init(
-            seq: try row.decode("seq"), id: try row.decode("id"), at: try row.decode("at"), userID: try row.decode("user_id"),
+            seq: try row.decode("seq"), id: try row.decode("id"), at: try row.decode("at"),
+            userID: try row.decode("user_id"),
             actor: try row.decode("actor"), actorID: try row.decode("actor_id"), event: try row.decode("event"),
             detail: try row.decode("detail"), sessionID: try row.decode("session_id"), count: try row.decode("count"),
             originDigest: try row.decode("origin_digest"))

@@ -7,10 +7,11 @@ import ServiceKitPostgres
 /// Events about users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.
 struct EventFeedStore: Sendable {
-    let stamped: StampedFeed<Entry>
+    let stamped: StampedFeed
+    private let view: StampedFeed.View<Entry>
 
     /// An entry of the audit log; `event` is `nil` where the entry is not an event.
-    struct Entry: Sendable {
+    fileprivate struct Entry: Sendable {
         var event: AccountEvent?
     }
 
@@ -21,11 +22,11 @@ struct EventFeedStore: Sendable {
 
     init(database: PostgresPool, pageSize: Int = pageSize, logger: Logger) {
         stamped = StampedFeed(
-            .init(
-                log: "audit_log JOIN audit_entries AS entry ON entry.id = audit_log.entry_id",
-                stamp: "stamp_audit_entries", columns: "entry.id, event, entry.at, user_id, session_id, detail"),
-            database: database, pageSize: pageSize, interval: .milliseconds(500), logger: logger,
-            decode: { try Entry($0) })
+            log: "audit_log JOIN audit_entries AS entry ON entry.id = audit_log.entry_id",
+            function: "stamp_audit_entries", database: database, interval: .milliseconds(500), logger: logger)
+        view = .init(columns: "entry.id, event, entry.at, user_id, session_id, detail", pageSize: pageSize) {
+            try Entry($0)
+        }
     }
 
     /// The events after `cursor`. If there are none yet, it waits until `end` for some. A page may be empty before
@@ -37,7 +38,7 @@ struct EventFeedStore: Sendable {
         if cursor == Self.latest {
             return AccountEventPage(events: [], cursor: try await stamped.end(), reset: false, more: false)
         }
-        let page = try await stamped.page(after: cursor, waitingUntil: end)
+        let page = try await stamped.page(view, after: cursor, waitingUntil: end)
         return AccountEventPage(
             events: page.entries.compactMap(\.event), cursor: page.cursor, reset: page.reset, more: page.more)
     }

@@ -44,7 +44,7 @@ struct Webhook: Sendable {
     }
 }
 
-/// How a webhook resumes when its cursor is no longer valid, for example after a crash of PostgreSQL or a failover. The
+/// How a webhook resumes when its cursor is no longer valid, for example after a restore. The
 /// feed is read from its beginning, and events that were delivered long before are left out.
 struct WebhookCatchUp: Sendable {
     /// When the newest delivered event happened; `nil` where no event is left out.

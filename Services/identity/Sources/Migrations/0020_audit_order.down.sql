@@ -1,3 +1,8 @@
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM audit_log WHERE seq <> entry_id) THEN
+        RAISE EXCEPTION 'seals and counts go by the numbers of audit_log, which the former version does not know';
+    END IF;
+END $$;
 DROP TRIGGER is_pending ON audit_entries;
 DROP FUNCTION audit_entry_is_pending(), stamp_audit_entries(double precision, integer);
 ALTER TABLE audit_seals RENAME COLUMN last_seq TO last_id;

@@ -33,13 +33,20 @@ FROM audit_entries;
 
 -- Gives pending entries their numbers: to at most `most`, and only to those of the last `reach` seconds where that is
 -- given. The changes of one user wait for each other, so their entries are numbered in the order of the changes.
-CREATE FUNCTION stamp_audit_entries(reach double precision, most integer, OUT stamped bigint, OUT head bigint)
-LANGUAGE plpgsql AS $$
+-- `head` and `tag` are those of the log's newest row, `cost` the seconds that the look for pending entries took. The plan
+-- never reads the whole table, however many rows in it are dead.
+CREATE FUNCTION stamp_audit_entries(
+    reach double precision, most integer,
+    OUT stamped bigint, OUT head bigint, OUT tag bigint, OUT cost double precision)
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
-    since timestamptz := COALESCE(clock_timestamp() - reach * interval '1 second', '-infinity');
+    start timestamptz := clock_timestamp();
+    since timestamptz := COALESCE(start - reach * interval '1 second', '-infinity');
+    is_pending boolean := EXISTS (SELECT FROM pending_audit_entries WHERE added_at >= since);
 BEGIN
     stamped := 0;
-    IF EXISTS (SELECT FROM pending_audit_entries WHERE added_at >= since) THEN
+    cost := extract(epoch FROM clock_timestamp() - start);
+    IF is_pending THEN
         PERFORM FROM audit_head FOR UPDATE;
         -- This statement began after the lock was given, so it sees the numbers of every earlier stamping.
         WITH next AS MATERIALIZED (
@@ -52,7 +59,7 @@ BEGIN
             INSERT INTO audit_log (seq, tag, entry_id, at)
             SELECT
                 COALESCE((SELECT seq FROM audit_log ORDER BY seq DESC LIMIT 1), 0)
-                    + row_number() OVER (ORDER BY added_at, entry_id),
+                    + row_number() OVER (ORDER BY entry_id),
                 ('x' || encode(substr(sha256(uuid_send(gen_random_uuid())), 1, 8), 'hex'))::bit(64)::bigint,
                 entry_id, entry.at
             FROM next JOIN audit_entries AS entry ON entry.id = entry_id
@@ -60,7 +67,7 @@ BEGIN
         )
         SELECT count(*) INTO stamped FROM next;
     END IF;
-    head := (SELECT seq FROM audit_log ORDER BY seq DESC LIMIT 1);
+    SELECT log.seq, log.tag INTO head, tag FROM audit_log AS log ORDER BY log.seq DESC LIMIT 1;
 END
 $$;
 

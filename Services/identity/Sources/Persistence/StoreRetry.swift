@@ -18,8 +18,7 @@ extension PostgresPool {
     /// - PostgreSQL has aborted the transaction to resolve a deadlock. The order of locks (see ``AccountStore``) makes
     ///   this rare.
     /// - The transaction needs a further user that another transaction has locked. The retry first waits for that user
-    ///   outside a transaction. Its transaction id, which PostgreSQL assigns at the first write, is then higher than
-    ///   the other's, as the event feed needs (``AccountStore``).
+    ///   outside a transaction.
     ///
     /// The current deadline for PostgreSQL applies to all runs together.
     func withRetriedTransaction<Value: Sendable>(

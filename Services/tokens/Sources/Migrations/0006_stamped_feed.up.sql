@@ -30,13 +30,20 @@ CREATE TABLE revocation_head (only_row boolean PRIMARY KEY DEFAULT true CHECK (o
 INSERT INTO revocation_head DEFAULT VALUES;
 
 -- Moves pending entries into the log: at most `most`, and only those of the last `reach` seconds where that is given.
-CREATE FUNCTION stamp_revocations(reach double precision, most integer, OUT stamped bigint, OUT head bigint)
-LANGUAGE plpgsql AS $$
+-- `head` and `tag` are those of the log's newest row, `cost` the seconds that the look for pending entries took. The plan
+-- never reads the whole table, however many rows in it are dead.
+CREATE FUNCTION stamp_revocations(
+    reach double precision, most integer,
+    OUT stamped bigint, OUT head bigint, OUT tag bigint, OUT cost double precision)
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
-    since timestamptz := COALESCE(clock_timestamp() - reach * interval '1 second', '-infinity');
+    start timestamptz := clock_timestamp();
+    since timestamptz := COALESCE(start - reach * interval '1 second', '-infinity');
+    is_pending boolean := EXISTS (SELECT FROM pending_revocations WHERE revoked_at >= since);
 BEGIN
     stamped := 0;
-    IF EXISTS (SELECT FROM pending_revocations WHERE revoked_at >= since) THEN
+    cost := extract(epoch FROM clock_timestamp() - start);
+    IF is_pending THEN
         PERFORM FROM revocation_head FOR UPDATE;
         -- This statement began after the lock was given, so it sees the numbers of every earlier stamping.
         WITH next AS MATERIALIZED (
@@ -53,11 +60,12 @@ BEGIN
         )
         SELECT count(*) INTO stamped FROM next;
     END IF;
-    head := (SELECT seq FROM revocation_log ORDER BY seq DESC LIMIT 1);
+    SELECT log.seq, log.tag INTO head, tag FROM revocation_log AS log ORDER BY log.seq DESC LIMIT 1;
 END
 $$;
 
 -- Every reader starts over, and hears of these again.
+LOCK TABLE revocations IN ACCESS EXCLUSIVE MODE;
 INSERT INTO pending_revocations (session_id, user_id, revoked_at, access_expires_at, reason)
 SELECT session_id, user_id, revoked_at, access_expires_at, reason FROM revocations;
 

@@ -73,7 +73,7 @@ struct SweepStore: Sendable {
         /// After this session, of the sessions whose day has come.
         var day: String?
         var sessionID: UUID?
-        /// After this entry of the revocation log, of the users whose sessions ended.
+        /// After this entry of the revocation log: its own purge, and that of the users whose sessions ended.
         var seq: Int64 = 0
     }
 
@@ -91,9 +91,7 @@ struct SweepStore: Sendable {
         switch table {
         case .sessions: return try await purgeSessions(after: position, on: transaction)
         case .users: return try await purgeUsers(after: position, on: transaction)
-        case .revocations:
-            let removed = try await purgeRevocations(on: transaction)
-            return Batch(removed: removed, hasMore: removed == batch)
+        case .revocations: return try await purgeRevocations(after: position, on: transaction)
         case .auditEvents:
             let removed = try await purgeAuditEvents(on: transaction)
             return Batch(removed: removed, hasMore: removed == batch)
@@ -149,22 +147,27 @@ extension SweepStore {
         let rows = try await transaction.query(
             """
             WITH due AS MATERIALIZED (
-                -- If a row changes before it is locked, its new values are read.
-                SELECT id, user_id, expiry_day, expires_at FROM sessions
+                SELECT id, expiry_day, expires_at FROM sessions
                 WHERE expiry_day <= (statement_timestamp() AT TIME ZONE 'UTC')::date
                     AND (expiry_day, id) > (
                         COALESCE(\(position.day)::date, '-infinity'),
                         COALESCE(\(position.sessionID), '00000000-0000-0000-0000-000000000000'))
-                ORDER BY expiry_day, id LIMIT \(batch) FOR UPDATE SKIP LOCKED
+                ORDER BY expiry_day, id LIMIT \(batch)
+            ), locked AS MATERIALIZED (
+                -- Not those that expire later today. If a row changes before it is locked, its new values are read.
+                SELECT id, expiry_day, expires_at FROM sessions
+                WHERE id IN (
+                    SELECT id FROM due
+                    WHERE expires_at <= statement_timestamp() OR expiry_day < (expires_at AT TIME ZONE 'UTC')::date)
+                FOR UPDATE SKIP LOCKED
             ), ended AS (
-                DELETE FROM sessions WHERE id IN (SELECT id FROM due WHERE expires_at <= statement_timestamp())
+                DELETE FROM sessions WHERE id IN (SELECT id FROM locked WHERE expires_at <= statement_timestamp())
                 RETURNING id, user_id, access_expires_at
             ), entries AS (
                 \(revocationsOfEnded: .expired, sessions.lifetimes)
             ), later AS (
-                UPDATE sessions SET expiry_day = (due.expires_at AT TIME ZONE 'UTC')::date FROM due
-                WHERE sessions.id = due.id AND due.expires_at > statement_timestamp()
-                    AND due.expiry_day < (due.expires_at AT TIME ZONE 'UTC')::date
+                UPDATE sessions SET expiry_day = (locked.expires_at AT TIME ZONE 'UTC')::date FROM locked
+                WHERE sessions.id = locked.id AND locked.expires_at > statement_timestamp()
             )
             SELECT (SELECT count(*) FROM ended), count(*) OVER (), expiry_day::text, id FROM due
             ORDER BY expiry_day DESC, id DESC LIMIT 1
@@ -175,70 +178,75 @@ extension SweepStore {
         return Batch(removed: ended, hasMore: true, position: Position(day: day, sessionID: id))
     }
 
-    /// Removes the users without a session among those whose sessions ended, in the order of the revocation log. It
-    /// stays behind the log for as long as a sign-in may be in progress that began before the session's end.
+    /// Removes the users without a session: those whose sessions ended, in the order of the revocation log, and those
+    /// who signed out everywhere. Both only when no sign-in can be in progress that began before.
     func purgeUsers(
         after position: Position, on transaction: PostgresTransaction
     ) async throws(PostgresError) -> Batch {
         let memory = SessionStore.signOutMemory
-        // A position beyond the log's end is one of before a restore.
         let next = try await transaction.query(
             """
             SELECT seq, user_id, stamped_at > statement_timestamp() - \(memory) * interval '1 second'
-            FROM revocation_log
-            WHERE seq > \(position.seq) * (\(position.seq) <= (SELECT max(seq) FROM revocation_log))::integer
-            ORDER BY seq LIMIT \(batch)
+            FROM revocation_log WHERE seq > \(withinLog: position.seq) ORDER BY seq LIMIT \(batch)
             """
         ).decode((Int64, UUID, Bool).self)
         let entries = next.prefix { _, _, isRecent in !isRecent }
-        guard let last = entries.last?.0 else { return Batch(removed: 0, hasMore: false, position: position) }
-        let idle = try await transaction.query(
+        let signedOut = try await transaction.query(
             """
-            SELECT id FROM users
-            WHERE id = ANY (\(entries.map(\.1))) AND NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id)
-            ORDER BY id FOR UPDATE
+            SELECT id FROM users WHERE signed_out_at < statement_timestamp() - \(memory) * interval '1 second'
+            ORDER BY signed_out_at LIMIT \(batch)
             """
         ).decode(UUID.self)
-        // A sign-in may have committed a session between the snapshot of the statement before and its locks. This
-        // statement has a newer snapshot, and the locks exclude further sessions.
-        let users = try await transaction.query(
+        let users = Set(entries.map(\.1)).union(signedOut)
+        let locked = try await transaction.query(
+            "SELECT id FROM users WHERE id = ANY (\(Array(users))) ORDER BY id FOR UPDATE"
+        ).decode(UUID.self)
+        // A sign-in may have committed a session before the locks were given. This statement sees it, and the locks
+        // exclude further sessions. A user whose time has not come yet is found by the time of signing out later.
+        let removed = try await transaction.query(
             """
-            WITH idle AS (
-                SELECT id, signed_out_at IS NOT NULL
-                    AND signed_out_at >= statement_timestamp() - \(memory) * interval '1 second' AS is_kept
-                FROM users
-                WHERE id = ANY (\(idle)) AND NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id)
-            ), forgotten AS (
-                DELETE FROM users WHERE id IN (SELECT id FROM idle WHERE NOT is_kept)
+            WITH forgotten AS (
+                DELETE FROM users
+                WHERE id = ANY (\(locked)) AND NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id)
+                    AND (signed_out_at IS NULL
+                        OR signed_out_at < statement_timestamp() - \(memory) * interval '1 second')
+                RETURNING id
+            ), remembered_enough AS (
+                UPDATE users SET signed_out_at = NULL
+                WHERE id = ANY (\(signedOut)) AND EXISTS (SELECT FROM sessions WHERE user_id = users.id)
+                    AND signed_out_at < statement_timestamp() - \(memory) * interval '1 second'
             )
-            SELECT id, is_kept FROM idle
-            """
-        ).decode((UUID, Bool).self)
-        let kept = Set(users.filter(\.1).map(\.0))
-        // The next batch begins with the first user who has to stay for now.
-        let firstKept = entries.first { kept.contains($0.1) }?.0
+            SELECT count(*) FROM forgotten
+            """)[0].decode(Int.self)
         return Batch(
-            removed: users.count - kept.count, hasMore: firstKept == nil && entries.count == batch,
-            position: Position(seq: firstKept.map { $0 - 1 } ?? last))
+            removed: removed, hasMore: entries.count == batch || signedOut.count == batch,
+            position: Position(seq: entries.last?.0 ?? position.seq))
     }
 
-    /// Removes the oldest entries of the feed, at most ``batch``, up to the first one that is to be kept. The newest
-    /// entry always stays: a cursor behind it is valid as long as nothing happens. A reader that has not come as far as
-    /// what was removed starts over.
-    ///
-    /// - Returns: the number of removed entries.
-    func purgeRevocations(on transaction: PostgresTransaction) async throws(PostgresError) -> Int {
-        try await transaction.query(
+    /// Removes the oldest entries of the feed, at most ``batch``. The last of those that are old enough always stays: a
+    /// reader that had read everything before the others came goes on behind it.
+    func purgeRevocations(
+        after position: Position, on transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Batch {
+        let (removed, last) = try await transaction.query(
             """
             WITH oldest AS MATERIALIZED (
-                SELECT seq, stamped_at FROM revocation_log ORDER BY seq LIMIT \(batch + 1)
-            )
-            DELETE FROM revocation_log WHERE seq < (
+                SELECT seq, stamped_at FROM revocation_log
+                WHERE seq > \(withinLog: position.seq) ORDER BY seq LIMIT \(batch + 1)
+            ), kept AS (
                 SELECT COALESCE(min(seq) FILTER (
-                    WHERE stamped_at >= statement_timestamp() - \(revocationRetention) * interval '1 second'), max(seq))
-                FROM oldest)
+                    WHERE stamped_at >= statement_timestamp() - \(revocationRetention) * interval '1 second') - 1,
+                    max(seq)) AS seq
+                FROM oldest
+            ), removed AS (
+                DELETE FROM revocation_log
+                WHERE seq IN (SELECT seq FROM oldest) AND seq < (SELECT seq FROM kept) RETURNING seq
+            )
+            SELECT (SELECT count(*) FROM removed), (SELECT max(seq) FROM removed)
             """
-        ).affectedRows
+        )[0].decode((Int, Int64?).self)
+        return Batch(
+            removed: removed, hasMore: removed == batch, position: Position(seq: last ?? position.seq))
     }
 
     /// Removes up to ``batch`` old audit events.
@@ -253,5 +261,15 @@ extension SweepStore {
                 ORDER BY occurred_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
+    }
+}
+
+extension PostgresQuery.Interpolation {
+    /// A position in the revocation log; the beginning where it lies beyond the log's end, as after a restore.
+    fileprivate mutating func appendInterpolation(withinLog seq: Int64) {
+        appendInterpolation(seq)
+        appendLiteral(" * (")
+        appendInterpolation(seq)
+        appendLiteral(" <= (SELECT max(seq) FROM revocation_log))::integer")
     }
 }

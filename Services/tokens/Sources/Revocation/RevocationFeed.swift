@@ -7,51 +7,58 @@ import ServiceKitPostgres
 /// The revocation feed (`GET /internal/revocations`): delivers each revoked session to every reader at least once, in
 /// no particular order.
 struct RevocationFeed: Sendable {
-    let stamped: StampedFeed<RevocationPage.Entry>
+    let stamped: StampedFeed
+    private let all: StampedFeed.View<RevocationPage.Entry>
+    private let alive: StampedFeed.View<RevocationPage.Entry>
+    private let access: StampedFeed.View<AccessRevocationPage.Entry>
 
-    /// Which entries a reader gets. Its cursor passes over the others.
-    enum Selection: Sendable {
-        case all
-        /// The sessions whose access tokens can still be accepted, for readers that verify access tokens. Clocks may
-        /// differ by five minutes. A session that expired had its last access token before, so it is left out.
-        case accessTokensAlive
-
-        fileprivate var condition: String {
-            switch self {
-            case .all: "true"
-            case .accessTokensAlive:
-                """
-                access_expires_at > statement_timestamp() - interval '5 minutes' \
-                AND reason <> '\(RevocationReason.expired.rawValue)'
-                """
-            }
-        }
-    }
+    /// The sessions whose access tokens can still be accepted, for readers that verify access tokens. Clocks may differ
+    /// by five minutes. A session that expired had its last access token before, so it is left out.
+    private static let accessTokensAlive = """
+        access_expires_at > statement_timestamp() - interval '5 minutes' \
+        AND reason <> '\(RevocationReason.expired.rawValue)'
+        """
+    private static let age = """
+        greatest(0, extract(epoch FROM clock_timestamp() - revoked_at)::double precision) AS age
+        """
 
     init(database: PostgresPool, pageSize: Int = 1000, logger: Logger) {
         stamped = StampedFeed(
-            .init(
-                log: "revocation_log", stamp: "stamp_revocations",
-                columns: """
-                    session_id, user_id, revoked_at,
-                    greatest(0, extract(epoch FROM clock_timestamp() - revoked_at)::double precision) AS age,
-                    access_expires_at, reason
-                    """),
-            database: database, pageSize: pageSize, logger: logger, decode: { try RevocationPage.Entry($0) })
+            log: "revocation_log", function: "stamp_revocations", database: database, logger: logger)
+        let columns = "session_id, user_id, revoked_at, \(Self.age), access_expires_at, reason"
+        all = .init(columns: columns, pageSize: pageSize) { try RevocationPage.Entry($0) }
+        alive = .init(columns: columns, condition: Self.accessTokensAlive, pageSize: pageSize) {
+            try RevocationPage.Entry($0)
+        }
+        access = .init(
+            columns: "session_id, ceil(extract(epoch FROM access_expires_at))::bigint AS expires_at, \(Self.age)",
+            condition: Self.accessTokensAlive, pageSize: 2 * pageSize
+        ) { try AccessRevocationPage.Entry($0) }
     }
 
     /// The entries after `cursor`. If none exist yet, waits for entries until `end`.
     ///
-    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry,
-    ///   ``RevocationPage/latest`` at the end.
+    /// - Parameters:
+    ///   - cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry,
+    ///     ``RevocationPage/latest`` at the end.
+    ///   - verifiesOnly: whether the reader verifies access tokens, and needs no other sessions.
     func page(
-        after cursor: String?, selecting selection: Selection = .all, waitingUntil end: ContinuousClock.Instant
+        after cursor: String?, verifiesOnly: Bool = false, waitingUntil end: ContinuousClock.Instant
     ) async throws -> RevocationPage {
         if cursor == RevocationPage.latest {
             return RevocationPage(entries: [], cursor: try await stamped.end(), reset: false, more: false)
         }
-        let page = try await stamped.page(after: cursor, where: selection.condition, waitingUntil: end)
+        let page = try await stamped.page(verifiesOnly ? alive : all, after: cursor, waitingUntil: end)
         return RevocationPage(entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
+    }
+
+    /// What a verifier of access tokens needs of the entries after `cursor`.
+    func accessPage(
+        after cursor: String?, waitingUntil end: ContinuousClock.Instant
+    ) async throws -> AccessRevocationPage {
+        let page = try await stamped.page(access, after: cursor, waitingUntil: end)
+        return AccessRevocationPage(
+            entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }
 }
 
@@ -62,5 +69,13 @@ extension RevocationPage.Entry {
             revokedAt: try row.decode("revoked_at"), age: try row.decode("age"),
             accessExpiresAt: try row.decode("access_expires_at"),
             reason: RevocationReason(rawValue: try row.decode("reason")))
+    }
+}
+
+extension AccessRevocationPage.Entry {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            sessionID: try row.decode("session_id"), accessExpiresAt: try row.decode("expires_at"),
+            age: try row.decode("age"))
     }
 }

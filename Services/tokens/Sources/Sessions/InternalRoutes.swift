@@ -111,14 +111,17 @@ struct InternalRoutes: Sendable {
         try .json(SigningKeyList(keys: signingKeys.states))
     }
 
-    /// The revocation feed, a long poll. `after` is the cursor of the previous page, `wait` is in seconds. The gateway and
-    /// introspecting services verify access tokens only, so that they get no entry that cannot matter to one.
+    /// The revocation feed, a long poll. `after` is the cursor of the previous page, `wait` is in seconds. The gateway
+    /// and introspecting services verify access tokens only, so that they get no entry that cannot matter to one; with
+    /// `form` `access`, in few bytes.
     @Sendable func listRevocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let end = try context.longPollEnd(of: request)
+        let query = request.uri.queryParameters
+        if query["form"] == "access" {
+            return try .json(try await feed.accessPage(after: query.get("after"), waitingUntil: end))
+        }
         let verifiesOnly = context.caller == "gateway" || context.caller == "introspection"
         return try .json(
-            try await feed.page(
-                after: request.uri.queryParameters.get("after"), selecting: verifiesOnly ? .accessTokensAlive : .all,
-                waitingUntil: end))
+            try await feed.page(after: query.get("after"), verifiesOnly: verifiesOnly, waitingUntil: end))
     }
 }

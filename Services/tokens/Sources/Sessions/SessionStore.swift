@@ -291,7 +291,10 @@ extension SessionStore {
                     session.access_expires_at, statement_timestamp() + \(lifetimes.access) * interval '1 second'),
                 late_replays = CASE WHEN session.late_replayed THEN session.late_replays ELSE 0 END,
                 late_replayed = false,
-                ip_address = COALESCE(\(ipAddress), session.ip_address)
+                ip_address = COALESCE(\(ipAddress), session.ip_address),
+                -- Changes only where the idle lifetime was lowered since the sign-in.
+                expiry_day = LEAST(session.expiry_day, (
+                    (statement_timestamp() + \(lifetimes.idle) * interval '1 second') AT TIME ZONE 'UTC')::date)
             FROM users
             WHERE session.id = \(presented.sessionID) AND session.generation = \(presented.generation)
                 AND session.current_hash = \(presented.hash) AND session.expires_at > statement_timestamp()
