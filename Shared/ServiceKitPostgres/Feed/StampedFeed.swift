@@ -156,10 +156,13 @@ public final class StampedFeed: Service {
                 WHERE seq > (SELECT start FROM range) AND seq <= (SELECT bound FROM range) ORDER BY seq DESC LIMIT 1
             ) AS last ON true
             LEFT JOIN (
-                SELECT seq, tag, \(unescaped: read.columns) FROM \(unescaped: log)
-                WHERE seq > (SELECT start FROM range) AND seq <= (SELECT bound FROM range)
-                    AND (\(unescaped: read.condition))
-                ORDER BY seq LIMIT \(read.pageSize)
+                SELECT * FROM (
+                    -- In the order of the index, and only as far as the page needs.
+                    SELECT seq, tag, \(unescaped: read.columns), \(unescaped: read.condition) AS is_wanted
+                    FROM \(unescaped: log)
+                    WHERE seq > (SELECT start FROM range) ORDER BY seq LIMIT \(Self.mostLookedAt)
+                ) AS looked
+                WHERE is_wanted AND seq <= (SELECT bound FROM range) LIMIT \(read.pageSize)
             ) AS entry ON true
             ORDER BY entry.seq
             """, usesReserve: true)
