@@ -107,6 +107,14 @@ public final class StampedFeed: Service {
         if .now >= end { try await stampRecent() }
         while true {
             let seen = changes.count
+            // Most readers have read everything, and need no query.
+            if position == head.withLock({ $0 }), !isFirst {
+                if .now >= end || Task.isShuttingDownGracefully {
+                    return Page(entries: [], cursor: position.text, reset: false, more: false)
+                }
+                await changes.wait(after: seen, until: end)
+                continue
+            }
             let read = Read(
                 position: position, columns: view.columns, condition: view.condition, pageSize: view.pageSize,
                 changes: seen)

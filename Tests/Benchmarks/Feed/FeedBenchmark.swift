@@ -71,6 +71,8 @@ struct FeedBenchmark {
 
     /// Reads the feed as a new gateway does.
     private func readAll() async throws {
+        let processes = try system.processes("tokens", "postgres") + [.this]
+        let before = try processes.map { try $0.cpuTime() }
         let start = ContinuousClock.now
         var cursor: String?
         var count = 0
@@ -81,7 +83,12 @@ struct FeedBenchmark {
             if !page.more { break }
         }
         let seconds = (ContinuousClock.now - start).seconds
-        Table.note("A new gateway reads \(count) of a million entries in \(String(format: "%.2f", seconds)) s.")
+        let cpu = try zip(processes, before).map {
+            "\($0.name) \(Table.number((try $0.cpuTime() - $1).seconds * 1000))"
+        }
+        Table.note(
+            "A new gateway reads \(count) of a million entries in \(String(format: "%.2f", seconds)) s; CPU time in ms: "
+                + cpu.joined(separator: ", "))
     }
 
     private func page<Page: Decodable>(after cursor: String?, form: String = "") async throws -> Page {
