@@ -80,7 +80,7 @@ public final class StampedFeed: Service {
     private static let mostLookedAt = 50_000
 
     /// - Parameters:
-    ///   - log: the log's table, or a join with it.
+    ///   - log: the log's table, or a subquery over it.
     ///   - function: the name of the function that stamps entries.
     ///   - interval: how often pending entries of other replicas are looked for, and readers learn of them.
     public init(
@@ -164,10 +164,9 @@ public final class StampedFeed: Service {
                 WHERE seq > (SELECT start FROM range) AND seq <= (SELECT bound FROM range) ORDER BY seq DESC LIMIT 1
             ) AS last ON true
             LEFT JOIN (
-                SELECT * FROM (
+                SELECT seq, tag, \(unescaped: read.columns) FROM (
                     -- In the order of the index, and only as far as the page needs.
-                    SELECT seq, tag, \(unescaped: read.columns), \(unescaped: read.condition) AS is_wanted
-                    FROM \(unescaped: log)
+                    SELECT *, \(unescaped: read.condition) AS is_wanted FROM \(unescaped: log)
                     WHERE seq > (SELECT start FROM range) ORDER BY seq LIMIT \(Self.mostLookedAt)
                 ) AS looked
                 WHERE is_wanted AND seq <= (SELECT bound FROM range) LIMIT \(read.pageSize)

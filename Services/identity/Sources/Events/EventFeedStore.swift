@@ -22,11 +22,12 @@ struct EventFeedStore: Sendable {
 
     init(database: PostgresPool, pageSize: Int = pageSize, logger: Logger) {
         stamped = StampedFeed(
-            log: "audit_log JOIN audit_entries AS entry ON entry.id = audit_log.entry_id",
+            log: """
+                (SELECT seq, tag, id, event, audit_entries.at, user_id, session_id, detail
+                FROM audit_log JOIN audit_entries ON id = entry_id) AS entry
+                """,
             function: "stamp_audit_entries", database: database, interval: .milliseconds(500), logger: logger)
-        view = .init(columns: "entry.id, event, entry.at, user_id, session_id, detail", pageSize: pageSize) {
-            try Entry($0)
-        }
+        view = .init(columns: "id, event, at, user_id, session_id, detail", pageSize: pageSize) { try Entry($0) }
     }
 
     /// The events after `cursor`. If there are none yet, it waits until `end` for some. A page may be empty before

@@ -1,14 +1,14 @@
 -- The revocation feed without transaction numbers. A revocation adds its entry here, in its own transaction.
 CREATE TABLE pending_revocations (
-    entry_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    entry_id uuid NOT NULL DEFAULT gen_random_uuid(),
     session_id uuid NOT NULL,
     user_id uuid NOT NULL,
     revoked_at timestamptz NOT NULL DEFAULT statement_timestamp(),
     access_expires_at timestamptz NOT NULL,
-    reason text NOT NULL
+    reason text NOT NULL,
+    -- The only index, so that no plan looks for recent entries by another one.
+    PRIMARY KEY (revoked_at, entry_id)
 );
-
-CREATE INDEX pending_revocations_revoked_at ON pending_revocations (revoked_at);
 
 -- The feed: committed entries under consecutive numbers. A reader's cursor is the number and tag of the last entry that
 -- it has read. The newest row is never removed, so that a cursor stays valid while nothing happens.
@@ -49,7 +49,8 @@ BEGIN
         WITH next AS MATERIALIZED (
             SELECT * FROM pending_revocations WHERE revoked_at >= since ORDER BY revoked_at LIMIT most
         ), taken AS (
-            DELETE FROM pending_revocations AS pending USING next WHERE pending.entry_id = next.entry_id
+            DELETE FROM pending_revocations AS pending USING next
+            WHERE pending.revoked_at = next.revoked_at AND pending.entry_id = next.entry_id
         ), added AS (
             INSERT INTO revocation_log (seq, tag, entry_id, session_id, user_id, revoked_at, access_expires_at, reason)
             SELECT

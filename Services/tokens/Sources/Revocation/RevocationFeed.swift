@@ -18,9 +18,7 @@ struct RevocationFeed: Sendable {
         access_expires_at > statement_timestamp() - interval '5 minutes' \
         AND reason <> '\(RevocationReason.expired.rawValue)'
         """
-    private static let age = """
-        greatest(0, extract(epoch FROM clock_timestamp() - revoked_at)::double precision) AS age
-        """
+    private static let age = "greatest(0, date_part('epoch', clock_timestamp() - revoked_at)) AS age"
 
     init(database: PostgresPool, pageSize: Int = 1000, logger: Logger) {
         stamped = StampedFeed(
@@ -31,7 +29,7 @@ struct RevocationFeed: Sendable {
             try RevocationPage.Entry($0)
         }
         access = .init(
-            columns: "session_id, ceil(extract(epoch FROM access_expires_at))::bigint AS expires_at, \(Self.age)",
+            columns: "session_id, ceil(date_part('epoch', access_expires_at))::bigint AS expires_at, \(Self.age)",
             condition: Self.accessTokensAlive, pageSize: 2 * pageSize
         ) { try AccessRevocationPage.Entry($0) }
     }
