@@ -77,7 +77,7 @@ public final class StampedFeed: Service {
     /// Entries that one call stamps at most.
     private static let batch = 1000
     /// Entries that one page looks at most.
-    private static let mostLookedAt = 50_000
+    private static let mostLookedAt = 100_000
 
     /// - Parameters:
     ///   - log: the log's table, or a subquery over it.

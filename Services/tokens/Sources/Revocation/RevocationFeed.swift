@@ -15,7 +15,7 @@ struct RevocationFeed: Sendable {
     /// The sessions whose access tokens can still be accepted, for readers that verify access tokens. Clocks may differ
     /// by five minutes. A session that expired had its last access token before, so it is left out.
     private static let accessTokensAlive = """
-        access_expires_at > statement_timestamp() - interval '5 minutes' \
+        access_expires_at > (SELECT statement_timestamp() - interval '5 minutes') \
         AND reason <> '\(RevocationReason.expired.rawValue)'
         """
     private static let age = "greatest(0, date_part('epoch', clock_timestamp() - revoked_at)) AS age"
