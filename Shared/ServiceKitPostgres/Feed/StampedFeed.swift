@@ -53,6 +53,22 @@ public final class StampedFeed: Service {
         public var more: Bool
     }
 
+    /// What the looks for pending entries saw of the log.
+    private struct Looks {
+        var begun = 0
+        /// The newest look that has ended. Looks may end in another order than they began.
+        var last = 0
+        var endedAt: ContinuousClock.Instant?
+        /// The newest entry.
+        var head = FeedCursor.nothing
+
+        /// Whether a reader at this position has read everything. Unknown after two seconds without a look, so that a
+        /// reader notices when PostgreSQL is unavailable.
+        func isEnd(_ position: FeedCursor, at now: ContinuousClock.Instant) -> Bool {
+            position == head && endedAt.map { now - $0 < .seconds(2) } ?? false
+        }
+    }
+
     private struct Read: Hashable {
         var position: FeedCursor
         var columns: String
@@ -70,8 +86,7 @@ public final class StampedFeed: Service {
     private let additions = Signal()
     /// Entries that any process has stamped.
     private let changes = Signal()
-    /// The newest entry that this process has seen.
-    private let head = Mutex(FeedCursor.nothing)
+    private let looks = Mutex(Looks())
     private let reads = SingleFlight<Read, PostgresResult>()
 
     /// Entries that one call stamps at most.
@@ -108,7 +123,7 @@ public final class StampedFeed: Service {
         while true {
             let seen = changes.count
             // Most readers have read everything, and need no query.
-            if position == head.withLock({ $0 }), !isFirst {
+            if looks.withLock({ $0.isEnd(position, at: .now) }), !isFirst {
                 if .now >= end || Task.isShuttingDownGracefully {
                     return Page(entries: [], cursor: position.text, reset: false, more: false)
                 }
@@ -227,6 +242,8 @@ public final class StampedFeed: Service {
                 if Task.isCancelled { return }
                 schedule.failed(within: reach, at: .now)
                 if !isFailing {
+                    looks.withLock { $0.endedAt = nil }
+                    changes.send()
                     logger.warning(
                         "The entries of a feed could not be stamped; it is tried again.",
                         metadata: ["function": "\(function)", "error": "\(error)"])
@@ -251,17 +268,22 @@ public final class StampedFeed: Service {
     }
 
     private func look(within reach: Duration?) async throws(PostgresError) -> (stamped: Int, cost: Duration) {
+        let number = looks.withLock { looks in
+            looks.begun += 1
+            return looks.begun
+        }
         let rows = try await database.query(
             """
             SELECT stamped, head, tag, cost
             FROM \(unescaped: function)(\(reach.map { $0 / .seconds(1) }), \(Self.batch)::integer)
             """, usesReserve: true)
-        let (stamped, number, tag, cost) = try rows[0].decode((Int, Int64?, Int64?, Double).self)
-        let newest = number.map { FeedCursor.after(number: $0, tag: tag ?? 0) } ?? .nothing
-        // A reader that sees the new head also sees the change.
-        head.withLock { head in
-            if head != newest { changes.send() }
-            head = newest
+        let (stamped, seq, tag, cost) = try rows[0].decode((Int, Int64?, Int64?, Double).self)
+        let head = seq.map { FeedCursor.after(number: $0, tag: tag ?? 0) } ?? .nothing
+        looks.withLock { looks in
+            guard number > looks.last else { return }
+            // A reader that sees the new head also sees the change.
+            if looks.head != head { changes.send() }
+            (looks.last, looks.endedAt, looks.head) = (number, .now, head)
         }
         return (stamped, .seconds(cost))
     }

@@ -64,6 +64,22 @@ import Testing
         }
     }
 
+    /// A reader that waits needs no query, but has to learn that nobody looks for entries any more.
+    @Test func aReaderThatWaitsNoticesThatPostgreSQLIsGone() async throws {
+        try await withPostgresServer { server in
+            try await migrate(server)
+            let side = try side(server)
+            defer { side.pool.close() }
+            let feed = side.feed
+            let running = Task { await feed.stamped.run() }
+            defer { running.cancel() }
+            let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
+            let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(120)) }
+            await server.kill()
+            await #expect(throws: PostgresError.self) { try await waiting.value }
+        }
+    }
+
     /// PostgreSQL crashes between two stampings: what was committed is stamped later, under the next numbers.
     @Test func aCrashLosesNoPendingEntry() async throws {
         try await withPostgresServer { server in
