@@ -57,7 +57,8 @@ public enum IdentityApplication: MigratingApplication {
         ConsoleRoutes.add(to: router)
         return ServiceAssembly(
             services: [
-                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, parts.events.stamped, auditWorker, parts.webhookWorker,
+                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, parts.events.stamped,
+                auditWorker, parts.webhookWorker,
                 parts.revocationFollower,
             ],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,

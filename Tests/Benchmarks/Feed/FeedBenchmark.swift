@@ -61,11 +61,14 @@ struct FeedBenchmark {
             PostgresConfiguration(url: system.value("TOKENS_DATABASE_URL")))
         let sweep = try await measure(
             "sweep, \(state)", workers: [connection], watching: system.processes("postgres"), schedule: schedule
-        ) { connection in try await connection.query("SELECT stamped, head FROM stamp_revocations(5, 1000)") }
+        ) { connection in
+            try await connection.query("SELECT stamped, head FROM stamp_revocations(5, 1000)")
+        }
         await connection.close()
         let latest: RevocationPage = try await page(after: RevocationPage.latest)
         let poll = try await measure(
-            "poll, \(state)", workers: [latest.cursor], watching: system.processes("tokens", "postgres"), schedule: schedule
+            "poll, \(state)", workers: [latest.cursor], watching: system.processes("tokens", "postgres"),
+            schedule: schedule
         ) { end in
             let _: AccessRevocationPage = try await page(after: end, form: "access")
         }

@@ -24,7 +24,9 @@ struct RunningSystem: Sendable {
     func secret(_ name: String) throws -> String {
         let file = folder.appendingPathComponent("keys/secrets.env")
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-        guard let line = lines.first(where: { $0.hasPrefix("\(name)=") }) else { throw BenchmarkError("\(name) does not stand in \(file.path)") }
+        guard let line = lines.first(where: { $0.hasPrefix("\(name)=") }) else {
+            throw BenchmarkError("\(name) does not stand in \(file.path)")
+        }
         return String(line.dropFirst(name.count + 1))
     }
 

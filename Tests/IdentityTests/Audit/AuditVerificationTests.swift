@@ -24,7 +24,8 @@ import Testing
 
     static func entry(_ id: Int64) -> AuditEntry {
         AuditEntry(
-            seq: id, id: id, at: id, userID: UUID(uuidString: "00000000-0000-0000-0000-00000000000\(id)")!, actor: "user",
+            seq: id, id: id, at: id, userID: UUID(uuidString: "00000000-0000-0000-0000-00000000000\(id)")!,
+            actor: "user",
             actorID: "a", event: "signed_in", detail: "d", sessionID: nil, count: 1, originDigest: [1])
     }
 

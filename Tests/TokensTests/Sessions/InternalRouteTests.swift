@@ -146,7 +146,8 @@ extension ServiceTests {
                 try await tokens.pool.query(
                     "UPDATE sessions SET expires_at = statement_timestamp() WHERE id = \(expired.sessionID)")
                 let asked = LiveSessions([live, ended, expired].map(\.sessionID) + [UUID()])
-                func ask(_ sessions: LiveSessions, _ headers: [String: String]) async throws -> TestHTTPClient.Response {
+                func ask(_ sessions: LiveSessions, _ headers: [String: String]) async throws -> TestHTTPClient.Response
+                {
                     try await tokens.client.post("/internal/sessions/live", json: sessions, headers: headers)
                 }
                 let answer = try await ask(asked, RunningTokens.devices)
