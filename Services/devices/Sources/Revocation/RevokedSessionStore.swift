@@ -112,8 +112,9 @@ struct RevokedSessionStore: Sendable {
 
     /// Sorts before every session.
     private static let beforeAll = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-    /// Seconds for which a session stays barred that is found to have ended: no access token lives longer.
-    private static let longestAccessLifetime: TimeInterval = 86400
+    /// Seconds for which a session stays barred that is found to have ended. Its access tokens' lifetime is not known
+    /// here; the default is an hour.
+    private static let barLifetime: TimeInterval = 86400
 
     /// The next sessions with a registration, in order.
     func registeredSessions(after session: UUID, limit: Int) async throws(PostgresError) -> [UUID] {
@@ -133,7 +134,7 @@ struct RevokedSessionStore: Sendable {
         return try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
             let current = try await transaction.query("SELECT checked_through FROM revocation_feed FOR UPDATE")
             guard try current.first?.decode(UUID?.self) == .some(start) else { return nil }
-            let expiry = Date.now + Self.longestAccessLifetime
+            let expiry = Date.now + Self.barLifetime
             let count = try await Self.revoke(ended.map { ($0, expiry) }, on: transaction)
             try await transaction.query("UPDATE revocation_feed SET checked_through = \(end)")
             return count
