@@ -18,7 +18,7 @@ import Testing
     @Test func noReaderMissesAnEntryAndNoneStartsOverWithoutAReason() {
         let (states, violation) = explore(nil)
         #expect(violation == nil)
-        #expect(states > 10_000)
+        #expect(states > 4_000)
     }
 
     @Test(arguments: FeedModel.Flaw.allCases) func theExplorationFinds(flaw: FeedModel.Flaw) {
