@@ -89,6 +89,8 @@ public final class StampedFeed: Service {
     private let looks = Mutex(Looks())
     private let reads = SingleFlight<Read, PostgresResult>()
 
+    /// The cursor of a reader that needs no earlier entries.
+    public static let latest = "latest"
     /// Entries that one call stamps at most.
     private static let batch = 1000
     /// Entries that one page looks at most.
@@ -113,10 +115,12 @@ public final class StampedFeed: Service {
     /// The entries after `cursor`. If none exist yet, waits for entries until `end`. A reader that does not wait misses
     /// nothing that was committed.
     ///
-    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry.
+    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry, ``latest`` at the
+    ///   end.
     public func page<Entry>(
         _ view: View<Entry>, after cursor: String?, waitingUntil end: ContinuousClock.Instant
     ) async throws -> Page<Entry> {
+        if cursor == Self.latest { return Page(entries: [], cursor: try await self.end(), reset: false, more: false) }
         let isFirst = cursor?.isEmpty ?? true
         guard var position = isFirst ? .oldest : FeedCursor(text: cursor ?? "") else { return Self.reset() }
         if .now >= end { try await stampRecent() }
@@ -147,7 +151,7 @@ public final class StampedFeed: Service {
     }
 
     /// The cursor of a reader that has read everything that was committed.
-    public func end() async throws -> String {
+    private func end() async throws -> String {
         try await stampRecent()
         let rows = try await database.query(
             "SELECT seq, tag FROM \(unescaped: log) ORDER BY seq DESC LIMIT 1", usesReserve: true)

@@ -35,7 +35,7 @@ extension FaultTests {
         /// A replica answers the sign-out and is killed or stopped before its entry has a number. The answer does not
         /// wait for that, and another replica's stamper does not wait for a stopped one.
         @Test(arguments: ["killed", "stopped"])
-        func aRevocationNeedsTheReplicaThatMadeItNoMore(fault: String) async throws {
+        func aRevocationSurvivesTheReplicaThatMadeIt(fault: String) async throws {
             try await system.withReplica(of: "tokens") { replica in
                 try await replica.start()
                 let session = try await system.journey.register()

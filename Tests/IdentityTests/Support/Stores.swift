@@ -1,5 +1,7 @@
 import Postgres
 import Sealing
+import ServiceKitPostgres
+import TestKit
 
 @testable import IdentityService
 
@@ -31,4 +33,9 @@ struct Stores: Sendable {
         merges = AccountMergeStore(
             database: database, grants: appleGrants, notices: AccountNotices(messages: messages, undoLink: nil))
     }
+}
+
+/// Gives the committed entries of the audit log their numbers, as a running service does.
+func stampAudit(on pool: PostgresPool) async throws {
+    try await EventFeedStore(database: pool, logger: .quiet).stamped.stamp()
 }

@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// A reader that waits needs no query, but has to learn that nobody looks for entries any more.
+    /// A waiting reader sends no query. It fails all the same when PostgreSQL becomes unavailable.
     @Test func aReaderThatWaitsNoticesThatPostgreSQLIsGone() async throws {
         try await withPostgresServer { server in
             try await migrate(server)

@@ -16,7 +16,7 @@ struct EventFeedStore: Sendable {
     }
 
     /// The cursor of a reader that wants no earlier events.
-    static let latest = "latest"
+    static let latest = StampedFeed.latest
 
     static let pageSize = 1000
 
@@ -36,9 +36,6 @@ struct EventFeedStore: Sendable {
     /// - Parameter cursor: the cursor of an earlier page; `nil` or empty begins with the oldest event, ``latest`` at
     ///   the end.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> AccountEventPage {
-        if cursor == Self.latest {
-            return AccountEventPage(events: [], cursor: try await stamped.end(), reset: false, more: false)
-        }
         let page = try await stamped.page(view, after: cursor, waitingUntil: end)
         return AccountEventPage(
             events: page.entries.compactMap(\.event), cursor: page.cursor, reset: page.reset, more: page.more)

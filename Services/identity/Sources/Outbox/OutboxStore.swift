@@ -62,7 +62,7 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init)
     }
 
-    /// The destinations that have due tasks: one query each second, in place of a claim for each destination.
+    /// The destinations that have due tasks.
     func dueDestinations() async throws -> [OutboxDestination] {
         try await database.query(
             """

@@ -199,7 +199,12 @@ extension SweepStore {
         ).decode(UUID.self)
         let users = Set(entries.map(\.1)).union(signedOut)
         let locked = try await transaction.query(
-            "SELECT id FROM users WHERE id = ANY (\(Array(users))) ORDER BY id FOR UPDATE"
+            """
+            SELECT id FROM users
+            WHERE id = ANY (\(Array(users)))
+                AND (signed_out_at IS NOT NULL OR NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id))
+            ORDER BY id FOR UPDATE
+            """
         ).decode(UUID.self)
         // A sign-in may have committed a session before the locks were given. This statement sees it, and the locks
         // exclude further sessions. A user whose time has not come yet is found by the time of signing out later.

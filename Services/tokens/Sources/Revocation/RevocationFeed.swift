@@ -43,9 +43,6 @@ struct RevocationFeed: Sendable {
     func page(
         after cursor: String?, verifiesOnly: Bool = false, waitingUntil end: ContinuousClock.Instant
     ) async throws -> RevocationPage {
-        if cursor == RevocationPage.latest {
-            return RevocationPage(entries: [], cursor: try await stamped.end(), reset: false, more: false)
-        }
         let page = try await stamped.page(verifiesOnly ? alive : all, after: cursor, waitingUntil: end)
         return RevocationPage(entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }
