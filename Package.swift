@@ -116,8 +116,8 @@ let libraries: [Target] = [
     // Libraries without dependencies of ours.
     shared("Bytes"),
     .target(
-        name: "Contracts", dependencies: [.gatehouseContracts], path: "Shared/Contracts", exclude: ["Public"],
-        swiftSettings: ours),
+        name: "Contracts", dependencies: [.gatehouseContracts, "COpenSSL"], path: "Shared/Contracts",
+        exclude: ["Public"], swiftSettings: ours),
     shared("Threads", uses: ["COpenSSL"]),
     shared("Limits"),
     // Libraries over one system or package each.

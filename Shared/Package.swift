@@ -62,8 +62,8 @@ let package = Package(
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         library("Bytes"),
         .target(
-            name: "Contracts", dependencies: [product("GatehouseContracts", of: "gatehouse-swift")], path: "Contracts",
-            exclude: ["Public"], swiftSettings: settings),
+            name: "Contracts", dependencies: [product("GatehouseContracts", of: "gatehouse-swift"), "COpenSSL"],
+            path: "Contracts", exclude: ["Public"], swiftSettings: settings),
         library("Threads", uses: ["COpenSSL"]),
         library("Limits"),
         library("Instruments", uses: [coreMetrics]),

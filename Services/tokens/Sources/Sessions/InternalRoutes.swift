@@ -34,6 +34,9 @@ struct InternalRoutes: Sendable {
             throw Problem.invalid("signInAge", "No sign-in takes this long.")
         }
         try Self.check(body.authenticationMethods ?? [], field: "authenticationMethods")
+        guard Bucket(session: body.sessionID) == Bucket(user: body.snapshot.user.id) else {
+            throw Problem.invalid("sessionID", "This is not a session id of this user.")
+        }
         let token = RefreshToken(sessionID: body.sessionID, generation: 0, keys: keys)
         let grant = try await store.create(token, for: body, arrivedAt: context.arrivedAt, limit: sessionLimit)
         return .tokens(try issuer.issue(token, for: grant).json)
