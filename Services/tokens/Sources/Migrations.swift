@@ -24,5 +24,8 @@ enum Migrations {
         PostgresMigration(
             number: 7, name: "expiry_day", up: PackageResources._007_expiry_day_up_sql,
             down: PackageResources._007_expiry_day_down_sql),
+        PostgresMigration(
+            number: 8, name: "buckets", up: PackageResources._008_buckets_up_sql,
+            down: PackageResources._008_buckets_down_sql),
     ]
 }

@@ -43,9 +43,9 @@ struct RevocationTable {
     func fill(_ count: Int) async throws {
         try await connection.execute(
             script: """
-                INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
-                SELECT gen_random_uuid(), gen_random_uuid(), now() + interval '1 hour', 'signed_out'
-                FROM generate_series(1, \(count))
+                INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason)
+                SELECT number % 4096, gen_random_uuid(), gen_random_uuid(), now() + interval '1 hour', 'signed_out'
+                FROM generate_series(1, \(count)) AS number
                 """, deadline: .now + .seconds(60))
     }
 

@@ -2,8 +2,8 @@ import Foundation
 
 /// The UPDATE of a refresh as pgbench runs it, on sessions of `SessionTable`.
 ///
-/// It is that of `SessionStore.rotate` but for one thing: pgbench remembers no tokens, so generation and hash are
-/// compared with `<>`, which costs the same and is always true.
+/// It is that of the function `rotate_session` but for one thing: pgbench remembers no tokens, so generation and hash
+/// are compared with `<>`, which costs the same and is always true.
 struct RefreshStatement {
     /// How many sessions it picks from.
     let sessions: Int
@@ -22,13 +22,16 @@ struct RefreshStatement {
                 session.access_expires_at, statement_timestamp() + :access * interval '1 second'),
             late_replays = CASE WHEN session.late_replayed THEN session.late_replays ELSE 0 END,
             late_replayed = false,
-            ip_address = COALESCE(:address, session.ip_address)
+            ip_address = COALESCE(:address, session.ip_address),
+            expiry_day = LEAST(
+                session.expiry_day, ((statement_timestamp() + :idle * interval '1 second') AT TIME ZONE 'UTC')::date)
         FROM users
-        WHERE session.id = \(SessionTable.id(of: ":number")) AND session.generation <> :generation
+        WHERE session.bucket = \(SessionTable.bucket(of: ":number::integer"))
+            AND session.id = \(SessionTable.id(of: ":number::integer")) AND session.generation <> :generation
             AND session.current_hash <> :hash AND session.expires_at > statement_timestamp()
-            AND users.id = session.user_id
+            AND users.bucket = session.bucket AND users.id = session.user_id
         RETURNING session.rotated_at, session.expires_at, users.id, users.role, users.store_ids, users.email,
-            users.profile;
+            users.is_email_verified, users.profile;
         """
     }
 

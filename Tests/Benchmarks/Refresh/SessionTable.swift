@@ -12,8 +12,15 @@ struct SessionTable {
         return SessionTable(connection: try await PostgresConnection.connect(configuration))
     }
 
+    private static func user(of number: String) -> String { "md5('user ' || (\(number) - 1) / 4 + 1)::uuid" }
+
+    /// A session's bucket in SQL.
+    static func bucket(of number: String) -> String { "bucket_of(\(user(of: number)))" }
+
     /// A session's id in SQL. Digests, so that neighbours in number are none in the index.
-    static func id(of number: String) -> String { "md5('session ' || \(number))::uuid" }
+    static func id(of number: String) -> String {
+        "(lpad(to_hex(\(bucket(of: number))), 3, '0') || substr(md5('session ' || \(number)), 4))::uuid"
+    }
 
     /// The token that a session of generation 0 was made with, in SQL: tokens judges one under a key id that it does
     /// not know by its hash alone.
@@ -34,27 +41,30 @@ struct SessionTable {
                 BEGIN;
                 SET LOCAL synchronous_commit = off;
                 SET LOCAL maintenance_work_mem = '1GB';
-                ALTER TABLE sessions DROP CONSTRAINT sessions_user_id_fkey, DROP CONSTRAINT sessions_pkey;
+                ALTER TABLE sessions DROP CONSTRAINT sessions_bucket_user_id_fkey, DROP CONSTRAINT sessions_pkey;
                 DROP INDEX sessions_user_id;
-                INSERT INTO users (id, version, role, store_ids, email, profile)
-                SELECT md5('user ' || number)::uuid, 1, 'customer', '{}', number || '@example.com',
+                INSERT INTO users (bucket, id, version, role, store_ids, email, is_email_verified, profile)
+                SELECT bucket_of(md5('user ' || number)::uuid), md5('user ' || number)::uuid, 1, 'customer', '{}',
+                    number || '@example.com', false,
                     '{"authProviders":["password"],"createdAt":"2026-01-01T00:00:00Z","email":"' || number
                     || '@example.com","emailVerified":false,"id":"' || md5('user ' || number)::uuid
                     || '","role":"customer","storeIds":[]}'
                 FROM generate_series(\(present / 4 + 1), \(count / 4)) AS number
-                ON CONFLICT (id) DO NOTHING;
+                ON CONFLICT (bucket, id) DO NOTHING;
                 INSERT INTO sessions (
-                    id, user_id, credentials_version, current_hash, previous_hash, sealed_current, created_at,
-                    rotated_at, expires_at, absolute_expires_at, access_expires_at, device, ip_address)
-                SELECT id, md5('user ' || (number - 1) / 4 + 1)::uuid, 1, sha256(\(Self.token)),
+                    bucket, id, user_id, credentials_version, current_hash, previous_hash, sealed_current, created_at,
+                    rotated_at, expires_at, absolute_expires_at, access_expires_at, authenticated_at,
+                    authentication_methods, expiry_day, device, ip_address)
+                SELECT \(Self.bucket(of: "number")), id, \(Self.user(of: "number")), 1, sha256(\(Self.token)),
                     sha256(uuid_send(id)), decode(repeat('00', 98), 'hex'), now(), now(), now() + interval '30 days',
-                    now() + interval '1 year', now() + interval '1 hour',
+                    now() + interval '1 year', now() + interval '1 hour', now(), '{pwd}',
+                    (now() + interval '30 days')::date,
                     '{"name":"iPhone","model":"iPhone17,1","osVersion":"26.1","appVersion":"1.0"}', '192.0.2.1'
                 FROM generate_series(\(present + 1), \(count)) AS number,
                     LATERAL (SELECT \(Self.id(of: "number")) AS id) AS named;
-                ALTER TABLE sessions ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
-                CREATE INDEX sessions_user_id ON sessions (user_id);
-                ALTER TABLE sessions ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id);
+                ALTER TABLE sessions ADD CONSTRAINT sessions_pkey PRIMARY KEY (bucket, id);
+                CREATE INDEX sessions_user_id ON sessions (bucket, user_id);
+                ALTER TABLE sessions ADD FOREIGN KEY (bucket, user_id) REFERENCES users (bucket, id);
                 COMMIT;
                 """, deadline: .now + .seconds(3600))
         for table in ["users", "sessions"] {
@@ -67,11 +77,14 @@ struct SessionTable {
         try await connection.execute(
             script: """
                 INSERT INTO sessions (
-                    id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
-                    absolute_expires_at, access_expires_at)
-                SELECT gen_random_uuid(), md5('user ' || number)::uuid, 1, sha256('crowd'), now(), now(),
-                    now() + interval '30 days', now() + interval '1 year', now() + interval '1 hour'
-                FROM generate_series(1, \(users)) AS number, generate_series(1, \(count))
+                    bucket, id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
+                    absolute_expires_at, access_expires_at, authenticated_at, authentication_methods, expiry_day)
+                SELECT bucket, gen_random_uuid(), id, 1, sha256('crowd'), now(), now(), now() + interval '30 days',
+                    now() + interval '1 year', now() + interval '1 hour', now(), '{pwd}',
+                    (now() + interval '30 days')::date
+                FROM generate_series(1, \(users)) AS number
+                JOIN users ON bucket = bucket_of(md5('user ' || number)::uuid) AND id = md5('user ' || number)::uuid,
+                    generate_series(1, \(count))
                 """, deadline: .now + .seconds(60))
     }
 
@@ -80,8 +93,11 @@ struct SessionTable {
         let numbers = (0..<count).map { _ in Int64.random(in: 1...Int64(sessions)) }
         let query: PostgresQuery = """
             SELECT \(unescaped: Self.token) FROM sessions
-            JOIN (SELECT DISTINCT \(unescaped: Self.id(of: "number")) AS id FROM unnest(\(numbers)) AS number)
-                AS wanted USING (id)
+            JOIN (
+                SELECT DISTINCT \(unescaped: Self.bucket(of: "number")) AS bucket,
+                    \(unescaped: Self.id(of: "number")) AS id
+                FROM unnest(\(numbers)) AS number
+            ) AS wanted USING (bucket, id)
             WHERE generation = 0
             """
         return try await connection.query(query, deadline: .now + .seconds(600)).map { row in

@@ -41,50 +41,18 @@ struct SignInStatements {
     }
 
     var tokens: String {
-        """
-        \(pick)
-        BEGIN;
-        WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(\(Self.id)::text, 0)))
-        SELECT clock_timestamp() FROM locked;
-        WITH refusal AS (
-            SELECT CASE
-                WHEN EXISTS (SELECT FROM audit_events WHERE user_id = \(Self.id) AND kind = 'userErased') THEN 'e'
-                WHEN EXISTS (SELECT FROM users WHERE id = \(Self.id) AND signed_out_at >= now()) THEN 's'
-                WHEN EXISTS (SELECT FROM sessions WHERE id = md5('new ' || :number)::uuid) THEN 'i'
-            END AS reason
-        ), kept AS (
-            INSERT INTO users (id, version, role, store_ids, email, profile)
-            SELECT \(Self.id), 0, 'user', '{}'::text[], 'ada@example.com', '{"authProviders":["apple"]}'
-            FROM refusal WHERE reason IS NULL
-            ON CONFLICT (id) DO UPDATE SET
-                version = excluded.version, role = excluded.role, store_ids = excluded.store_ids,
-                email = excluded.email, profile = excluded.profile
-            WHERE users.version < excluded.version
-            RETURNING id
-        ), ended AS (
-            DELETE FROM sessions WHERE id IN (
-                SELECT id FROM sessions, refusal WHERE user_id = \(Self.id) AND reason IS NULL
-                ORDER BY rotated_at DESC, id OFFSET 99)
-            RETURNING id, user_id, access_expires_at
-        ), entries AS (
-            INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
-            SELECT id, user_id, access_expires_at, 'sessionLimit' FROM ended
-        ), created AS (
-            INSERT INTO sessions (
-                id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
-                absolute_expires_at, access_expires_at, device, ip_address, authenticated_at, authentication_methods)
-            SELECT gen_random_uuid(), \(Self.id), 1, decode(repeat('01', 32), 'hex'), clock.now, clock.now,
-                clock.now + interval '30 days', clock.now + interval '1 year', clock.now + interval '1 hour', NULL,
-                '192.0.2.1', clock.now, '{password}'::text[]
-            FROM (SELECT statement_timestamp() AS now) AS clock, refusal WHERE reason IS NULL
-            ON CONFLICT (id) DO NOTHING
-            RETURNING created_at, expires_at
-        )
-        SELECT reason, created_at, expires_at, kept.id IS NOT NULL, users.role, users.store_ids, users.email,
-            users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false),
-            users.profile
-        FROM refusal LEFT JOIN created ON true LEFT JOIN kept ON true LEFT JOIN users ON users.id = \(Self.id);
-        COMMIT;
-        """
+        let user = "md5('user ' || :number::integer)::uuid"
+        return """
+            \(pick)
+            SELECT bucket_clock(bucket_of(\(user)));
+            SELECT refusal, has_ended, created_at, expires_at, stored_role, stored_store_ids, stored_email,
+                stored_is_email_verified, stored_profile
+            FROM create_session(
+                bucket_of(\(user)),
+                (lpad(to_hex(bucket_of(\(user))), 3, '0') || substr(md5(random()::text), 4))::uuid, \(user), 0, 'user',
+                '{}'::text[], 'ada@example.com', true, '{"authProviders":["apple"]}', 1,
+                decode(repeat('01', 32), 'hex'), NULL, '192.0.2.1', '{password}'::text[], now() - interval '1 second',
+                100, 2592000, 31536000, 3600);
+            """
     }
 }

@@ -58,7 +58,8 @@ struct StoppedReplicaTests {
     @Test func aDelayedSignInDoesNotOutliveASignOut() async throws {
         let user = try await system.journey.register().user
         let signIn = CreateSessionRequest(
-            sessionID: UUID(), snapshot: UserSnapshot(user: user, version: 2), credentialsVersion: 1, signInAge: 0)
+            sessionID: .session(of: user.id), snapshot: UserSnapshot(user: user, version: 2), credentialsVersion: 1,
+            signInAge: 0)
         let credential = system.settings["IDENTITY_TOKENS_CREDENTIAL"] ?? ""
         try await expectUnavailable(system.process("tokens-2")) { client in
             try await client.post("/internal/sessions", json: signIn, headers: [HeaderName.credential: credential])

@@ -39,7 +39,7 @@ struct KeptSecretTests {
         // And the search reads what it says it reads.
         run.known.add("a race lock", "gatehouse:tokens:race".utf8)
         run.known.add("a refresh", "/v1/auth/refresh".utf8)
-        run.known.add("a statement", "UPDATE sessions".utf8)
+        run.known.add("a statement", "rotate_session".utf8)
         let known = Dictionary(grouping: pieces, by: \.place).mapValues { pieces in
             Set(pieces.flatMap { run.known.findings(in: $0.bytes) })
         }

@@ -170,10 +170,12 @@ extension FaultTests {
                     try await connection.query(
                         """
                         INSERT INTO sessions (
-                            id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
-                            absolute_expires_at, access_expires_at)
-                        SELECT gen_random_uuid(), user_id, credentials_version, current_hash, created_at, rotated_at,
-                            expires_at, absolute_expires_at, access_expires_at
+                            bucket, id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
+                            absolute_expires_at, access_expires_at, authenticated_at, authentication_methods,
+                            expiry_day)
+                        SELECT bucket, gen_random_uuid(), user_id, credentials_version, current_hash, created_at,
+                            rotated_at, expires_at, absolute_expires_at, access_expires_at, authenticated_at,
+                            authentication_methods, expiry_day
                         FROM sessions, generate_series(1, \(Self.others)) WHERE user_id = \(session.user.id)
                         """)
                 }

@@ -106,7 +106,7 @@ import Testing
         let atTokens = try trace.served(by: "tokens", below: trace.call(of: "tokens", below: trace.root()))
         #expect(atTokens.name == "POST /v1/auth/refresh")
         let statements = trace.calls(ofDatabase: "postgresql", below: atTokens)
-        #expect(statements.contains { $0.attributes["db.query.text"]?.contains("UPDATE sessions") == true })
+        #expect(statements.contains { $0.attributes["db.query.text"]?.contains("rotate_session") == true })
         #expect(trace.calls(ofDatabase: "redis", below: atTokens).contains { $0.name == "SET" })
         try await areInTheLogs(scene, "the-refresh", trace, services)
         return try answer.decode()

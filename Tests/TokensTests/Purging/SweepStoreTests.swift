@@ -193,10 +193,12 @@ import Testing
                 }
                 try await signIn.query(
                     """
-                    INSERT INTO sessions (id, user_id, credentials_version, current_hash, created_at, rotated_at,
-                        expires_at, absolute_expires_at, access_expires_at)
-                    SELECT gen_random_uuid(), \(active.id), 1, '\\x00', clock, clock, clock + interval '1 day',
-                        clock + interval '1 day', clock FROM statement_timestamp() AS clock
+                    INSERT INTO sessions (bucket, id, user_id, credentials_version, current_hash, created_at, rotated_at,
+                        expires_at, absolute_expires_at, access_expires_at, authenticated_at, authentication_methods,
+                        expiry_day)
+                    SELECT bucket_of(\(active.id)), gen_random_uuid(), \(active.id), 1, '\\x00', clock, clock,
+                        clock + interval '1 day', clock + interval '1 day', clock, clock, '{}', current_date
+                    FROM statement_timestamp() AS clock
                     """)
                 return purge
             }
@@ -219,8 +221,9 @@ import Testing
                 """)
             try await tokens.database.pool.query(
                 """
-                INSERT INTO audit_events (occurred_at, kind, user_id)
-                SELECT now() - interval '3 years', 'userErased', gen_random_uuid() FROM generate_series(1, 200)
+                INSERT INTO security_events (bucket, occurred_at, kind, user_id)
+                SELECT number, now() - interval '3 years', 'userErased', gen_random_uuid()
+                FROM generate_series(1, 200) AS number
                 """)
             for _ in 0..<30 { try await tokens.age(tokens.signIn().sessionID, by: 2_592_001) }
             let purging = Task {
@@ -231,7 +234,7 @@ import Testing
             }
             defer { purging.cancel() }
             try await eventually("all is purged but the feed's newest entry") {
-                var left = try await tokens.count("sessions") + tokens.count("audit_events")
+                var left = try await tokens.count("sessions") + tokens.count("security_events")
                 left += try await tokens.count("\(revocations) WHERE reason = 'logout'")
                 return left == 1
             }

@@ -65,7 +65,7 @@ import Testing
             try await tokens.age(held.sessionID, by: 61)
             #expect(try await refresher.refusal(of: held) == .invalidRefreshToken)
             #expect(try await tokens.count("sessions") == 0)
-            #expect(try await tokens.count("audit_events WHERE kind = 'theft.lateReplay'") == 1)
+            #expect(try await tokens.count("security_events WHERE kind = 'theft.lateReplay'") == 1)
             #expect(try await tokens.count("\(revocations) WHERE reason = 'replay'") == 1)
         }
     }
@@ -133,7 +133,7 @@ import Testing
             try await tokens.age(first.sessionID, by: 3601)
             #expect(try await refresher.refusal(of: first) == .invalidRefreshToken)
             #expect(try await refresher.refusal(of: third) == .invalidRefreshToken)
-            #expect(try await tokens.count("audit_events WHERE kind = 'theft.olderToken'") == 1)
+            #expect(try await tokens.count("security_events WHERE kind = 'theft.olderToken'") == 1)
         }
     }
 

@@ -26,7 +26,7 @@ import Testing
                         let answer = try await restored.refresh(token)
                         #expect(answer.status == 503 && answer.code == "UNAVAILABLE", "\(answer.text)")
                     }
-                    let signIn = try await restored.createSession(.init(), .sample())
+                    let signIn = try await restored.createSession(nil, .sample())
                     #expect(signIn.status == 503, "a session that is made now would be lost to after-restore")
 
                     let outcome = try await Restoration(database.url).run(keepingSessions: false)

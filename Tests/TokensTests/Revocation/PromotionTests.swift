@@ -115,7 +115,7 @@ import Testing
         try await failOver(losing: true) { load, after in
             #expect(load.signedOut.count == FailoverLoad.clients)
             #expect(load.quietOneWasServed)
-            let thefts = try await after.pool.query("SELECT count(*) FROM audit_events")[0].decode(Int.self)
+            let thefts = try await after.pool.query("SELECT count(*) FROM security_events")[0].decode(Int.self)
             #expect(thefts == 0)
         }
     }
@@ -181,8 +181,8 @@ import Testing
     private func revoke(_ session: UUID, on side: ServiceSide) async throws {
         try await side.pool.query(
             """
-            INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
-            VALUES (\(session), \(UUID()), now() + interval '1 hour', 'logout')
+            INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason)
+            VALUES (0, \(session), \(UUID()), now() + interval '1 hour', 'logout')
             """, deadline: .now + .seconds(60))
     }
 }

@@ -27,8 +27,8 @@ import Testing
     private func revoke(_ session: UUID, on connection: some PostgresQuerying) async throws {
         try await connection.query(
             """
-            INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
-            VALUES (\(session), \(UUID()), now() + interval '1 hour', 'logout')
+            INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason)
+            VALUES (0, \(session), \(UUID()), now() + interval '1 hour', 'logout')
             """)
     }
 
@@ -65,9 +65,9 @@ import Testing
         try await TokensFixture.with { tokens in
             try await tokens.database.pool.query(
                 """
-                INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason, revoked_at)
-                VALUES (gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() - interval '90.5 seconds'),
-                    (gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() + interval '1 hour')
+                INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason, revoked_at)
+                VALUES (0, gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() - interval '90.5 seconds'),
+                    (0, gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() + interval '1 hour')
                 """)
             let feed = try await tokens.feed()
             let ages = try await feed.page(after: nil, waitingUntil: .now).entries.compactMap(\.age)
@@ -85,8 +85,8 @@ import Testing
             ] {
                 try await tokens.database.pool.query(
                     """
-                    INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
-                    VALUES (\(session), \(UUID()), now() + \(lifetime) * interval '1 second', \(reason))
+                    INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason)
+                    VALUES (0, \(session), \(UUID()), now() + \(lifetime) * interval '1 second', \(reason))
                     """)
             }
             let feed = try await tokens.feed(pageSize: 2)
@@ -237,8 +237,8 @@ import Testing
             let once = try await read(feed, after: nil)
             try await tokens.database.pool.query(
                 """
-                INSERT INTO pending_revocations (entry_id, session_id, user_id, access_expires_at, reason)
-                SELECT entry_id, session_id, user_id, access_expires_at, reason FROM revocation_log
+                INSERT INTO pending_revocations (bucket, entry_id, session_id, user_id, access_expires_at, reason)
+                SELECT 0, entry_id, session_id, user_id, access_expires_at, reason FROM revocation_log
                 """)
             #expect(try await read(feed, after: once.cursor).sessions.isEmpty)
             #expect(try await tokens.count("revocation_log") == 1)

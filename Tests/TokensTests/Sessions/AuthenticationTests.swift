@@ -18,13 +18,13 @@ extension ServiceTests {
         }
 
         private static func create(
-            _ tokens: RunningTokens, _ id: UUID = UUID(), _ user: User = .sample(), by methods: [AuthenticationMethod]?
+            _ tokens: RunningTokens, _ id: UUID? = nil, _ user: User = .sample(), by methods: [AuthenticationMethod]?
         ) async throws -> TestHTTPClient.Response {
             try await tokens.client.post(
                 "/internal/sessions",
                 json: CreateSessionRequest(
-                    sessionID: id, snapshot: UserSnapshot(user: user, version: 1), credentialsVersion: 1, signInAge: 0,
-                    authenticationMethods: methods),
+                    sessionID: id ?? .session(of: user.id), snapshot: UserSnapshot(user: user, version: 1),
+                    credentialsVersion: 1, signInAge: 0, authenticationMethods: methods),
                 headers: RunningTokens.identity)
         }
 
@@ -77,7 +77,8 @@ extension ServiceTests {
 
         @Test func aNewProofStandsInTheNextAccessToken() async throws {
             try await RunningTokens.with { tokens in
-                let (id, user) = (UUID(), User.sample())
+                let user = User.sample()
+                let id = UUID.session(of: user.id)
                 let first = try await Self.create(tokens, id, user, by: [.password]).decode(AuthResponse.self)
                 let other = try await Self.create(tokens, by: [.password]).decode(AuthResponse.self)
                 try await Self.age(tokens, by: 1000)
@@ -103,7 +104,8 @@ extension ServiceTests {
 
         @Test func onlyTheUsersOwnLivingSessionIsRenewed() async throws {
             try await RunningTokens.with { tokens in
-                let (id, user) = (UUID(), User.sample())
+                let user = User.sample()
+                let id = UUID.session(of: user.id)
                 let auth = try await Self.create(tokens, id, user, by: [.password]).decode(AuthResponse.self)
                 #expect(try await Self.renew(tokens, id, of: UUID(), by: [.apple]).code == "NOT_FOUND")
                 #expect(try await Self.renew(tokens, UUID(), of: user.id, by: [.apple]).code == "NOT_FOUND")
@@ -123,27 +125,6 @@ extension ServiceTests {
                 try await tokens.age(by: 3_000_000)
                 #expect(try await Self.renew(tokens, id, of: user.id, by: [.apple]).code == "NOT_FOUND")
                 #expect(try await tokens.count("sessions WHERE 'apple' = ANY (authentication_methods)") == 0)
-            }
-        }
-
-        /// Its user authenticated when the session was made, by an unknown method. An older replica makes some
-        /// beside newer ones.
-        @Test func aSessionOfBeforeHasTheTimeAtWhichItWasMade() async throws {
-            try await RunningTokens.with { tokens in
-                let created = try await Self.create(tokens, by: nil).decode(AuthResponse.self)
-                let proof = try Self.claims(created.accessToken)
-                #expect(proof.authenticationTime == proof.issuedAt && proof.authenticationMethods == [])
-                // What the migration makes of a row, and what an older version writes.
-                try await tokens.pool.query(
-                    """
-                    UPDATE sessions SET authenticated_at = DEFAULT, authentication_methods = DEFAULT,
-                        created_at = created_at - interval '2 days'
-                    """)
-                let refreshed = try await tokens.refresh(created.refreshToken).decode(AuthResponse.self)
-                let claims = try Self.claims(refreshed.accessToken)
-                #expect(
-                    claims.authenticationTime == proof.authenticationTime.map { $0 - 172_800 }
-                        && claims.authenticationMethods == [])
             }
         }
     }

@@ -57,7 +57,7 @@ extension ServiceTests {
                     headers: RunningTokens.identity)
                 #expect(revoked.status == 204)
                 #expect(try await tokens.refresh(refreshed.refreshToken).code == "INVALID_REFRESH_TOKEN")
-                let late = try await tokens.createSession(UUID(), user, version: 3)
+                let late = try await tokens.createSession(nil, user, version: 3)
                 #expect(late.code == "INVALID_CREDENTIALS")
                 #expect(try await tokens.count("users") == 0)
             }
@@ -66,7 +66,7 @@ extension ServiceTests {
         @Test func aRevocationSparesSessionsOfNewerCredentials() async throws {
             try await RunningTokens.with { tokens in
                 let user = User.sample()
-                let newer = UUID()
+                let newer = UUID.session(of: user.id)
                 _ = try await tokens.signIn(user)
                 #expect(try await tokens.createSession(newer, user, credentialsVersion: 2).status == 200)
                 let revoked = try await tokens.client.post(
@@ -82,10 +82,13 @@ extension ServiceTests {
 
         @Test func sessionsAreMadeUnderNewIdsForSignInsThatHaveJustBegun() async throws {
             try await RunningTokens.with { tokens in
-                let session = try await tokens.signIn()
-                #expect(try await tokens.createSession(session.sessionID, .sample()).code == "INVALID_REQUEST")
+                let user = User.sample()
+                let session = try await tokens.signIn(user)
+                #expect(try await tokens.createSession(session.sessionID, user).code == "INVALID_REQUEST")
+                let other = try await tokens.createSession(.session(of: UUID()), user)
+                #expect(try other.problem().errors?.map(\.field) == ["sessionID"], "another user's prefix")
                 for age in [-0.001, 600] {
-                    let refused = try await tokens.createSession(UUID(), .sample(), age: age)
+                    let refused = try await tokens.createSession(nil, .sample(), age: age)
                     #expect(try refused.problem().errors?.map(\.field) == ["signInAge"])
                 }
                 #expect(try await tokens.count("sessions") == 1)

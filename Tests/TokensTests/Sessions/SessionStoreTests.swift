@@ -101,8 +101,11 @@ import Testing
 
     @Test func noSessionIsMadeTwice() async throws {
         try await TokensFixture.with { tokens in
-            let first = try await tokens.signIn(limit: 1)
-            await #expect(throws: SessionRefusal.idTaken) { try await tokens.signIn(sessionID: first.sessionID) }
+            let user = User.sample()
+            let first = try await tokens.signIn(user, limit: 1)
+            await #expect(throws: SessionRefusal.idTaken) {
+                try await tokens.signIn(user, sessionID: first.sessionID)
+            }
             let reading = try #require(try await tokens.store.read(first.sessionID))
             #expect(reading.state.currentHash == first.hash)
             #expect(try await tokens.count("users") == 1)

@@ -86,7 +86,7 @@ struct RunningTokens: Sendable {
     }
 
     func signIn(_ user: User = .sample(), device: SessionDevice? = nil) async throws -> SignedIn {
-        let id = UUID()
+        let id = UUID.session(of: user.id)
         let answer = try await createSession(id, user, device: device)
         guard answer.status == 200 else { throw TestKitError("sign-in: \(answer.status) \(answer.text)") }
         return SignedIn(sessionID: id, auth: try answer.decode(AuthResponse.self))
@@ -94,13 +94,13 @@ struct RunningTokens: Sendable {
 
     /// - Parameter age: seconds since the sign-in began.
     func createSession(
-        _ id: UUID = UUID(), _ user: User, version: Int64 = 1, credentialsVersion: Int64 = 1, age: Double = 0,
+        _ id: UUID? = nil, _ user: User, version: Int64 = 1, credentialsVersion: Int64 = 1, age: Double = 0,
         device: SessionDevice? = nil
     ) async throws -> TestHTTPClient.Response {
         try await client.post(
             "/internal/sessions",
             json: CreateSessionRequest(
-                sessionID: id, snapshot: UserSnapshot(user: user, version: version),
+                sessionID: id ?? .session(of: user.id), snapshot: UserSnapshot(user: user, version: version),
                 credentialsVersion: credentialsVersion, signInAge: age, device: device, ipAddress: "192.0.2.7",
                 authenticationMethods: [.password]),
             headers: Self.identity)

@@ -55,10 +55,11 @@ struct TokensFixture: Sendable {
     }
 
     func signIn(
-        _ user: User = .sample(), sessionID: UUID = UUID(), version: Int64 = 1, credentialsVersion: Int64 = 1,
+        _ user: User = .sample(), sessionID: UUID? = nil, version: Int64 = 1, credentialsVersion: Int64 = 1,
         since start: ContinuousClock.Instant = .now, device: SessionDevice? = nil, limit: Int = 100,
         in store: SessionStore? = nil
     ) async throws -> RefreshToken {
+        let sessionID = sessionID ?? .session(of: user.id)
         let token = RefreshToken(sessionID: sessionID, generation: 0, keys: keys)
         let request = CreateSessionRequest(
             sessionID: sessionID, snapshot: UserSnapshot(user: user, version: version),

@@ -27,14 +27,14 @@ struct SweepStore: Sendable {
         Counter("tokens_purged_rows_total", help: "Rows that were purged.", labels: [("table", $0)])
     }
 
-    /// Seconds for which audit events are kept: two years.
-    static let auditRetention: Double = 63_072_000
+    /// Seconds for which security events are kept: two years.
+    static let securityEventRetention: Double = 63_072_000
 
     enum Table: String, Sendable, CaseIterable {
         case sessions
         case users
         case revocations = "revocation_log"
-        case auditEvents = "audit_events"
+        case securityEvents = "security_events"
     }
 
     func purger(logger: Logger) -> Purger {
@@ -92,8 +92,8 @@ struct SweepStore: Sendable {
         case .sessions: return try await purgeSessions(after: position, on: transaction)
         case .users: return try await purgeUsers(after: position, on: transaction)
         case .revocations: return try await purgeRevocations(after: position, on: transaction)
-        case .auditEvents:
-            let removed = try await purgeAuditEvents(on: transaction)
+        case .securityEvents:
+            let removed = try await purgeSecurityEvents(on: transaction)
             return Batch(removed: removed, hasMore: removed == batch)
         }
     }
@@ -147,7 +147,7 @@ extension SweepStore {
         let rows = try await transaction.query(
             """
             WITH due AS MATERIALIZED (
-                SELECT id, expiry_day, expires_at FROM sessions
+                SELECT bucket, id, expiry_day, expires_at FROM sessions
                 WHERE expiry_day <= (statement_timestamp() AT TIME ZONE 'UTC')::date
                     AND (expiry_day, id) > (
                         COALESCE(\(position.day)::date, '-infinity'),
@@ -155,19 +155,21 @@ extension SweepStore {
                 ORDER BY expiry_day, id LIMIT \(batch)
             ), locked AS MATERIALIZED (
                 -- Not those that expire later today. If a row changes before it is locked, its new values are read.
-                SELECT id, expiry_day, expires_at FROM sessions
-                WHERE id IN (
-                    SELECT id FROM due
+                SELECT bucket, id, expiry_day, expires_at FROM sessions
+                WHERE (bucket, id) IN (
+                    SELECT bucket, id FROM due
                     WHERE expires_at <= statement_timestamp() OR expiry_day < (expires_at AT TIME ZONE 'UTC')::date)
                 FOR UPDATE SKIP LOCKED
             ), ended AS (
-                DELETE FROM sessions WHERE id IN (SELECT id FROM locked WHERE expires_at <= statement_timestamp())
-                RETURNING id, user_id, access_expires_at
+                DELETE FROM sessions
+                WHERE (bucket, id) IN (SELECT bucket, id FROM locked WHERE expires_at <= statement_timestamp())
+                RETURNING bucket, id, user_id, access_expires_at
             ), entries AS (
                 \(revocationsOfEnded: .expired, sessions.lifetimes)
             ), later AS (
                 UPDATE sessions SET expiry_day = (locked.expires_at AT TIME ZONE 'UTC')::date FROM locked
-                WHERE sessions.id = locked.id AND locked.expires_at > statement_timestamp()
+                WHERE sessions.bucket = locked.bucket AND sessions.id = locked.id
+                    AND locked.expires_at > statement_timestamp()
             )
             SELECT (SELECT count(*) FROM ended), count(*) OVER (), expiry_day::text, id FROM due
             ORDER BY expiry_day DESC, id DESC LIMIT 1
@@ -197,12 +199,12 @@ extension SweepStore {
             ORDER BY signed_out_at LIMIT \(batch)
             """
         ).decode(UUID.self)
-        let users = Set(entries.map(\.1)).union(signedOut)
+        let users = Array(Set(entries.map(\.1)).union(signedOut))
         let locked = try await transaction.query(
             """
             SELECT id FROM users
-            WHERE id = ANY (\(Array(users)))
-                AND (signed_out_at IS NOT NULL OR NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id))
+            WHERE (bucket, id) IN (\(buckets: users))
+                AND (signed_out_at IS NOT NULL OR NOT EXISTS (\(unescaped: Self.sessionOfUser)))
             ORDER BY id FOR UPDATE
             """
         ).decode(UUID.self)
@@ -212,13 +214,13 @@ extension SweepStore {
             """
             WITH forgotten AS (
                 DELETE FROM users
-                WHERE id = ANY (\(locked)) AND NOT EXISTS (SELECT FROM sessions WHERE user_id = users.id)
+                WHERE (bucket, id) IN (\(buckets: locked)) AND NOT EXISTS (\(unescaped: Self.sessionOfUser))
                     AND (signed_out_at IS NULL
                         OR signed_out_at < statement_timestamp() - \(memory) * interval '1 second')
                 RETURNING id
             ), remembered_enough AS (
                 UPDATE users SET signed_out_at = NULL
-                WHERE id = ANY (\(signedOut)) AND EXISTS (SELECT FROM sessions WHERE user_id = users.id)
+                WHERE (bucket, id) IN (\(buckets: signedOut)) AND EXISTS (\(unescaped: Self.sessionOfUser))
                     AND signed_out_at < statement_timestamp() - \(memory) * interval '1 second'
             )
             SELECT count(*) FROM forgotten
@@ -227,6 +229,10 @@ extension SweepStore {
             removed: removed, hasMore: entries.count == batch || signedOut.count == batch,
             position: Position(seq: entries.last?.0 ?? position.seq))
     }
+
+    private static let sessionOfUser = """
+        SELECT FROM sessions WHERE sessions.bucket = users.bucket AND sessions.user_id = users.id
+        """
 
     /// Removes the oldest entries of the feed, at most ``batch``. The last of those that are old enough always stays: a
     /// reader that had read everything before the others came goes on behind it.
@@ -254,15 +260,15 @@ extension SweepStore {
             removed: removed, hasMore: removed == batch, position: Position(seq: last ?? position.seq))
     }
 
-    /// Removes up to ``batch`` old audit events.
+    /// Removes up to ``batch`` old security events.
     ///
     /// - Returns: the number of removed events.
-    private func purgeAuditEvents(on transaction: PostgresTransaction) async throws(PostgresError) -> Int {
+    private func purgeSecurityEvents(on transaction: PostgresTransaction) async throws(PostgresError) -> Int {
         try await transaction.query(
             """
-            DELETE FROM audit_events WHERE id IN (
-                SELECT id FROM audit_events
-                WHERE occurred_at < statement_timestamp() - \(Self.auditRetention) * interval '1 second'
+            DELETE FROM security_events WHERE (bucket, id) IN (
+                SELECT bucket, id FROM security_events
+                WHERE occurred_at < statement_timestamp() - \(Self.securityEventRetention) * interval '1 second'
                 ORDER BY occurred_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
@@ -270,6 +276,15 @@ extension SweepStore {
 }
 
 extension PostgresQuery.Interpolation {
+    /// Rows of the bucket and the id of each user.
+    fileprivate mutating func appendInterpolation(buckets users: [UUID]) {
+        appendLiteral("SELECT bucket, id FROM unnest(")
+        appendInterpolation(users.map { Bucket(user: $0).rawValue })
+        appendLiteral(", ")
+        appendInterpolation(users)
+        appendLiteral(") AS listed (bucket, id)")
+    }
+
     /// A position in the revocation log; the beginning where it lies beyond the log's end, as after a restore.
     fileprivate mutating func appendInterpolation(withinLog seq: Int64) {
         appendInterpolation(seq)
