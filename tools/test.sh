@@ -42,6 +42,7 @@ part() {
 }
 
 ensure_packages
+ensure_plproxy
 # One of the examples is written for it.
 ensure_tools node=nodejs
 cd "$root"
@@ -100,6 +101,10 @@ run_tests() {
 }
 tests=0
 part tests run_tests "$@" || tests=1
+if [ $# = 0 ] && [ "$tests" = 0 ]; then
+    note "Testing on partitioned tables"
+    GATEHOUSE_TEST_PARTITIONS=4 part partitions run_tests --filter '^(Tokens|Devices)Tests\.' || tests=1
+fi
 note "Time of each part"
 printf '%s' "$times"
 if [ "$tests" != 0 ]; then

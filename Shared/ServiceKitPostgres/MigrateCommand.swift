@@ -5,12 +5,12 @@ public import Postgres
 public import ServiceKit
 import Settings
 
-/// `<service> migrate up|down|status`. Needs only the settings of the database.
+/// `<service> migrate up|down|status|partition`. Needs only the settings of the database.
 public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCommand {
     public static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "migrate", abstract: "Change the database schema of \(Application.name).",
-            subcommands: [Up.self, Down.self, Status.self])
+            subcommands: [Up.self, Down.self, Status.self, Partition.self])
     }
 
     public init() {}
@@ -23,9 +23,13 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
         @Option(help: "The number of the last step to apply.")
         var to: Int?
 
+        @Option(help: "Partition the tables of an empty database by bucket, each into so many partitions.")
+        var partitions: Int?
+
         func run() async throws {
             try await MigrateCommand.withDatabase { migrator, connection in
                 let taken = try await migrator.up(on: connection, to: to)
+                if let partitions { try await migrator.partition(into: partitions, on: connection, ifEmpty: true) }
                 print(taken.isEmpty ? "Nothing to do." : "Taken: \(MigrateCommand.list(taken)).")
             }
         }
@@ -58,6 +62,31 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
                 for step in try await migrator.status(on: connection) {
                     print("\(step.number)_\(step.name): \(step.state.rawValue)")
                 }
+            }
+        }
+    }
+
+    struct Partition: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(
+                commandName: "partition", abstract: "Partition the tables by bucket, while the service runs.",
+                discussion: """
+                    Copies the tables that have a bucket into partitioned ones, and replaces them. They need twice \
+                    their space meanwhile. Run it again after an interruption: it continues.
+                    """)
+        }
+
+        @Argument(help: "The number of partitions of each table.")
+        var count: Int
+
+        func validate() throws {
+            guard (2...256).contains(count) else { throw ValidationError("Want 2 to 256 partitions.") }
+        }
+
+        func run() async throws {
+            try await MigrateCommand.withDatabase { migrator, connection in
+                let tables = try await migrator.partition(into: count, on: connection)
+                print(tables.isEmpty ? "Nothing to do." : "Partitioned: \(tables.joined(separator: ", ")).")
             }
         }
     }

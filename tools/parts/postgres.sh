@@ -8,6 +8,13 @@ postgres_bin() {
     printf '%s\n' /usr/lib/postgresql/$version/bin | sort -V | tail -n 1
 }
 
+# PL/Proxy, with which tests spread a database over several servers.
+ensure_plproxy() {
+    local version
+    version=$(basename "$(dirname "$(postgres_bin)")")
+    [ -f "/usr/share/postgresql/$version/extension/plproxy.control" ] || install_packages "postgresql-$version-plproxy"
+}
+
 # Sets `as_postgres`, the words in front of a command of PostgreSQL, which refuses to run as root.
 choose_postgres_user() {
     as_postgres=()

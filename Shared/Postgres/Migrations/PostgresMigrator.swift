@@ -10,7 +10,7 @@ public import Logging
 /// interrupted leaves an invalid index: the next run drops it and builds it again.
 public struct PostgresMigrator: Sendable {
     private let migrations: [PostgresMigration]
-    private let logger: Logger
+    let logger: Logger
     /// The timeout of each script, including the wait for its locks. The connection's statement and lock timeouts do
     /// not apply, because scripts may take long.
     public var timeout: Duration = .seconds(600)
@@ -207,7 +207,7 @@ public struct PostgresMigrator: Sendable {
     }
 
     /// Whether the script was rolled back because it did not get a lock in time, or because of a deadlock.
-    private static func isRetryable(_ error: PostgresError) -> Bool {
+    static func isRetryable(_ error: PostgresError) -> Bool {
         error.sqlState == .lockNotAvailable || error.sqlState == .deadlockDetected
     }
 
@@ -235,7 +235,7 @@ public struct PostgresMigrator: Sendable {
     }
 
     /// Runs `body` while no other process migrates this database.
-    private func locked<Value: Sendable>(
+    func locked<Value: Sendable>(
         _ connection: PostgresConnection, _ body: () async throws -> Value
     ) async throws -> Value {
         guard connection.configuration.pooler == .none else {

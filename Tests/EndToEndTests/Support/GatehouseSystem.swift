@@ -166,7 +166,8 @@ final class GatehouseSystem: Sendable {
     }
 
     private func start() async throws {
-        for service in Self.databaseServices { try await process(service).run(["migrate", "up"]) }
+        let partitions = testPartitions.map { ["--partitions", "\($0)"] } ?? []
+        for service in Self.databaseServices { try await process(service).run(["migrate", "up"] + partitions) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for process in processes.values { group.addTask { try await process.start() } }
             try await group.waitForAll()

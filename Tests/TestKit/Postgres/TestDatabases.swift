@@ -2,6 +2,9 @@ import Crypto
 import Foundation
 import Postgres
 
+/// The partitions of each table that has a bucket, from `GATEHOUSE_TEST_PARTITIONS`; `nil` for plain tables.
+public let testPartitions = ProcessInfo.processInfo.environment["GATEHOUSE_TEST_PARTITIONS"].flatMap(Int.init)
+
 /// Makes and drops the databases of tests, on the server that `make test` has started.
 final class TestDatabases: Sendable {
     static let shared = Result { try TestDatabases() }
@@ -49,7 +52,9 @@ final class TestDatabases: Sendable {
         try await administer("CREATE DATABASE \"\(draft)\"")
         do {
             let connection = try await PostgresConnection.patient(url(of: draft))
-            try await PostgresMigrator(migrations: migrations, logger: .quiet).up(on: connection)
+            let migrator = PostgresMigrator(migrations: migrations, logger: .quiet)
+            try await migrator.up(on: connection)
+            if let partitions = testPartitions { try await migrator.partition(into: partitions, on: connection) }
             await connection.close()
             try await administer("ALTER DATABASE \"\(draft)\" RENAME TO \"\(template)\"")
         } catch {
