@@ -5,7 +5,9 @@ start_service() {
     choose_environment "$name"
     case $name in
     identity | tokens | devices)
-        "${environment[@]}" "$binaries/$name" migrate up >>"$logs/$name.log" 2>&1 || {
+        # GATEHOUSE_PARTITIONS: the tables of a new database are partitioned.
+        "${environment[@]}" "$binaries/$name" migrate up ${GATEHOUSE_PARTITIONS:+--partitions "$GATEHOUSE_PARTITIONS"} \
+            >>"$logs/$name.log" 2>&1 || {
             show_log "$name"
             fail "the migrations of $name failed"
         }
