@@ -198,8 +198,8 @@ let services: [Target] = [
     service(
         "devices",
         uses: [
-            "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres",
-            "Settings", .hummingbird, .lifecycle, .logging,
+            "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "Sealing", "ServiceKit",
+            "ServiceKitPostgres", "Settings", .crypto, .hummingbird, .lifecycle, .logging,
         ],
         embeds: [.embedInCode("Sources/Migrations")]),
 ]
@@ -291,7 +291,7 @@ let everyTest: [Target] =
                 "AccessToken", "Contracts", "Limits", .gatehouseClient, "Postgres", "Redis", "Sealing", "ServiceKit",
                 "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
-        tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
+        tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", "Sealing", .hummingbird, .nioCore]),
         // Against the running system: real binaries, real sockets, real faults.
         tests(
             "EndToEnd",

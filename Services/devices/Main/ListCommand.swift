@@ -5,21 +5,46 @@ import Foundation
 /// `devices list --user UUID`
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List a user's devices, the last registered first. Tokens are not shown.")
+        commandName: "list", abstract: "List a user's devices, the last seen first. Tokens are not shown.")
 
-    @Option(help: "The user's identifier.", transform: ListCommand.uuid)
-    var user: UUID
+    @OptionGroup var options: UserOption
 
     func run() async throws {
-        for device in try await DeviceAdministration().devices(of: user) {
+        let administration = try DeviceAdministration()
+        for device in try await administration.devices(of: options.user) {
             let fields = [
-                device.id.uuidString.lowercased(), device.status.rawValue, device.environment.rawValue,
+                device.id.uuidString.lowercased(), administration.status(of: device), device.environment.rawValue,
                 device.kind.rawValue, device.bundleId, device.installationId ?? "-", device.model ?? "-",
                 device.updatedAt.formatted(.iso8601),
             ]
             print(fields.joined(separator: "\t"))
         }
     }
+}
+
+/// `devices events --user UUID`
+struct EventsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "events",
+        abstract: "List when push tokens of a user passed to other users: time, event, new user, token's hash.")
+
+    @OptionGroup var options: UserOption
+
+    func run() async throws {
+        for change in try await DeviceAdministration().ownerChanges(of: options.user) {
+            let token = change.token.map { String(format: "%02x", $0) }.joined()
+            let fields = [
+                change.at.formatted(.iso8601), "tokenOwnerChanged", change.newUser.uuidString.lowercased(), token,
+            ]
+            print(fields.joined(separator: "\t"))
+        }
+    }
+}
+
+/// `--user UUID`
+struct UserOption: ParsableArguments {
+    @Option(help: "The user's identifier.", transform: Self.uuid)
+    var user: UUID
 
     private static func uuid(_ text: String) throws -> UUID {
         guard let uuid = UUID(uuidString: text) else { throw ValidationError("'\(text)' is not a UUID.") }

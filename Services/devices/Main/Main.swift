@@ -13,5 +13,6 @@ struct Devices: AsyncParsableCommand {
             CheckConfigCommand<DevicesApplication>.self, DescribeCommand<DevicesApplication>.self,
             HealthCommand<DevicesApplication>.self,
             DoctorCommand<DevicesApplication>.self, ListCommand.self,
+            EventsCommand.self,
         ])
 }

@@ -21,9 +21,14 @@ public enum DevicesApplication: MigratingApplication {
     ) async throws -> ServiceAssembly {
         let database = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
         let devices = DeviceStore(database: database)
+        let registrations = RegistrationStore(
+            database: database,
+            protection: PushTokenProtection(
+                hashKey: configuration.tokenHashKey, sealingKeys: configuration.tokenKeys))
+        configuration.registerMetrics()
 
         let router = ServiceRouter()
-        DeviceRoutes(store: devices, timeZones: .system()).add(to: router)
+        DeviceRoutes(store: devices, registrations: registrations, timeZones: .system()).add(to: router)
         UserRoutes(store: devices).add(to: router)
 
         let tokens = ServiceClient(
@@ -33,7 +38,10 @@ public enum DevicesApplication: MigratingApplication {
             tokens: tokens, store: RevokedSessionStore(database: database), logger: boot.logger)
 
         return ServiceAssembly(
-            services: [database, consumer],
+            services: [
+                database, consumer,
+                ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
+            ],
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }

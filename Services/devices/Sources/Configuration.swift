@@ -1,4 +1,6 @@
 public import Foundation
+import Instruments
+public import Sealing
 public import ServiceKit
 public import ServiceKitPostgres
 import Settings
@@ -10,11 +12,55 @@ public struct DevicesConfiguration: Sendable {
     public var credentials: CallerCredentials
     public var tokensURLs: [URL]
     public var tokensCredential: String
+    /// Seal push tokens.
+    public var tokenKeys: KeyRing
+    /// One key, by whose hash a push token is found.
+    public var tokenHashKey: KeyRing
+    var unseen: UnseenRules
 
     init(settings: Settings) {
         database = DatabaseConfiguration(settings: settings)
         credentials = settings.credentials(ofCallers: "gateway", "identity")
         tokensURLs = settings.urls("tokensURL", "replicas of tokens")
         tokensCredential = settings.secret("tokensCredential", "devices' credential for tokens")
+        tokenKeys = Self.keys(
+            "tokenKeysFile", "lines `ID:BASE64` of 32 bytes, which seal push tokens; the first seals new ones", settings
+        )
+        tokenHashKey = Self.keys(
+            "tokenHashKeyFile",
+            "one line `ID:BASE64` of 32 bytes, the key of the hashes by which push tokens are found. Keep it", settings)
+        if tokenHashKey.ids.count > 1 {
+            settings.problem("tokenHashKeyFile", "must hold one key, because tokens are found under one")
+        }
+        unseen = UnseenRules(settings: settings)
+    }
+
+    private static func keys(_ key: String, _ meaning: String, _ settings: Settings) -> KeyRing {
+        settings.read(key, from: settings.secretFile(key, meaning)) { try KeyRing($0) } ?? .placeholder
+    }
+
+    /// Registers a metric of the sealing keys that this replica has.
+    func registerMetrics() {
+        for id in tokenKeys.ids {
+            Gauge(
+                "devices_key_info", help: "1 for each key that seals push tokens, by its use in this replica.",
+                labels: [("key", id), ("use", id == tokenKeys.current.id ? "current" : "previous")]
+            ).set(1)
+        }
+    }
+}
+
+extension UnseenRules {
+    init(settings: Settings) {
+        let days = 1...36_500
+        pauseDays = settings.int(
+            "unseenPauseDays", default: 60, in: days, unit: "days",
+            "after so many days without a registration nothing is sent to a device")
+        retentionDays = settings.int(
+            "unseenRetentionDays", default: 270, in: days, unit: "days",
+            "after so many days without a registration a device is erased")
+        if retentionDays < pauseDays {
+            settings.problem("unseenRetentionDays", "must not be less than unseenPauseDays")
+        }
     }
 }

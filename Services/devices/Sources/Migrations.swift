@@ -11,5 +11,8 @@ enum Migrations {
         PostgresMigration(
             number: 3, name: "session_check", up: PackageResources._003_session_check_up_sql,
             down: PackageResources._003_session_check_down_sql),
+        PostgresMigration(
+            number: 4, name: "token_owners", up: PackageResources._004_token_owners_up_sql,
+            down: PackageResources._004_token_owners_down_sql),
     ]
 }

@@ -41,6 +41,31 @@ import Testing
         }
     }
 
+    /// A device with a new iOS is not kept from messages by an older time zone database here.
+    @Test func anUnreadableLocaleOrTimeZoneIsLeftOut() async throws {
+        try await withDevices { devices in
+            let registration = Registration(
+                token: "aa", environment: .sandbox, bundleId: "com.example.app", locale: "en US", timeZone: "GMT+3",
+                model: "iPhone")
+            let response = try await devices.client.post(
+                "/v1/devices/register", json: registration, headers: ada.headers)
+            #expect(response.status == 200, "\(response.text)")
+            let device = try response.decode(Device.self)
+            #expect(device.locale == nil && device.timeZone == nil)
+            #expect(try await devices.list(ada) == [device])
+        }
+    }
+
+    @Test func aSessionOfAnotherUserIsRefused() async throws {
+        try await withDevices { devices in
+            var mixed = ada
+            repeat { mixed.session = .session(of: UUID()) } while Bucket(session: mixed.session) == Bucket(user: ada.id)
+            let response = try await devices.register(token: "aa", as: mixed)
+            #expect(response.status == 401)
+            #expect(try response.problem().code == "INVALID_TOKEN")
+        }
+    }
+
     @Test func twoUsersRegisterOneTokenAtOnce() async throws {
         try await withDevices { devices in
             try await withThrowingTaskGroup(of: Int.self) { group in
@@ -87,7 +112,7 @@ import Testing
             (#"{"token":"aa","environment":"moon","bundleId":"a"}"#, "environment"),
             (#"{"token":"aa","environment":"sandbox","bundleId":"a b"}"#, "bundleId"),
             ("{\(good),\"kind\":\"fax\"}", "kind"), ("{\(good),\"kind\":1}", "kind"),
-            ("{\(good),\"timeZone\":\"GMT+3\"}", "timeZone"), ("{\(good),\"locale\":\"en US\"}", "locale"),
+            ("{\(good),\"timeZone\":1}", "timeZone"), ("{\(good),\"locale\":{}}", "locale"),
             ("{\(good),\"installationId\":[]}", "installationId"), ("{\(good),\"model\":\"\\u0000\"}", nil),
         ]
         try await withDevices { devices in
@@ -158,9 +183,11 @@ import Testing
 
     @Test func whatWasRevokedWhileTheServiceWasDownIsCaughtUp() async throws {
         let tokens = FakeTokens()
+        let keys = try TemporaryFiles()
+        defer { keys.remove() }
         try await withHTTPServer(tokens.router()) { tokensURL in
             try await withDatabase(migrations: Migrations.all) { database in
-                let settings = TestDevices.settings(database: database.url, tokens: tokensURL)
+                let settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: keys)
                 let other = UUID()
                 try await withService(DevicesApplication.self, settings: settings) { service in
                     let devices = TestDevices(url: service.url, tokens: tokens)
@@ -225,8 +252,10 @@ import Testing
         try await withPostgresServer { server in
             try await Self.migrate(server.url())
             let tokens = FakeTokens()
+            let keys = try TemporaryFiles()
+            defer { keys.remove() }
             try await withHTTPServer(tokens.router()) { tokensURL in
-                var settings = TestDevices.settings(database: server.url(), tokens: tokensURL)
+                var settings = try TestDevices.settings(database: server.url(), tokens: tokensURL, keys: keys)
                 settings["GATEHOUSE_PATIENCE_MS"] = "1500"
                 try await withService(DevicesApplication.self, settings: settings) { service in
                     let devices = TestDevices(url: service.url, tokens: tokens)

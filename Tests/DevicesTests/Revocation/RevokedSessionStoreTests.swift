@@ -15,18 +15,20 @@ import Testing
             }, cursor: cursor, reset: false, more: false)
     }
 
-    static func withStores(_ body: (DeviceStore, RevokedSessionStore) async throws -> Void) async throws {
+    static func withStores(_ body: (TestRegistry, RevokedSessionStore) async throws -> Void) async throws {
         try await withDatabase(migrations: Migrations.all) { database in
-            try await body(DeviceStore(database: database.pool), RevokedSessionStore(database: database.pool))
+            try await body(TestRegistry(database.pool), RevokedSessionStore(database: database.pool))
         }
     }
 
     let user = UUID()
-    let session = UUID()
+    let session: UUID
+
+    init() { session = .session(of: user) }
 
     @Test func aRevokedSessionsDevicesAreDetached() async throws {
         try await Self.withStores { devices, revocations in
-            let other = UUID()
+            let other = UUID.session(of: user)
             _ = try await devices.register(DeviceStoreTests.registration(token: "01"), user: user, session: session)
             _ = try await devices.register(DeviceStoreTests.registration(token: "02"), user: user, session: other)
             #expect(try await revocations.position().cursor == nil)
@@ -42,7 +44,7 @@ import Testing
             (limits.maximumConnections, limits.reservedConnections) = (2, 1)
             let pool = PostgresPool(configuration: try .patient(database.url), pool: limits)
             defer { pool.close() }
-            let devices = DeviceStore(database: pool)
+            let devices = TestRegistry(pool)
             let revocations = RevokedSessionStore(database: pool)
             _ = try await devices.register(DeviceStoreTests.registration(), user: user, session: session)
             try await pool.withConnection { _ in
@@ -57,8 +59,9 @@ import Testing
         try await Self.withStores { devices, revocations in
             let bob = UUID()
             _ = try await devices.register(
-                DeviceStoreTests.registration(installation: "phone"), user: user, session: UUID())
-            _ = try await devices.register(DeviceStoreTests.registration(token: "02"), user: bob, session: UUID())
+                DeviceStoreTests.registration(installation: "phone"), user: user, session: .session(of: user))
+            _ = try await devices.register(
+                DeviceStoreTests.registration(token: "02"), user: bob, session: .session(of: bob))
             _ = try await revocations.apply(Self.page([session], cursor: "c1"), after: nil)
             for token in ["03", "02", "aabb"] {
                 let registration = try DeviceStoreTests.registration(token: token, installation: "phone", model: "x")
@@ -72,7 +75,7 @@ import Testing
     /// After a reset, sessions are checked in their order, once by all replicas together.
     @Test func aResetChecksEveryRegisteredSession() async throws {
         try await Self.withStores { devices, revocations in
-            let sessions = (0..<5).map { _ in UUID() }.sorted { $0.uuidString < $1.uuidString }
+            let sessions = (0..<5).map { _ in UUID.session(of: user) }.sorted { $0.uuidString < $1.uuidString }
             for (index, session) in sessions.enumerated() {
                 for device in 0..<2 {
                     _ = try await devices.register(
@@ -153,7 +156,8 @@ import Testing
 
     @Test func aLargePageIsAppliedWhole() async throws {
         try await Self.withStores { devices, revocations in
-            let sessions = (0..<450).map { _ in UUID() }
+            // Of many users, so that a page has many buckets.
+            let sessions = (0..<450).map { UUID.session(of: [0, 200, 449].contains($0) ? user : UUID()) }
             for (index, session) in [sessions[0], sessions[200], sessions[449]].enumerated() {
                 _ = try await devices.register(
                     DeviceStoreTests.registration(token: "0\(index)"), user: user, session: session)
@@ -180,8 +184,8 @@ import Testing
         try await Self.withStores { devices, revocations in
             var cursor: String?
             for round in 0..<20 {
-                let session = UUID()
                 let user = UUID()
+                let session = UUID.session(of: user)
                 let after = cursor
                 let next = "c\(round)"
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -216,7 +220,11 @@ import Testing
                     return waiting == [1]
                 }
                 // As `apply` does, on the connection that has the lock already.
-                try await blocker.query("INSERT INTO revoked_sessions VALUES (\(session), \(Date.now + 3600))")
+                try await blocker.query(
+                    """
+                    INSERT INTO revoked_sessions (bucket, session_id, expires_at)
+                    VALUES (\(Bucket(session: session).rawValue), \(session), \(Date.now + 3600))
+                    """)
                 try await blocker.query("SELECT pg_advisory_unlock(uuid_hash_extended(\(session), 0))")
                 #expect(try await registration == nil)
             }

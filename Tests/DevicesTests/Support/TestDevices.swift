@@ -7,8 +7,13 @@ import TestKit
 
 /// A user as the gateway forwards one.
 struct SignedIn: Sendable {
-    var id = UUID()
-    var session = UUID()
+    var id: UUID
+    var session: UUID
+
+    init(id: UUID = UUID()) {
+        self.id = id
+        session = .session(of: id)
+    }
 
     var headers: [String: String] {
         [
@@ -28,13 +33,15 @@ struct TestDevices: Sendable {
         self.tokens = tokens
     }
 
-    static func settings(database: String, tokens: URL) -> [String: String] {
+    static func settings(database: String, tokens: URL, keys: TemporaryFiles) throws -> [String: String] {
         [
             "DEVICES_DATABASE_URL": database,
             "DEVICES_TOKENS_URL": tokens.absoluteString,
             "DEVICES_TOKENS_CREDENTIAL": "dev-devices-tokens",
             "DEVICES_GATEWAY_CREDENTIALS": "dev-gateway-devices",
             "DEVICES_IDENTITY_CREDENTIALS": "dev-identity-devices",
+            "DEVICES_TOKEN_KEYS_FILE": try keys.write(TestRegistry.keyLine("1")),
+            "DEVICES_TOKEN_HASH_KEY_FILE": try keys.write(TestRegistry.keyLine("hash")),
         ]
     }
 
@@ -51,9 +58,11 @@ struct TestDevices: Sendable {
 /// Runs the service with a database and a feed of its own.
 func withDevices(_ body: @Sendable (TestDevices) async throws -> Void) async throws {
     let tokens = FakeTokens()
+    let keys = try TemporaryFiles()
+    defer { keys.remove() }
     try await withHTTPServer(tokens.router()) { tokensURL in
         try await withDatabase(migrations: Migrations.all) { database in
-            let settings = TestDevices.settings(database: database.url, tokens: tokensURL)
+            let settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: keys)
             try await withService(DevicesApplication.self, settings: settings) { service in
                 try await body(TestDevices(url: service.url, tokens: tokens))
             }

@@ -6,6 +6,7 @@ import ServiceKit
 /// The users' routes. The gateway has authenticated the user.
 struct DeviceRoutes: Sendable {
     let store: DeviceStore
+    let registrations: RegistrationStore
     let timeZones: TimeZoneDatabase
 
     func add(to router: ServiceRouter) {
@@ -18,8 +19,8 @@ struct DeviceRoutes: Sendable {
         let user = try context.requireUser()
         let registration = try ValidRegistration(
             await request.decode(Registration.self), timeZones: timeZones)
-        let device = try await store.register(registration, user: user.id, session: user.sessionID)
-        // The session was revoked after the gateway had verified its access token.
+        let device = try await registrations.register(registration, user: user.id, session: user.sessionID)
+        // The session was revoked after the gateway had verified its access token, or is another user's.
         guard let device else { throw Problem(.invalidToken) }
         return try .json(device)
     }

@@ -1,7 +1,7 @@
 import Bytes
 import Contracts
 
-/// A registration whose fields have all been checked.
+/// A registration whose fields have all been checked. An unreadable locale or time zone is left out.
 struct ValidRegistration: Sendable, Equatable {
     let token: PushToken
     let environment: PushEnvironment
@@ -33,9 +33,6 @@ struct ValidRegistration: Sendable, Equatable {
             "installationId", registration.installationId, InstallationID.isValid,
             "Must be 1 to \(InstallationID.maximumLength) visible ASCII characters.")
         check("kind", registration.kind?.isKnown ?? true, Self.mustBeOne(of: PushKind.known))
-        let locale = registration.locale.map(LanguageTag.normalized)
-        check("locale", locale, LanguageTag.isValid, "Must be a language tag such as en-GB.")
-        check("timeZone", registration.timeZone, timeZones.accepts, "Must be a time zone such as Europe/Berlin.")
         for (field, value) in [
             ("appVersion", registration.appVersion), ("osVersion", registration.osVersion),
             ("model", registration.model),
@@ -49,8 +46,10 @@ struct ValidRegistration: Sendable, Equatable {
         bundleID = registration.bundleId
         kind = registration.kind ?? .alert
         installationID = registration.installationId
-        self.locale = locale
-        timeZone = registration.timeZone
+        // Apps take these from the system, which may be newer than this service. A message in the default language is
+        // better than none.
+        locale = registration.locale.map(LanguageTag.normalized).flatMap { LanguageTag.isValid($0) ? $0 : nil }
+        timeZone = registration.timeZone.flatMap { timeZones.accepts($0) ? $0 : nil }
         appVersion = registration.appVersion
         osVersion = registration.osVersion
         model = registration.model
@@ -93,6 +92,10 @@ struct PushToken: Sendable, Equatable, CustomStringConvertible, CustomReflectabl
     static let maximumDigits = 2048
 
     let bytes: [UInt8]
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
 
     /// Parses hexadecimal digits of either case. Apple does not specify the length.
     init?(hex: String) {

@@ -67,35 +67,29 @@ struct RevokedSessionStore: Sendable {
     private static func revoke(
         _ ended: [(session: UUID, accessExpiresAt: Date)], on transaction: PostgresTransaction
     ) async throws(PostgresError) -> Int {
-        let barred = try await barred(ended.map(\.session), on: transaction)
-        let new = ended.filter { each in
-            // Subtract a second, because PostgreSQL rounds times to microseconds.
-            barred[each.session].map { $0 < each.accessExpiresAt.addingTimeInterval(clockMargin - 1) } ?? true
-        }
-        guard let lastExpiry = new.map(\.accessExpiresAt).max() else { return 0 }
-        let sessions = new.map(\.session)
-        // Acquire the locks first (see `session_is_live`), so that the next statements see every registration that was
-        // committed before.
-        try await transaction.query(
-            "SELECT count(pg_advisory_xact_lock(uuid_hash_extended(session, 0))) FROM unnest(\(sessions)) AS session")
-        try await transaction.query(
+        // Bar all first: each takes a lock (see `session_is_live`), and a registration that holds the lock of another
+        // one may wait for a row that is detached here.
+        let rows = try await transaction.query(
             """
-            INSERT INTO revoked_sessions (session_id, expires_at)
-            SELECT DISTINCT session, \(lastExpiry.addingTimeInterval(clockMargin)) FROM unnest(\(sessions)) AS session
-            ON CONFLICT (session_id) DO UPDATE SET
-                expires_at = greatest(revoked_sessions.expires_at, excluded.expires_at)
+            SELECT session FROM unnest(
+                \(buckets(ended.map(\.session))), \(ended.map(\.session)),
+                \(ended.map { $0.accessExpiresAt.addingTimeInterval(clockMargin) })
+            ) AS ended (bucket, session, barred_until)
+            WHERE bar_session(bucket, session, barred_until)
             """)
-        return try await transaction.query("DELETE FROM devices WHERE session_id = ANY(\(sessions))").affectedRows
+        let barred = try rows.decode(UUID.self)
+        // A new statement, which sees every registration that was committed before.
+        let detached = try await transaction.query(
+            """
+            SELECT coalesce(sum(detach_session(bucket, session)), 0)
+            FROM unnest(\(buckets(barred)), \(barred)) AS barred (bucket, session)
+            """
+        ).decode(Int64.self)
+        return detached.map(Int.init).reduce(0, +)
     }
 
-    /// The sessions among `sessions` that are already barred, with the end of each bar. The transaction that barred
-    /// them detached their devices, and no other device can have been registered since.
-    private static func barred(
-        _ sessions: [UUID], on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [UUID: Date] {
-        let rows = try await transaction.query(
-            "SELECT session_id, expires_at FROM revoked_sessions WHERE session_id = ANY(\(sessions))")
-        return Dictionary(uniqueKeysWithValues: try rows.decode((UUID, Date).self))
+    private static func buckets(_ sessions: [UUID]) -> [Int16] {
+        sessions.map { Bucket(session: $0).rawValue }
     }
 
     private static func move(past page: RevocationPage, on transaction: PostgresTransaction) async throws(PostgresError)
@@ -116,13 +110,15 @@ struct RevokedSessionStore: Sendable {
     /// here; the default is an hour.
     private static let barLifetime: TimeInterval = 86400
 
-    /// The next sessions with a registration, in order.
+    /// The next sessions with a registration, in order. A session begins with its bucket, so both have one order.
     func registeredSessions(after session: UUID, limit: Int) async throws(PostgresError) -> [UUID] {
         try await database.query(
             """
-            SELECT DISTINCT session_id FROM devices WHERE session_id > \(session) ORDER BY session_id LIMIT \(limit)
+            SELECT DISTINCT bucket, session_id FROM devices
+            WHERE (bucket, session_id) > (\(Bucket(session: session).rawValue), \(session))
+            ORDER BY bucket, session_id LIMIT \(limit)
             """, usesReserve: true
-        ).decode(UUID.self)
+        ).decode((Int16, UUID).self).map { $1 }
     }
 
     /// Detaches the devices of the `ended` ones among the sessions after `start`, up to `end`.
@@ -147,8 +143,8 @@ struct RevokedSessionStore: Sendable {
     func purge(batch: Int) async throws(PostgresError) -> Int {
         try await database.query(
             """
-            DELETE FROM revoked_sessions WHERE session_id IN (
-                SELECT session_id FROM revoked_sessions WHERE expires_at < statement_timestamp()
+            DELETE FROM revoked_sessions WHERE (bucket, session_id) IN (
+                SELECT bucket, session_id FROM revoked_sessions WHERE expires_at < statement_timestamp()
                 ORDER BY expires_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
             """, usesReserve: true
         ).affectedRows

@@ -1,0 +1,142 @@
+import Contracts
+import Foundation
+import Instruments
+import Logging
+import Postgres
+import ServiceKitPostgres
+import Synchronization
+
+/// Removes expired rows, a bucket at a time and all buckets within a day. Every replica does, and begins anywhere.
+struct ExpiredRegistrationStore: Sendable {
+    /// Rows removed in one statement.
+    static let batch = 1000
+    /// The time between two buckets.
+    private static let pause: Duration = .seconds(20)
+    /// The time between two batches of one bucket.
+    private static let gap: Duration = .milliseconds(100)
+    /// Days for which security events are kept: two years.
+    private static let eventRetentionDays = 730
+
+    enum Table: String, CaseIterable {
+        case devices
+        case owners = "push_token_owners"
+        case events = "security_events"
+
+        /// A metric for each table.
+        fileprivate static func counters(_ name: String, help: String) -> [String: Counter] {
+            Dictionary(
+                uniqueKeysWithValues: allCases.map {
+                    ($0.rawValue, Counter(name, help: help, labels: [("table", $0.rawValue)]))
+                })
+        }
+    }
+
+    let database: PostgresPool
+    let unseen: UnseenRules
+    private let removed = Table.counters("devices_purged_rows_total", help: "Rows that were purged.")
+
+    init(database: PostgresPool, unseen: UnseenRules) {
+        self.database = database
+        self.unseen = unseen
+    }
+
+    func purger(logger: Logger) -> Purger {
+        let failures = Table.counters("devices_purge_errors_total", help: "Batches of a purge that failed.")
+        let tables = Table.allCases.map { table in
+            let cycle = BucketCycle()
+            return Purger.Table(table.rawValue) {
+                if try await purge(table, in: cycle.bucket) >= Self.batch { return Self.gap }
+                cycle.advance()
+                return nil
+            }
+        }
+        return Purger(tables, pause: Self.pause, logger: logger) { failures[$0.name]?.increment() }
+    }
+
+    /// Removes a batch. Returns the number of removed rows: ``batch`` or more when others may be left.
+    func purge(_ table: Table, in bucket: Bucket) async throws -> Int {
+        let count =
+            switch table {
+            case .devices: try await removeUnseen(in: bucket) + removeVoid(in: bucket)
+            case .owners: try await removeOwners(in: bucket)
+            case .events: try await removeEvents(in: bucket)
+            }
+        removed[table.rawValue]?.increment(by: count)
+        return count
+    }
+
+    private func removeUnseen(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM devices WHERE bucket = \(bucket.rawValue) AND id IN (
+                SELECT id FROM devices
+                WHERE bucket = \(bucket.rawValue)
+                  AND last_seen_at < now() - make_interval(days => \(Int32(unseen.retentionDays)))
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    /// What a registration left that failed between its steps.
+    private func removeVoid(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            SELECT remove_void_device(
+                devices.bucket, devices.user_id, devices.token_hash, devices.token_epoch, owners.user_id, owners.epoch)
+            FROM devices LEFT JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
+            WHERE devices.bucket = \(bucket.rawValue)
+              AND (owners.user_id, owners.epoch) IS DISTINCT FROM (devices.user_id, devices.token_epoch)
+            LIMIT \(Self.batch)
+            """
+        ).count
+    }
+
+    /// Owners whose registration is gone, by the first 12 bits of the hash. A registration in progress has claimed the
+    /// token within the hour.
+    private func removeOwners(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM push_token_owners WHERE token_hash IN (
+                SELECT token_hash FROM push_token_owners AS owners
+                WHERE token_hash >= \(Self.firstHash(in: bucket.rawValue))
+                  AND token_hash < \(Self.firstHash(in: bucket.rawValue + 1))
+                  AND claimed_at < now() - interval '1 hour'
+                  AND NOT EXISTS (
+                      SELECT FROM devices
+                      WHERE bucket = user_bucket(owners.user_id) AND user_id = owners.user_id
+                        AND token_hash = owners.token_hash)
+                LIMIT \(Self.batch))
+              AND claimed_at < now() - interval '1 hour'
+            """
+        ).affectedRows
+    }
+
+    private func removeEvents(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM security_events WHERE bucket = \(bucket.rawValue) AND (user_id, token, epoch) IN (
+                SELECT user_id, token, epoch FROM security_events
+                WHERE bucket = \(bucket.rawValue)
+                  AND occurred_at < now() - make_interval(days => \(Int32(Self.eventRetentionDays)))
+                ORDER BY occurred_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    /// For a number after the last bucket, a text that sorts after every hash.
+    private static func firstHash(in bucket: Int16) -> [UInt8] {
+        bucket < Bucket.count
+            ? [UInt8(bucket >> 4), UInt8(bucket & 0xF) << 4] : [UInt8](repeating: 0xFF, count: 33)
+    }
+}
+
+/// Every bucket in turn.
+private final class BucketCycle: Sendable {
+    private let current = Mutex(Bucket(user: UUID()))
+
+    var bucket: Bucket { current.withLock { $0 } }
+
+    func advance() {
+        current.withLock { $0 = Bucket(rawValue: ($0.rawValue + 1) % Bucket.count) ?? $0 }
+    }
+}

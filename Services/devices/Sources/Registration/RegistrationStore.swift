@@ -1,0 +1,105 @@
+import Contracts
+import Foundation
+import Postgres
+
+/// Stores registrations, and makes the user the token's owner.
+struct RegistrationStore: Sendable {
+    /// The maximum number of a user's devices of each kind. A further registration removes the user's device of that
+    /// kind that registered longest ago.
+    static let maximumDevices = 50
+    /// Seconds during which a registration that changes nothing is not written again.
+    static let writeInterval = 86_400.0
+
+    let database: PostgresPool
+    let protection: PushTokenProtection
+
+    /// Stores a registration. The token then belongs to this user alone.
+    ///
+    /// - Returns: the device as its user sees it. If the session was revoked, or belongs to another user, `nil`, and
+    ///   nothing has changed.
+    func register(_ registration: ValidRegistration, user: UUID, session: UUID) async throws -> Device? {
+        guard Bucket(session: session) == Bucket(user: user) else { return nil }
+        let hash = protection.hash(registration)
+        let sealedToken = try protection.seal(registration.token, hash: hash)
+        let statement = Self.statement(registration, hash: hash, sealedToken: sealedToken, user: user, session: session)
+        let rows = try await retryingConflicts { () throws(PostgresError) in
+            try await database.query(statement)
+        }
+        guard let row = rows.first else { return nil }
+        let (id, createdAt, lastSeenAt) = try row.decode((UUID, Date, Date).self)
+        return Device(
+            id: id, installationId: registration.installationID, environment: registration.environment,
+            bundleId: registration.bundleID, kind: registration.kind, status: .active, locale: registration.locale,
+            timeZone: registration.timeZone, appVersion: registration.appVersion, createdAt: createdAt,
+            updatedAt: lastSeenAt)
+    }
+
+    /// One statement, because apps register at every start. Usually nothing has changed, and the first step finds the
+    /// row. No other step then runs.
+    ///
+    /// Each function touches one hash or one bucket, and can be called alone. In one statement they leave nothing half
+    /// done. Apart, a failure between two of them leaves a void registration, which no reader shows: the next
+    /// registration completes it, because `present` reads the owner too, and ``ExpiredRegistrationStore`` removes it.
+    private static func statement(
+        _ registration: ValidRegistration, hash: Data, sealedToken: Data, user: UUID, session: UUID
+    ) -> PostgresQuery {
+        let bucket = Bucket(user: user).rawValue
+        let installation = registration.installationID
+        let (locale, timeZone) = (registration.locale, registration.timeZone)
+        let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
+        return """
+            WITH present AS MATERIALIZED (
+                -- The same registration, written within a day. Its session is live: a revocation removes such rows.
+                SELECT id, created_at, last_seen_at FROM devices
+                WHERE bucket = \(bucket) AND user_id = \(user) AND token_hash = \(hash) AND session_id = \(session)
+                  AND status = 'active'
+                  AND installation_id IS NOT DISTINCT FROM \(installation)
+                  AND locale IS NOT DISTINCT FROM \(locale) AND time_zone IS NOT DISTINCT FROM \(timeZone)
+                  AND app_version IS NOT DISTINCT FROM \(appVersion)
+                  AND os_version IS NOT DISTINCT FROM \(osVersion) AND model IS NOT DISTINCT FROM \(model)
+                  AND last_seen_at > now() - make_interval(secs => \(writeInterval))
+                  AND token_epoch = (
+                      SELECT epoch FROM push_token_owners WHERE token_hash = \(hash) AND user_id = \(user))
+            ), session AS MATERIALIZED (
+                -- Has no row if nothing has changed. Otherwise it delays a revocation of the session until the commit.
+                -- The steps below run only for a live session, each for a row of the step before it.
+                SELECT session_is_live(\(bucket), \(session)) AS is_live WHERE NOT EXISTS (SELECT FROM present)
+            ), owned AS MATERIALIZED (
+                SELECT own_push_token(\(hash), \(user)) AS owner FROM session WHERE is_live
+            ), registered AS MATERIALIZED (
+                SELECT register_device(
+                    \(bucket), \(user), \(session), \(hash), (owner).new_epoch, \(sealedToken),
+                    \(registration.environment.rawValue), \(registration.bundleID), \(registration.kind.rawValue),
+                    \(installation), \(locale), \(timeZone), \(appVersion), \(osVersion), \(model),
+                    \(Int32(maximumDevices))) AS device, owner
+                FROM owned
+            ), removed AS MATERIALIZED (
+                SELECT remove_void_device(
+                    user_bucket((owner).former_user), (owner).former_user, \(hash), (owner).former_epoch, \(user),
+                    (owner).new_epoch)
+                FROM registered WHERE (owner).former_user IS NOT NULL
+            )
+            SELECT id, created_at, last_seen_at FROM present
+            UNION ALL
+            SELECT (device).device_id, (device).registered_at, (device).seen_at
+            FROM registered LEFT JOIN removed ON true
+            """
+    }
+
+    /// Two concurrent registrations may conflict in a unique index, or deadlock. One of them starts over, and then sees
+    /// the changes of the other.
+    private func retryingConflicts<Value>(
+        _ body: () async throws(PostgresError) -> Value
+    ) async throws(PostgresError) -> Value {
+        for _ in 0..<4 {
+            do throws(PostgresError) {
+                return try await body()
+            } catch {
+                guard let state = error.sqlState,
+                    [.uniqueViolation, .deadlockDetected, .serializationFailure].contains(state)
+                else { throw error }
+            }
+        }
+        return try await body()
+    }
+}
