@@ -9,7 +9,7 @@ done
 
 export GATEHOUSE_ENVIRONMENT=production
 steps=${GATEHOUSE_CHANGE_STEPS:-roll_tokens roll_devices roll_gateway roll_identity signing_key refresh_key pepper
-    sealing_key credentials database_passwords certificates switch_over}
+    sealing_key push_token_key credentials database_passwords certificates switch_over}
 clients=${GATEHOUSE_CHANGE_CLIENTS:-30}
 access_lifetime=30
 
@@ -54,8 +54,7 @@ if [ -n "$old_binaries" ]; then binaries=$old_binaries; fi
     "$new_binaries/tokens" keys generate --signing-key-file "$keys/signing.pem" >/dev/null
     "$new_binaries/tokens" keys generate --refresh-keys-file "$keys/refresh.keys" >/dev/null
 )
-write_key pepper.keys server_key 1
-write_key sealing.keys server_key 1
+for name in pepper.keys sealing.keys push-tokens.keys push-token-hash.key; do write_key $name server_key 1; done
 # The ports from 16 on are free (service_port).
 apple_url=http://127.0.0.1:$((base + 16))
 start apple env -i "PATH=$PATH" GATEHOUSE_ENVIRONMENT=development \

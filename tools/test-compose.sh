@@ -192,7 +192,7 @@ note "An installation from copies, as docs/operations/backup.md says"
 for name in identity tokens devices; do
     inside postgres pg_dump -U postgres -Fc "$name" >"$project/$name.dump" || fail "$name cannot be copied"
 done
-once --entrypoint tar keys -C /keys -cf - tokens identity >"$project/keys.tar" || fail "the keys cannot be copied"
+once --entrypoint tar keys -C /keys -cf - tokens identity devices >"$project/keys.tar" || fail "the keys cannot be copied"
 down --volumes
 once --entrypoint tar keys -C /keys -xf - <"$project/keys.tar" >>"$log" || fail "the keys cannot be brought back"
 start_containers postgres
@@ -202,7 +202,7 @@ for name in identity tokens devices; do
         fail "$name cannot be brought back"
 done
 expect "the sessions of the copy end" wait_until 30 slowly once tokens after-restore
-expect "the registrations go" inside postgres psql -U postgres -d devices -c 'TRUNCATE devices'
+expect "the registrations go" inside postgres psql -U postgres -d devices -c 'TRUNCATE devices, push_token_owners'
 expect "the old signing key goes" once --entrypoint rm keys /keys/tokens/access-token-private.pem
 up "An installation from copies"
 eventually "the user of the copy signs in" 200 POST /v1/auth/login "$grace"

@@ -80,7 +80,7 @@ note "A restored database is not used before \`tokens after-restore\`: ${#every_
 
 choose_environment tokens
 time "${environment[@]}" "$binaries/tokens" after-restore
-psql -q -X "$(database_url devices)" -c 'TRUNCATE devices'
+psql -q -X "$(database_url devices)" -c 'TRUNCATE devices, push_token_owners'
 rm "$keys"/access-token-*.pem
 system_up
 

@@ -32,6 +32,9 @@ elif [ -n "${IDENTITY_APPLE_KEY_ID:-}" ] && [ ! -f $keys/$apple_key ]; then
         "docker compose run --rm -T keys apple < AuthKey_$IDENTITY_APPLE_KEY_ID.p8"
 fi
 
+keys=/keys/devices
+for name in push-tokens.keys push-token-hash.key; do write_key $name server_key 1; done
+
 # The volumes; what they lie in belongs to the image.
 chown -R 10001:10001 /keys/*
 # The services refuse a key that other users may read.

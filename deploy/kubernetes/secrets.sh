@@ -41,8 +41,7 @@ done
 
 write_key access-token-private.pem rsa_key
 write_key refresh.keys new_refresh_key
-write_key pepper.keys server_key 1
-write_key sealing.keys server_key 1
+for name in pepper.keys sealing.keys push-tokens.keys push-token-hash.key; do write_key $name server_key 1; done
 identity_keys=("pepper.keys=$(cat "$keys/pepper.keys")" "sealing.keys=$(cat "$keys/sealing.keys")")
 
 if [ "$GATEHOUSE_ENVIRONMENT" = development ]; then
@@ -85,3 +84,5 @@ secret tokens-signing-key "access-token-private.pem=$(cat "$keys/access-token-pr
 secret tokens-refresh-keys "refresh.keys=$(cat "$keys/refresh.keys")"
 secret devices-credentials "tokens=$devices_tokens"
 secret devices-callers "gateway=$gateway_devices" "identity=$identity_devices"
+secret devices-keys "push-tokens.keys=$(cat "$keys/push-tokens.keys")" \
+    "push-token-hash.key=$(cat "$keys/push-token-hash.key")"

@@ -103,14 +103,15 @@ has_no_session_of_before() {
 }
 
 # The old keys stay: passwords of users who have not signed in since are still hashed under the old pepper.
-add_identity_key() {
-    learn_key "$1" identity "2:$(openssl rand -base64 32)"
-    use_key "$1" identity
+add_key() {
+    learn_key "$1" "$2" "2:$(openssl rand -base64 32)"
+    use_key "$1" "$2"
     settle
 }
 
-pepper() { add_identity_key pepper.keys; }
-sealing_key() { add_identity_key sealing.keys; }
+pepper() { add_key pepper.keys identity; }
+sealing_key() { add_key sealing.keys identity; }
+push_token_key() { add_key push-tokens.keys devices; }
 
 # Callees accept the new credentials too, callers show them, callees forget the old ones.
 credentials() {

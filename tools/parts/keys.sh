@@ -41,14 +41,14 @@ development_secrets() {
 }
 
 ensure_keys() {
+    local name
     mkdir -p "$keys"
     chmod 700 "$keys"
     write_key access-token-private.pem rsa_key
     write_key access-token-public.pem openssl pkey -pubout -in "$keys/access-token-private.pem"
     write_key apple-client-secret.p8 ec_key
     write_key refresh.keys new_refresh_key
-    write_key sealing.keys server_key 1
-    write_key pepper.keys server_key 1
+    for name in sealing.keys pepper.keys push-tokens.keys push-token-hash.key; do write_key $name server_key 1; done
     write_key secrets.env development_secrets
     # shellcheck source=/dev/null
     . "$keys/secrets.env"

@@ -96,7 +96,10 @@ import Testing
         ("tokens", ["tokens_oldest_prepared_transaction_seconds", "tokens_signing_key_state_timestamp_seconds"]),
         (
             "devices",
-            ["gatehouse_build_info", "gatehouse_trace_spans_dropped_total", "process_memory_limit_bytes"]
+            [
+                "devices_key_info", "gatehouse_build_info", "gatehouse_trace_spans_dropped_total",
+                "process_memory_limit_bytes",
+            ]
         ),
     ])
     func everyMetricIsListed(_ name: String, _ expected: [String]) async throws {

@@ -118,6 +118,7 @@ import Testing
     @Test(arguments: [
         ("identity", ["IDENTITY_PEPPER_KEYS_FILE", "IDENTITY_SEALING_KEYS_FILE"]),
         ("tokens", ["TOKENS_SIGNING_KEY_FILE", "TOKENS_REFRESH_KEYS_FILE"]),
+        ("devices", ["DEVICES_TOKEN_KEYS_FILE", "DEVICES_TOKEN_HASH_KEY_FILE"]),
     ])
     func keyFilesThatAreOpenToEverybody(_ program: String, _ names: [String]) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-doctor-\(UUID().uuidString)")

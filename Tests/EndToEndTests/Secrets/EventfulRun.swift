@@ -57,8 +57,15 @@ struct EventfulRun {
         var session = try await journey.register(identifier: phone)
         take(session)
         session = try await login(phone, Journey.password)
+        let registration = journey.registration()
+        secrets.add("a push token", registration.token.utf8)
+        let digits = Array(registration.token)
+        let bytes = stride(from: 0, to: digits.count, by: 2).compactMap {
+            UInt8(String(digits[$0...$0 + 1]), radix: 16)
+        }
+        secrets.add("a push token's bytes", bytes)
         let registered = try await journey.api.call(
-            "POST", "/v1/devices/register", bearer: session.accessToken, json: journey.registration())
+            "POST", "/v1/devices/register", bearer: session.accessToken, json: registration)
         #expect(registered.status == 200, "\(registered.text)")
         let proved = try await journey.api.call(
             "POST", "/v1/auth/reauthenticate", bearer: session.accessToken,

@@ -48,6 +48,8 @@ enum SystemSettings {
             "TOKENS_REFRESH_KEYS_FILE": try keyFile("refresh.keys"),
             "IDENTITY_SEALING_KEYS_FILE": try keyFile("sealing.keys"),
             "IDENTITY_PEPPER_KEYS_FILE": try keyFile("pepper.keys"),
+            "DEVICES_TOKEN_KEYS_FILE": try keyFile("push-tokens.keys"),
+            "DEVICES_TOKEN_HASH_KEY_FILE": try keyFile("push-token-hash.key"),
             "IDENTITY_APPLE_TEAM_ID": "TEAM000000",
             "IDENTITY_APPLE_KEY_ID": "KEY0000000",
             "IDENTITY_APPLE_PRIVATE_KEY_FILE": try write(
