@@ -28,7 +28,7 @@ public struct DevicesConfiguration: Sendable {
         )
         tokenHashKey = Self.keys(
             "tokenHashKeyFile",
-            "one line `ID:BASE64` of 32 bytes, the key of the hashes by which push tokens are found. Keep it", settings)
+            "line `ID:BASE64` of 32 bytes, under whose hash push tokens are found. Keep it", settings)
         if tokenHashKey.ids.count > 1 {
             settings.problem("tokenHashKeyFile", "must hold one key, because tokens are found under one")
         }
@@ -43,7 +43,7 @@ public struct DevicesConfiguration: Sendable {
     func registerMetrics() {
         for id in tokenKeys.ids {
             Gauge(
-                "devices_key_info", help: "1 for each key that seals push tokens, by its use in this replica.",
+                "devices_key_info", help: "1 for each sealing key, by its use in this replica.",
                 labels: [("key", id), ("use", id == tokenKeys.current.id ? "current" : "previous")]
             ).set(1)
         }
@@ -55,10 +55,10 @@ extension UnseenRules {
         let days = 1...36_500
         pauseDays = settings.int(
             "unseenPauseDays", default: 60, in: days, unit: "days",
-            "after so many days without a registration nothing is sent to a device")
+            "unseen days after which nothing is sent to a device")
         retentionDays = settings.int(
             "unseenRetentionDays", default: 270, in: days, unit: "days",
-            "after so many days without a registration a device is erased")
+            "unseen days after which a device is erased")
         if retentionDays < pauseDays {
             settings.problem("unseenRetentionDays", "must not be less than unseenPauseDays")
         }

@@ -98,6 +98,17 @@ import Testing
         }
     }
 
+    /// A device that is seen again costs a heap-only update.
+    @Test func noIndexHoldsWhenADeviceWasSeen() async throws {
+        try await Self.withStore { store in
+            let indexes = try await store.database.query(
+                "SELECT indexdef FROM pg_indexes WHERE tablename IN ('devices', 'push_token_owners')"
+            ).decode(String.self)
+            #expect(indexes.count == 5)
+            #expect(!indexes.contains { $0.contains("last_seen_at") || $0.contains("claimed_at") })
+        }
+    }
+
     /// Nothing was written, but what a revocation has taken away is not answered as if it were there.
     @Test func registeringTheSameAgainWithARevokedSessionIsRefused() async throws {
         try await Self.withStore { store in
