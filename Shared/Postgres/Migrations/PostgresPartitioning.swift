@@ -203,7 +203,7 @@ extension PostgresMigrator {
         ).decode(String.self)
     }
 
-    /// The statements that put the twins in place of the tables.
+    /// The statements that put the twins in place of the tables, also in views.
     private static func replacement(
         of tables: [String], on transaction: PostgresTransaction
     ) async throws(PostgresError) -> [String] {
@@ -214,13 +214,23 @@ extension PostgresMigrator {
                     || ' IN ACCESS EXCLUSIVE MODE'
                 FROM unnest(\(tables)) WITH ORDINALITY AS listed (name, place)
                 UNION ALL
-                SELECT 2, 1, 'DROP TABLE partition_progress, ' || string_agg(quote_ident(name), ', ')
-                FROM unnest(\(tables)) AS name
-                UNION ALL
-                SELECT 3, place, statement FROM unnest(\(tables)) AS name, LATERAL (
-                    SELECT 1 AS place, format('DROP FUNCTION %I()', name || '_to_partitions') AS statement
+                SELECT 2, place, statement FROM unnest(\(tables)) AS name, LATERAL (
+                    SELECT 1 AS place, format('ALTER TABLE %I RENAME TO %I', name, name || '_former') AS statement
                     UNION ALL
                     SELECT 2, format('ALTER TABLE %I RENAME TO %I', name || '_partitioned', name)
+                ) AS statements
+                UNION ALL
+                SELECT DISTINCT 3, 1, format(
+                    'CREATE OR REPLACE VIEW %s AS %s', ev_class::regclass, pg_get_viewdef(ev_class))
+                FROM unnest(\(tables)) AS name
+                JOIN pg_depend ON refobjid = name::regclass AND classid = 'pg_rewrite'::regclass
+                JOIN pg_rewrite ON pg_rewrite.oid = objid
+                UNION ALL
+                SELECT 4, 1, 'DROP TABLE partition_progress, ' || string_agg(quote_ident(name || '_former'), ', ')
+                FROM unnest(\(tables)) AS name
+                UNION ALL
+                SELECT 5, place, statement FROM unnest(\(tables)) AS name, LATERAL (
+                    SELECT 1 AS place, format('DROP FUNCTION %I()', name || '_to_partitions') AS statement
                     UNION ALL
                     SELECT 3, format(
                         'ALTER TABLE %I RENAME CONSTRAINT %I TO %I', name, conname,

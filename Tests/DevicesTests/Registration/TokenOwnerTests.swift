@@ -29,7 +29,7 @@ import Testing
     @Test func theDatabaseAgreesOnBuckets() async throws {
         try await DeviceStoreTests.withStore { store in
             for user in (0..<50).map({ _ in UUID() }) {
-                let bucket = try await store.database.query("SELECT user_bucket(\(user))").decode(Int16.self)
+                let bucket = try await store.database.query("SELECT bucket_of(\(user))").decode(Int16.self)
                 #expect(bucket == [Bucket(user: user).rawValue])
             }
         }
@@ -126,7 +126,7 @@ import Testing
             try await store.database.query(
                 """
                 SELECT remove_void_device(
-                    user_bucket(\(ada)), \(ada), \(hash), \(former.epoch), \(bob), \(former.epoch + 1))
+                    bucket_of(\(ada)), \(ada), \(hash), \(former.epoch), \(bob), \(former.epoch + 1))
                 """)
             #expect(try await store.devices(of: ada).count == 1)
             #expect(try await store.ownerChanges(of: ada).count == 1, "it was recorded already")

@@ -103,7 +103,7 @@ struct ExpiredRegistrationStore: Sendable {
                   AND claimed_at < now() - interval '1 hour'
                   AND NOT EXISTS (
                       SELECT FROM devices
-                      WHERE bucket = user_bucket(owners.user_id) AND user_id = owners.user_id
+                      WHERE bucket = bucket_of(owners.user_id) AND user_id = owners.user_id
                         AND token_hash = owners.token_hash)
                 LIMIT \(Self.batch))
               AND claimed_at < now() - interval '1 hour'

@@ -9,7 +9,7 @@ DROP TABLE security_events;
 DROP VIEW owned_devices;
 DROP TABLE devices;
 DROP TABLE push_token_owners;
-DROP FUNCTION user_bucket(uuid);
+DROP FUNCTION bucket_of(uuid);
 
 ALTER TABLE revoked_sessions DROP COLUMN bucket, ADD PRIMARY KEY (session_id);
 

@@ -75,7 +75,7 @@ struct RegistrationStore: Sendable {
                 FROM owned
             ), removed AS MATERIALIZED (
                 SELECT remove_void_device(
-                    user_bucket((owner).former_user), (owner).former_user, \(hash), (owner).former_epoch, \(user),
+                    bucket_of((owner).former_user), (owner).former_user, \(hash), (owner).former_epoch, \(user),
                     (owner).new_epoch)
                 FROM registered WHERE (owner).former_user IS NOT NULL
             )

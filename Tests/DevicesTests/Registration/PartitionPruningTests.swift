@@ -1,0 +1,74 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+/// The plans of the service's statements on partitioned tables.
+@Suite struct PartitionPruningTests {
+    private static let tables = ["devices", "revoked_sessions", "security_events"]
+
+    private func withPartitions(_ body: (PostgresServer, TestRegistry) async throws -> Void) async throws {
+        try await withPostgresServer { server in
+            let connection = try await PostgresConnection.patient(server.url())
+            let migrator = PostgresMigrator(migrations: Migrations.all, logger: .quiet)
+            try await migrator.up(on: connection)
+            #expect(try await migrator.partition(into: 8, on: connection) == Self.tables)
+            await connection.close()
+            try await server.recordPlans()
+            let pool = PostgresPool(configuration: try .patient(server.url()), pool: .patient)
+            defer { pool.close() }
+            try await body(server, TestRegistry(pool))
+        }
+    }
+
+    private func page(ending session: UUID) -> RevocationPage {
+        RevocationPage(
+            entries: [
+                .init(
+                    sessionID: session, userID: UUID(), revokedAt: .now, accessExpiresAt: .now + 3600, reason: .logout)
+            ], cursor: session.uuidString, reset: false, more: false)
+    }
+
+    /// Also where a token passes from one user to another: each step reads the bucket of one of them.
+    @Test func anOperationReadsOnePartitionOfATable() async throws {
+        try await withPartitions { server, store in
+            let revoked = RevokedSessionStore(database: store.database)
+            var cursor: String?
+            for number in 0..<8 {
+                let (ada, bob) = (UUID(), UUID())
+                let registration = try DeviceStoreTests.registration(token: "aa0\(number)")
+                let session = UUID.session(of: ada)
+                for _ in 0..<2 { #expect(try await store.register(registration, user: ada, session: session) != nil) }
+                let device = try #require(
+                    try await store.register(registration, user: bob, session: .session(of: bob)))
+                #expect(try await store.devices(of: ada).isEmpty)
+                #expect(try await store.ownerChanges(of: ada).count == 1)
+                #expect(try await store.remove(device.id, of: bob))
+                #expect(try await store.register(registration, user: ada, session: session) != nil)
+                let page = page(ending: session)
+                #expect(try await revoked.apply(page, after: cursor) == 1)
+                cursor = page.cursor
+                try await store.erase(user: bob)
+                let expired = ExpiredRegistrationStore(
+                    database: store.database, unseen: UnseenRules(pauseDays: 60, retentionDays: 270))
+                for table in ExpiredRegistrationStore.Table.allCases {
+                    _ = try await expired.purge(table, in: Bucket(user: ada))
+                }
+            }
+            try await store.database.query("SELECT FROM devices WHERE bucket = 0")
+            try await eventually("the plans are in the log") {
+                try server.statements(onPartitionsOf: Self.tables).contains { $0.text.hasSuffix("WHERE bucket = 0") }
+            }
+            let statements = try server.statements(onPartitionsOf: Self.tables)
+            // The owners of a range of hashes are in any bucket: the sweep looks for each one's registration.
+            let scattered = Set(statements.filter(\.isScattered).map(\.text)).filter {
+                !$0.contains("DELETE FROM push_token_owners WHERE token_hash IN")
+            }
+            #expect(scattered == [])
+            #expect(Set(statements.flatMap { $0.partitions["devices"] ?? [] }).count > 1)
+        }
+    }
+}
