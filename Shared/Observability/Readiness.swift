@@ -21,12 +21,13 @@ public final class Readiness: Service, Sendable {
     private struct State {
         /// The checks that failed last; nil before the first round.
         var failing: [String]?
-        var isDraining = false
         var checks: [ReadinessCheck] = []
     }
 
     private let logger: Logger
     private let state = Mutex(State())
+    /// Apart from the rest, because every response depends on it.
+    private let draining = Atomic(false)
 
     static let interval = Duration.seconds(1)
     static let startInterval = Duration.milliseconds(50)
@@ -45,17 +46,15 @@ public final class Readiness: Service, Sendable {
 
     /// Why the service is not ready; empty when it is.
     public var failing: [String] {
-        state.withLock { state in
-            state.isDraining ? ["shutdown"] : state.failing ?? ["start"]
-        }
+        isDraining ? ["shutdown"] : state.withLock { $0.failing ?? ["start"] }
     }
 
     /// Whether the process is about to stop.
-    public var isDraining: Bool { state.withLock(\.isDraining) }
+    public var isDraining: Bool { draining.load(ordering: .relaxed) }
 
     /// Marks the service as not ready, because it is about to stop.
     package func drain() {
-        state.withLock { $0.isDraining = true }
+        draining.store(true, ordering: .relaxed)
     }
 
     public func run() async throws {

@@ -36,7 +36,8 @@ public enum GatewayApplication: ServiceApplication {
         let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
             settings: withinDescriptors(configuration.settings, boot), routes: routes, names: names, keys: keys,
-            revoked: revoked, logger: boot.logger, limits: limits, tracing: boot.tracing)
+            revoked: revoked, logger: boot.logger, limits: limits, tracing: boot.tracing,
+            isStopping: { boot.readiness.isDraining })
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
@@ -79,7 +80,7 @@ public enum GatewayApplication: ServiceApplication {
         services.append(
             GatewayServer(
                 gateway: gateway, certificate: certificate, group: boot.eventLoopGroup, host: boot.listenAddress.host,
-                port: boot.listenAddress.port, isStopping: { boot.readiness.isDraining }, grace: boot.shutdownGrace,
+                port: boot.listenAddress.port, grace: boot.shutdownGrace,
                 onListening: { boot.listening.open($0) }))
         return ServiceAssembly(
             services: services,

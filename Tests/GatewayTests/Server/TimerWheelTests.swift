@@ -34,16 +34,62 @@ struct TimerWheelTests {
         }
     }
 
-    /// Runs the wheel as a worker does.
-    private func run(_ wheel: TimerWheel, from start: Int64, for duration: Int64, every step: Int64 = TimerWheel.tick) {
-        var now = start
-        while now < start + duration {
-            now += step
-            wheel.advance(to: now)
+    /// Runs the wheel as a worker does, which sleeps until something is due.
+    ///
+    /// - Returns: how often it woke up.
+    @discardableResult
+    private func run(_ wheel: TimerWheel, from start: Int64, for duration: Int64) -> Int {
+        var wakes = 0
+        while wheel.dueAt <= start + duration {
+            wheel.advance(to: max(start, wheel.dueAt))
+            wakes += 1
+        }
+        wheel.advance(to: start + duration)
+        return wakes
+    }
+
+    /// Two deadlines, each moved or taken back once, around the ends of the wheel.
+    @Test("The wheel wakes up for deadlines only, at each in time, and not at all when it is empty")
+    func wakes() {
+        let ticks: [Int64?] = [nil, 0, 1, 2, 1022, 1023, 1024, 2500]
+        let deadlines = ticks.map { $0.map { Self.start + $0 * TimerWheel.tick + 1 } ?? .max }
+        for first in deadlines {
+            for second in deadlines {
+                for moved in deadlines {
+                    for removed in [false, true] {
+                        let wheel = TimerWheel(now: Self.start)
+                        let items = [Item(wheel), Item(wheel)]
+                        (items[0].deadline, items[1].deadline) = (first, second)
+                        items[0].deadline = moved
+                        if removed { wheel.remove(items[1]) }
+                        let wakes = run(wheel, from: Self.start, for: 3000 * TimerWheel.tick)
+                        let expected = [moved, removed ? .max : second]
+                        for (item, deadline) in zip(items, expected) {
+                            #expect(item.told.count == (deadline == .max ? 0 : 1))
+                            #expect(item.told.allSatisfy { $0 >= deadline && $0 <= deadline + TimerWheel.tick })
+                        }
+                        #expect(wheel.dueAt == .max)
+                        // One for each deadline that is or was set, and two for each that is rounds away.
+                        #expect(wakes <= 8)
+                        if first == .max, moved == .max, second == .max { #expect(wakes == 0) }
+                    }
+                }
+            }
         }
     }
 
-    @Test("Each is told once, not before its time and at most two ticks after")
+    @Test("A wheel that was empty for long notices the next deadline in time")
+    func afterPause() {
+        let wheel = TimerWheel(now: Self.start)
+        let now = Self.start + 5000 * Self.second
+        wheel.advance(to: now)
+        let item = Item(wheel)
+        item.deadline = now + Self.second
+        #expect(run(wheel, from: now, for: 10 * Self.second) == 1)
+        #expect(item.told.count == 1 && item.told[0] <= now + Self.second + TimerWheel.tick)
+    }
+
+    @Test("Each is told once, not before its time and at most a tick after")
     func due() {
         let wheel = TimerWheel(now: Self.start)
         var random = FastRandom()
@@ -55,7 +101,7 @@ struct TimerWheelTests {
         run(wheel, from: Self.start, for: 102 * Self.second)
         for (item, deadline) in items {
             #expect(item.told.count == 1)
-            #expect(item.told.allSatisfy { $0 >= deadline && $0 <= deadline + 2 * TimerWheel.tick })
+            #expect(item.told.allSatisfy { $0 >= deadline && $0 <= deadline + TimerWheel.tick })
         }
     }
 

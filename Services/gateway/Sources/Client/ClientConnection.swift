@@ -191,7 +191,7 @@ extension ClientConnection {
     /// When to call `timedOut`; nanoseconds of the worker's clock.
     var deadline: Int64 { state.deadline }
 
-    func noteDeadline() { if workerIndex >= 0 { worker.timers.note(self) } }
+    func noteDeadline() { if workerIndex >= 0 { worker.note(self) } }
 
     /// Sets the deadline for the next step of the exchange; nanoseconds of the worker's clock.
     func allow(until deadline: Int64) {

@@ -27,7 +27,7 @@ final class HTTP2Connection: Timed {
     private var isEnding = false
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
     private(set) var deadline: Int64 {
-        didSet { if channel.isActive { worker.timers.note(self) } }
+        didSet { if channel.isActive { worker.note(self) } }
     }
     var timerSlot: TimerSlot?
     private var linger: ConnectionLinger

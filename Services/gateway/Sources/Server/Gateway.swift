@@ -41,16 +41,21 @@ final class Gateway: Sendable {
     let streams: StreamPlaces
     let output: BufferBudget.Shared
     let requestBodies: BufferBudget.Shared
+    private let isStopping: @Sendable () -> Bool
     private let draining = Atomic<Bool>(false)
 
     /// - Parameters:
     ///   - limits: makes the limits.
     ///   - tracing: records traces; `nil`: none are.
+    ///   - isStopping: whether the process is shutting down. It is called for each response, and becomes true some time
+    ///     before the server receives the graceful shutdown.
     init(
         settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore<TrustedIssuer>,
-        revoked: RevokedSessions, logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil
+        revoked: RevokedSessions, logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil,
+        isStopping: @escaping @Sendable () -> Bool = { false }
     ) {
         self.tracing = tracing
+        self.isStopping = isStopping
         self.settings = settings
         self.routes = routes
         self.names = names
@@ -83,7 +88,7 @@ final class Gateway: Sendable {
 
     /// Whether the process is shutting down: every response is then the last of its connection.
     var isDraining: Bool {
-        get { draining.load(ordering: .relaxed) }
+        get { draining.load(ordering: .relaxed) || isStopping() }
         set { draining.store(newValue, ordering: .relaxed) }
     }
 

@@ -17,9 +17,6 @@ struct GatewayServer: Service {
     let group: any EventLoopGroup
     let host: String
     let port: Int
-    /// Whether the process is shutting down. It is called often, and becomes true some time before `run` receives the
-    /// graceful shutdown.
-    var isStopping: @Sendable () -> Bool = { false }
     /// Time allowed for in-flight requests at shutdown.
     var grace = Duration.seconds(20)
     /// Called with the port once clients can connect.
@@ -28,8 +25,8 @@ struct GatewayServer: Service {
     func run() async throws {
         await gateway.names.lookUpNew(in: gateway.routes.table)
         let workers = try await makeWorkers()
-        let sweeps = startSweeps(workers)
-        defer { for sweep in sweeps { sweep.cancel() } }
+        for (loop, worker) in zip(group.makeIterator(), workers) { loop.execute { worker.value.start() } }
+        defer { for (loop, worker) in zip(group.makeIterator(), workers) { loop.execute { worker.value.stop() } } }
         let server = try await listen(workers)
         gateway.logger.info("listening", metadata: ["port": "\(server.localAddress?.port ?? 0)"])
         await onListening(server.localAddress?.port ?? 0)
@@ -52,15 +49,6 @@ struct GatewayServer: Service {
             workers.append(worker)
         }
         return workers
-    }
-
-    private func startSweeps(_ workers: [NIOLoopBound<Worker>]) -> [RepeatedTask] {
-        zip(group.makeIterator(), workers).map { loop, worker in
-            loop.scheduleRepeatedTask(initialDelay: Worker.sweepInterval, delay: Worker.sweepInterval) { _ in
-                if isStopping() { gateway.isDraining = true }
-                worker.value.sweep()
-            }
-        }
     }
 
     private func listen(_ workers: [NIOLoopBound<Worker>]) async throws -> any Channel {

@@ -18,7 +18,7 @@ struct TimerSlot {
 /// earlier, and is checked when that slot is due. So moving a deadline with each request costs one comparison, and a
 /// connection costs nothing until its slot is due.
 final class TimerWheel {
-    /// Nanoseconds; a deadline that has passed is noticed within two of these.
+    /// Nanoseconds; a deadline that has passed is noticed within one of these.
     static let tick: Int64 = 50_000_000
     /// A deadline beyond the last slot is put into the last one, and again when that one is due.
     private static let slotCount: Int64 = 1024
@@ -26,6 +26,8 @@ final class TimerWheel {
     private var slots = [[any Timed]](repeating: [], count: Int(slotCount))
     /// The last slot that was processed.
     private var current: Int64
+    /// When the wheel has to be advanced next; `.max` while it is empty. Nothing has to happen before.
+    private(set) var dueAt = Int64.max
 
     init(now: Int64) { current = now / Self.tick }
 
@@ -41,8 +43,10 @@ final class TimerWheel {
         let slot = Self.slot(of: tick)
         timed.timerSlot = TimerSlot(tick: tick, index: slots[slot].count)
         slots[slot].append(timed)
+        dueAt = min(dueAt, tick * Self.tick)
     }
 
+    /// `dueAt` stays, so that removing costs no search. The wheel is advanced once too often at most.
     func remove(_ timed: any Timed) {
         guard let position = timed.timerSlot else { return }
         timed.timerSlot = nil
@@ -56,6 +60,7 @@ final class TimerWheel {
     /// Calls `timedOut` on each object whose deadline has passed.
     func advance(to now: Int64) {
         let target = now / Self.tick
+        guard dueAt <= now else { return current = max(current, target) }
         // After a pause longer than the wheel, each slot is processed once.
         var tick = max(current + 1, target - Self.slotCount + 1)
         while tick <= target {
@@ -67,6 +72,8 @@ final class TimerWheel {
             }
             tick += 1
         }
+        let next = (current + 1..<current + Self.slotCount).first { !slots[Self.slot(of: $0)].isEmpty }
+        dueAt = next.map { $0 * Self.tick } ?? .max
     }
 
     private static func slot(of tick: Int64) -> Int { Int(tick % slotCount) }

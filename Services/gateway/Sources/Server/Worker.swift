@@ -20,18 +20,22 @@ final class Worker {
     var requestBodies: BufferBudget
     var random = FastRandom()
     /// Responses that end when the token that opened them becomes invalid.
-    var streams: [ObjectIdentifier: Exchange] = [:]
+    var streams: [ObjectIdentifier: Exchange] = [:] {
+        didSet { if !streams.isEmpty { scheduleRound(by: now + Self.streamInterval) } }
+    }
 
     /// The routes that requests are admitted with.
     private(set) var routes = RouteSnapshot()
     private(set) var connections: [ClientConnection] = []
-    let timers: TimerWheel
+    private let timers: TimerWheel
     private var http2Connections: [ObjectIdentifier: HTTP2Connection] = [:]
-    private var sweeps = 0
     private var stalls = StallRecord()
-    /// The `Date` field, a whole line. `sweep` keeps it current, so that responses do not pay for it.
-    private(set) var dateLine: [UInt8] = []
-    private var dateSecond: Int64 = 0
+    /// When the next round of periodic work is due; nanoseconds.
+    private var roundAt = Int64.max
+    /// When `wakeUp` happens; `.min` while the worker is stopped or awake.
+    private var wakesAt = Int64.min
+    private var wakeUp: Scheduled<Void>?
+    private var date: (second: Int64, line: [UInt8]) = (0, [])
 
     init(eventLoop: any EventLoop, gateway: Gateway) {
         self.eventLoop = eventLoop
@@ -42,7 +46,6 @@ final class Worker {
         requestBodies = BufferBudget(gateway.requestBodies)
         bearers = BearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
-        writeDate()
     }
 
     /// Takes the routes in force, and the current addresses of their upstreams.
@@ -62,34 +65,65 @@ final class Worker {
     /// Nanoseconds for which a request that is read now may have waited in its socket.
     var socketDelay: Int64 { stalls.wait(ofReadAt: .now).nanoseconds }
 
-    /// The interval between two calls of `sweep`.
-    static let sweepInterval = TimeAmount.nanoseconds(TimerWheel.tick)
+    /// The `Date` field, a whole line.
+    var dateLine: [UInt8] {
+        let second = wallClock
+        if second != date.second {
+            date = (second, Array("Date: \(UTCTime(secondsSince1970: second).imfFixdate)\r\n".utf8))
+        }
+        return date.line
+    }
 
-    /// Calls the handlers of passed deadlines, and does periodic work.
-    func sweep() {
-        writeDate()
+    /// Nanoseconds between two rounds. Shorter than the shortest stall.
+    private static let roundInterval: Int64 = 500_000_000
+    /// Nanoseconds between two rounds while streams are open, which end soon after their tokens.
+    private static let streamInterval: Int64 = 250_000_000
+
+    /// Begins the rounds, and calls the handlers of passed deadlines from now on.
+    func start() {
+        wakesAt = .max
+        scheduleRound(by: now)
+    }
+
+    func stop() {
+        wakesAt = .min
+        wakeUp?.cancel()
+    }
+
+    private func scheduleRound(by time: Int64) {
+        roundAt = min(roundAt, time)
+        scheduleWakeUp()
+    }
+
+    /// The event loop wakes up for the next round or deadline, and sleeps until then.
+    private func scheduleWakeUp() {
+        let time = min(roundAt, timers.dueAt)
+        guard time < wakesAt else { return }
+        wakesAt = time
+        wakeUp?.cancel()
+        wakeUp = eventLoop.assumeIsolated().scheduleTask(deadline: .uptimeNanoseconds(UInt64(time))) { self.wake() }
+    }
+
+    private func wake() {
+        wakesAt = .min
         let now = now
         stalls.beat(at: .now)
         timers.advance(to: now)
-        sweeps += 1
-        if sweeps % 5 == 0 { endStreamsWithoutValidToken() }
-        if sweeps % 10 == 0 {
-            for pool in routes.pools.values { pool.sweep(now: now) }
-            report()
-        }
+        if roundAt <= now { doRound(now: now) }
+        wakesAt = .max
+        scheduleWakeUp()
+    }
+
+    private func doRound(now: Int64) {
+        endStreamsWithoutValidToken()
+        for pool in routes.pools.values { pool.sweep(now: now) }
+        report()
+        roundAt = now + (streams.isEmpty ? Self.roundInterval : Self.streamInterval)
     }
 
     private func endStreamsWithoutValidToken() {
-        guard !streams.isEmpty else { return }
         let now = wallClock
         for stream in Array(streams.values) { stream.endUnlessAccepted(now: now) }
-    }
-
-    private func writeDate() {
-        let second = wallClock
-        guard second != dateSecond else { return }
-        dateSecond = second
-        dateLine = Array("Date: \(UTCTime(secondsSince1970: Int64(second)).imfFixdate)\r\n".utf8)
     }
 
     /// Reports the counts that are kept here between two reports, so that requests do not pay for them.
@@ -99,6 +133,12 @@ final class Worker {
     }
 
     // MARK: Connections
+
+    /// A connection has set its deadline.
+    func note(_ connection: any Timed) {
+        timers.note(connection)
+        scheduleWakeUp()
+    }
 
     func add(_ connection: ClientConnection) {
         connection.workerIndex = connections.count
@@ -122,7 +162,7 @@ final class Worker {
 
     func add(_ connection: HTTP2Connection) {
         http2Connections[ObjectIdentifier(connection)] = connection
-        timers.note(connection)
+        note(connection)
     }
 
     func remove(_ connection: HTTP2Connection) {
