@@ -156,8 +156,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(
                 routes: routes, credentials: CallerCredentials([:]), metrics: ServiceRequestMetrics(methods: [:]),
-                readiness: readiness, databaseTimeout: configuration.dependencyTimeout, tracing: nil, logger: logger,
-                isLogged: false),
+                readiness: readiness, stalls: nil, databaseTimeout: configuration.dependencyTimeout, tracing: nil,
+                logger: logger, isLogged: false),
             eventLoopGroup: eventLoopGroup, listening: adminListening)
     }
 }

@@ -63,8 +63,8 @@ struct HTTPServer: Service {
                 pipeline.logger.info("listening", .address(ListenAddress(host: address.host, port: port).description))
                 listening.open(port)
             })
-        let watch = pipeline.stalls.start(on: eventLoopGroup.next())
-        defer { watch.cancel() }
+        let watch = pipeline.stalls?.start(on: eventLoopGroup.next())
+        defer { watch?.cancel() }
         try await server.run()
     }
 }

@@ -14,7 +14,8 @@ struct RequestPipeline: Sendable {
     let credentials: CallerCredentials
     let metrics: ServiceRequestMetrics
     let readiness: Readiness
-    let stalls = StallWatch()
+    /// `nil` where all requests only read: one that waited in its socket may be answered.
+    var stalls: StallWatch? = StallWatch()
     /// The timeout for PostgreSQL.
     let databaseTimeout: Duration
     /// `nil`: no trace is recorded.
@@ -30,7 +31,7 @@ struct RequestPipeline: Sendable {
         var context = GatehouseRequestContext(
             fields: request.headers, readAt: ArrivalTimes.ofConnection?.next() ?? .now, source: source,
             credentials: credentials, databaseTimeout: databaseTimeout, sampler: tracing?.sampler)
-        context.waited(for: stalls.wait(ofReadAt: context.readAt))
+        if let stalls { context.waited(for: stalls.wait(ofReadAt: context.readAt)) }
         var scope = ServiceContext.topLevel
         let spans = context.trace.isSampled ? tracing?.spans : nil
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)

@@ -4,7 +4,8 @@ import Synchronization
 /// Detects stalls of the whole process. It reads the clock on an event loop, because event loops read the sockets. A
 /// task that runs late may only have waited for other tasks.
 final class StallWatch: Sendable {
-    static let interval = TimeAmount.milliseconds(200)
+    /// Each wakes the process. Shorter than the shortest stall.
+    static let interval = TimeAmount.milliseconds(500)
 
     private let record = Mutex(StallRecord())
 
@@ -35,7 +36,7 @@ public struct StallRecord: Sendable {
 
     public init() {}
 
-    /// Records a beat. The loop calls this several times a second.
+    /// Records a beat. The loop calls this twice a second, or more often.
     public mutating func beat(at now: Instant) {
         if let lastBeat, now - lastBeat > Self.shortest { lastStall = lastBeat..<now }
         lastBeat = now
