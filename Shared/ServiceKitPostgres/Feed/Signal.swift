@@ -2,7 +2,7 @@ import ServiceLifecycle
 import Synchronization
 
 /// Counts events, and lets tasks wait for the next one.
-final class Signal: Sendable {
+package final class Signal: Sendable {
     private struct State {
         var count = 0
         var lastWaiter = 0
@@ -11,10 +11,12 @@ final class Signal: Sendable {
 
     private let state = Mutex(State())
 
-    /// The number of events so far.
-    var count: Int { state.withLock { $0.count } }
+    package init() {}
 
-    func send() {
+    /// The number of events so far.
+    package var count: Int { state.withLock { $0.count } }
+
+    package func send() {
         let waiters = state.withLock { state in
             state.count += 1
             return state.waiters.values
@@ -24,7 +26,7 @@ final class Signal: Sendable {
 
     /// Waits for an event after the first `count`, until `end` at most. Returns early when the task is cancelled or the
     /// service shuts down.
-    func wait(after count: Int, until end: ContinuousClock.Instant) async {
+    package func wait(after count: Int, until end: ContinuousClock.Instant) async {
         let (event, waiter) = AsyncStream<Void>.makeStream()
         let id = state.withLock { state -> Int? in
             guard state.count == count else { return nil }

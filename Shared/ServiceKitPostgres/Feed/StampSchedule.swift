@@ -6,8 +6,8 @@
 /// only. An entry that is committed within ``recent`` of its insertion waits for no look at everything, unless a look
 /// fails.
 package struct StampSchedule: Sendable, Equatable {
-    /// Longer than a transaction of a service usually stays open.
-    package static let recent = Duration.seconds(5)
+    /// Longer than a transaction of a service usually stays open and the next look takes to come.
+    package static let recent = StampedFeed.rest + .seconds(5)
     /// The time between looks at everything that fail.
     package static let retry = Duration.seconds(30)
     private var everythingDueAt: ContinuousClock.Instant?

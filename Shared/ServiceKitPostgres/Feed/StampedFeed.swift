@@ -61,6 +61,10 @@ public final class StampedFeed: Service {
         var endedAt: ContinuousClock.Instant?
         /// The newest entry.
         var head = FeedCursor.nothing
+        /// Readers that wait for an entry.
+        var readers = 0
+        /// Whether the next look is ``StampedFeed/rest`` after the last one, unless something wakes the stamper.
+        var isResting = false
 
         /// Whether a reader at this position has read everything. Unknown after two seconds without a look, so that a
         /// reader notices when PostgreSQL is unavailable.
@@ -81,6 +85,7 @@ public final class StampedFeed: Service {
     private let log: String
     private let function: String
     private let interval: Duration
+    private let stampsAtOnce: Bool
     private let logger: Logger
     /// Entries that this process has added.
     private let additions = Signal()
@@ -91,6 +96,9 @@ public final class StampedFeed: Service {
 
     /// The cursor of a reader that needs no earlier entries.
     public static let latest = "latest"
+    /// The time between two looks while no reader waits. Entries of replicas that died then wait for so long, or until
+    /// a reader comes.
+    static let rest = Duration.seconds(5)
     /// Entries that one call stamps at most.
     private static let batch = 1000
     /// Entries that one page looks at most.
@@ -99,14 +107,17 @@ public final class StampedFeed: Service {
     /// - Parameters:
     ///   - log: the log's table, or a subquery over it.
     ///   - function: the name of the function that stamps entries.
-    ///   - interval: how often pending entries of other replicas are looked for, and readers learn of them.
+    ///   - interval: how often pending entries of other replicas are looked for while a reader waits.
+    ///   - stampsAtOnce: whether this process's own entries are stamped without a wait for the next look. Otherwise
+    ///     those of an interval are stamped together, which costs PostgreSQL less.
     public init(
-        log: String, function: String, database: PostgresPool, interval: Duration = .milliseconds(300), logger: Logger
+        log: String, function: String, database: PostgresPool, interval: Duration, stampsAtOnce: Bool, logger: Logger
     ) {
         self.log = log
         self.function = function
         self.database = database
         self.interval = interval
+        self.stampsAtOnce = stampsAtOnce
         self.logger = logger
     }
 
@@ -131,7 +142,7 @@ public final class StampedFeed: Service {
                 if .now >= end || Task.isShuttingDownGracefully {
                     return Page(entries: [], cursor: position.text, reset: false, more: false)
                 }
-                await changes.wait(after: seen, until: end)
+                await waitAsReader(after: seen, until: end)
                 continue
             }
             let read = Read(
@@ -146,8 +157,27 @@ public final class StampedFeed: Service {
             let isAnswer = !page.entries.isEmpty || page.more || isFirst
             if isAnswer || .now >= end || Task.isShuttingDownGracefully { return page }
             position = FeedCursor(text: page.cursor) ?? position
-            await changes.wait(after: seen, until: end)
+            await waitAsReader(after: seen, until: end)
         }
+    }
+
+    /// Waits for a change of the log. While a reader waits, this process looks every ``interval``.
+    private func waitAsReader(after seen: Int, until end: ContinuousClock.Instant) async {
+        let isResting = looks.withLock { looks in
+            looks.readers += 1
+            return looks.isResting
+        }
+        defer { looks.withLock { $0.readers -= 1 } }
+        if isResting { additions.send() }
+        await changes.wait(after: seen, until: end)
+    }
+
+    /// How many changes of the log this process has noticed.
+    public var changeCount: Int { changes.count }
+
+    /// Waits for a change after the first `count`, until `end` at most. Unlike a reader it causes no looks.
+    public func waitForChange(after count: Int, until end: ContinuousClock.Instant) async {
+        await changes.wait(after: count, until: end)
     }
 
     /// The cursor of a reader that has read everything that was committed.
@@ -218,7 +248,7 @@ public final class StampedFeed: Service {
 
     // MARK: - Stamping
 
-    /// Stamps soon, because this process has committed an entry.
+    /// Stamps entries soon, because this process may have committed some.
     public func wake() {
         additions.send()
     }
@@ -235,13 +265,14 @@ public final class StampedFeed: Service {
         var isFailing = false
         while !Task.isCancelled {
             let seen = additions.count
-            let reach = schedule.reach(at: .now)
+            let start = ContinuousClock.now
+            let reach = schedule.reach(at: start)
             do {
                 let look = try await look(within: reach)
                 let isDrained = look.stamped < Self.batch
                 schedule.looked(within: reach, cost: look.cost, isDrained: isDrained, at: .now)
                 isFailing = false
-                if isDrained { await additions.wait(after: seen, until: .now + interval) }
+                if isDrained { await pause(since: start, after: seen) }
             } catch {
                 if Task.isCancelled { return }
                 schedule.failed(within: reach, at: .now)
@@ -256,6 +287,26 @@ public final class StampedFeed: Service {
                 try? await Task.sleep(for: interval)
             }
         }
+    }
+
+    /// Waits for the time of the next look.
+    ///
+    /// - Parameters:
+    ///   - start: when the last look began.
+    ///   - seen: the additions before it.
+    private func pause(since start: ContinuousClock.Instant, after seen: Int) async {
+        if stampsAtOnce {
+            await additions.wait(after: seen, until: start + interval)
+        } else {
+            try? await Task.sleep(until: start + interval)
+        }
+        let isResting = looks.withLock { looks in
+            looks.isResting = looks.readers == 0
+            return looks.isResting
+        }
+        guard isResting else { return }
+        await additions.wait(after: seen, until: start + Self.rest)
+        looks.withLock { $0.isResting = false }
     }
 
     private func stampRecent() async throws(PostgresError) {

@@ -26,7 +26,8 @@ struct EventFeedStore: Sendable {
                 (SELECT seq, tag, id, event, audit_entries.at, user_id, session_id, detail
                 FROM audit_log JOIN audit_entries ON id = entry_id) AS entry
                 """,
-            function: "stamp_audit_entries", database: database, interval: .milliseconds(500), logger: logger)
+            function: "stamp_audit_entries", database: database, interval: .milliseconds(500),
+            stampsAtOnce: false, logger: logger)
         view = .init(columns: "id, event, at, user_id, session_id, detail", pageSize: pageSize) { try Entry($0) }
     }
 

@@ -18,11 +18,15 @@ struct RevocationFeed: Sendable {
         access_expires_at > (SELECT statement_timestamp() - interval '5 minutes') \
         AND reason <> '\(RevocationReason.expired.rawValue)'
         """
+    /// Together with the time that stamping and delivering take, less than the second in which every gateway refuses a
+    /// revoked session, also where the replica that revoked it died.
+    private static let interval = Duration.milliseconds(700)
     private static let age = "greatest(0, date_part('epoch', clock_timestamp() - revoked_at)) AS age"
 
     init(database: PostgresPool, pageSize: Int = 1000, logger: Logger) {
         stamped = StampedFeed(
-            log: "revocation_log", function: "stamp_revocations", database: database, logger: logger)
+            log: "revocation_log", function: "stamp_revocations", database: database, interval: Self.interval,
+            stampsAtOnce: true, logger: logger)
         let columns = "session_id, user_id, revoked_at, \(Self.age), access_expires_at, reason"
         all = .init(columns: columns, pageSize: pageSize) { try RevocationPage.Entry($0) }
         alive = .init(columns: columns, condition: Self.accessTokensAlive, pageSize: pageSize) {
