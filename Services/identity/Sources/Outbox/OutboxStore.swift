@@ -62,16 +62,21 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init)
     }
 
-    /// The destinations that have due tasks.
-    func dueDestinations() async throws -> [OutboxDestination] {
-        try await database.query(
+    /// The destinations that have tasks, and how long until the first of them is due.
+    func waits() async throws -> [OutboxDestination: Duration] {
+        let rows = try await database.query(
             """
-            SELECT destination FROM unnest(\(OutboxDestination.allCases.map(\.rawValue))) AS destination
-            WHERE EXISTS (
-                SELECT FROM outbox WHERE outbox.destination = destination.destination AND next_attempt_at <= now())
+            SELECT name, extract(epoch FROM greatest(next_attempt_at, now()) - now())::double precision
+            FROM unnest(\(Self.destinations)) AS name, LATERAL (
+                SELECT next_attempt_at FROM outbox WHERE destination = name ORDER BY next_attempt_at LIMIT 1) AS next
             """
-        ).decode(String.self).compactMap(OutboxDestination.init)
+        ).decode((String, Double).self)
+        return rows.reduce(into: [:]) { waits, row in
+            if let destination = OutboxDestination(rawValue: row.0) { waits[destination] = .seconds(row.1) }
+        }
     }
+
+    private static let destinations = OutboxDestination.allCases.map(\.rawValue)
 
     /// Claims due tasks for one destination. No other process gets them until the claim expires. An unreadable task
     /// does not keep the others from being claimed.
@@ -164,19 +169,19 @@ extension OutboxStore {
 
     /// The tasks that wait for each destination, including those in progress.
     func backlog() async throws -> [OutboxDestination: OutboxBacklog] {
-        var backlog: [OutboxDestination: OutboxBacklog] = [:]
-        for destination in OutboxDestination.allCases {
-            let row = try await database.query(
-                """
-                SELECT count(*), coalesce(extract(epoch FROM now() - min(created_at)), 0)::double precision
-                FROM (
-                    SELECT created_at FROM outbox WHERE destination = \(destination.rawValue)
-                    ORDER BY next_attempt_at LIMIT \(Self.mostCounted)) AS counted
-                """
-            ).decode((Int, Double).self)
-            if let (count, age) = row.first { backlog[destination] = OutboxBacklog(count: count, age: max(0, age)) }
+        let rows = try await database.query(
+            """
+            SELECT name, count, coalesce(extract(epoch FROM now() - oldest), 0)::double precision
+            FROM unnest(\(Self.destinations)) AS name, LATERAL (
+                SELECT count(*) AS count, min(created_at) AS oldest FROM (
+                    SELECT created_at FROM outbox WHERE destination = name
+                    ORDER BY next_attempt_at LIMIT \(Self.mostCounted)) AS counted) AS waiting
+            """
+        ).decode((String, Int, Double).self)
+        return rows.reduce(into: [:]) { backlog, row in
+            guard let destination = OutboxDestination(rawValue: row.0) else { return }
+            backlog[destination] = OutboxBacklog(count: row.1, age: max(0, row.2))
         }
-        return backlog
     }
 }
 

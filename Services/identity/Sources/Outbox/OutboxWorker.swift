@@ -7,6 +7,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import Postgres
+import ServiceKitPostgres
 import ServiceLifecycle
 
 /// Carries out the tasks of the outbox. Failed tasks are retried without limit.
@@ -20,6 +21,8 @@ final class OutboxWorker: Service, Sendable {
     private let claimFailures = Counter(
         "identity_outbox_claim_failed_total", help: "Attempts to read the outbox that failed.")
     private let backlog = OutboxMetrics()
+    /// Tasks that this process has postponed, which may be due before the outbox is read next.
+    private let postponed = Signal()
 
     /// The queue of the tasks for one destination. The queues are independent of each other.
     private struct Queue: Sendable {
@@ -35,9 +38,11 @@ final class OutboxWorker: Service, Sendable {
 
     /// Concurrent tasks for each destination.
     private static let batch = 16
-    /// How often the outbox is read without a wake-up: for tasks that were postponed, or claimed by a process that
-    /// died.
-    private static let interval = Duration.seconds(1)
+    /// How often the outbox is read without a wake-up and before a task is due: for tasks of a process that died before
+    /// it woke up its worker.
+    private static let rest = Duration.seconds(3)
+    /// How often the outbox is read while tasks are due: for those of a queue that could not be read.
+    private static let retry = Duration.seconds(1)
 
     init(
         store: OutboxStore, logger: Logger, deliver: @escaping @Sendable (OutboxEntry) async throws -> Void
@@ -53,9 +58,12 @@ final class OutboxWorker: Service, Sendable {
     }
 
     /// Reads the outbox for the destinations with due tasks. If PostgreSQL is unavailable, each queue finds that out.
-    private func wakeDue() async {
-        let due = (try? await store.dueDestinations()) ?? OutboxDestination.allCases
-        for queue in queues where due.contains(queue.destination) { queue.wakeUp.yield() }
+    /// - Returns: how long until it has to be read again.
+    private func wakeDue() async -> Duration {
+        let waits = try? await store.waits()
+        let due = queues.filter { waits == nil || waits?[$0.destination] == .zero }
+        for queue in due { queue.wakeUp.yield() }
+        return due.isEmpty ? min(waits?.values.min() ?? Self.rest, Self.rest) : Self.retry
     }
 
     /// Ends when the service shuts down and the tasks in progress are done. An authorization code is single-use:
@@ -65,8 +73,9 @@ final class OutboxWorker: Service, Sendable {
             group.addTask {
                 await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
-                        await self.wakeDue()
-                        try? await Task.sleep(for: Self.interval)
+                        let seen = self.postponed.count
+                        let wait = await self.wakeDue()
+                        await self.postponed.wait(after: seen, until: .now + wait)
                     }
                 }
                 for queue in self.queues { queue.wakeUp.finish() }
@@ -137,6 +146,7 @@ final class OutboxWorker: Service, Sendable {
                 ])
             // If this fails, the task is due again when its claim expires.
             try? await store.postpone(entry, seconds: delay(after: entry.attempts))
+            postponed.send()
         }
     }
 
@@ -149,6 +159,7 @@ final class OutboxWorker: Service, Sendable {
                 "error": "\(entry.flaw)",
             ])
         try? await store.postpone(entry, seconds: delay(after: entry.attempts))
+        postponed.send()
     }
 
     private func delay(after deliveries: Int) -> Double {
