@@ -34,9 +34,10 @@ public enum IdentityApplication: MigratingApplication {
         let parts = IdentityParts(
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
             tracing: boot.tracing)
-        let auditWorker = AuditWorker(log: parts.audit, seals: parts.seals, logger: boot.logger)
+        let auditWorker = AuditWorker(
+            log: parts.audit, seals: parts.seals, events: parts.events, logger: boot.logger)
         let router = ServiceRouter()
-        router.add(middleware: AuditMiddleware(worker: auditWorker))
+        router.add(middleware: AuditMiddleware(worker: auditWorker, events: parts.events))
         parts.passwordRoutes.add(to: router)
         parts.codeRoutes.add(to: router)
         for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
@@ -181,7 +182,11 @@ struct IdentityParts {
                 messages: messageDelivery, link: configuration.messages.resetLink),
             messages: messageDelivery,
             lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
-        worker = OutboxWorker(store: outbox, logger: logger, deliver: delivery.deliver)
+        worker = OutboxWorker(store: outbox, logger: logger) { [delivery, events] entry in
+            // A delivery may add an entry to the audit log.
+            defer { events.stamped.wake() }
+            try await delivery.deliver(entry)
+        }
         purger = ExpiredRowStore(
             database: database, auditRetention: configuration.auditRetention,
             originRetention: configuration.auditOriginRetention, seals: seals,
@@ -378,7 +383,8 @@ extension IdentityParts {
     }
 
     var revocationFollower: RevocationFollower {
-        RevocationFollower(tokens: tokens, store: RevocationPositionStore(database: database), logger: logger)
+        RevocationFollower(
+            tokens: tokens, store: RevocationPositionStore(database: database), events: events, logger: logger)
     }
 
     var webhookWorker: WebhookWorker {

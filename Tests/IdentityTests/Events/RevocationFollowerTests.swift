@@ -65,7 +65,7 @@ import Testing
                     callee: "tokens", urls: [url], credential: FakeTokens.credentials[0], httpClient: .shared)
                 let follower = RevocationFollower(
                     tokens: TokensClient(client: client), store: RevocationPositionStore(database: pool),
-                    logger: log.logger)
+                    events: EventFeedStore(database: pool, logger: .quiet), logger: log.logger)
                 try await body(Fixture(pool: pool, tokens: tokens, follower: follower, log: log))
             }
         }

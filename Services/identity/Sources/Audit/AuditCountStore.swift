@@ -42,6 +42,7 @@ struct AuditCountStore: Sendable {
                 SELECT count(*), coalesce(max(seq), \(through)) FROM next
                 """
             )[0].decode((Int, Int64).self)
+            guard count > 0 else { return 0 }
             try await transaction.query("UPDATE audit_counts_progress SET counted_through = \(last) WHERE only_row")
             return count
         }

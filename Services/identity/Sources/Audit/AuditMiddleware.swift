@@ -2,12 +2,14 @@ import Contracts
 import HTTPTypes
 import Hummingbird
 import ServiceKit
+import ServiceKitPostgres
 
 /// Sets the scope of each request, and records refused credentials. Every attempt to open an account passes through it.
 struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
     let worker: AuditWorker
+    let events: EventFeedStore
 
     func handle(
         _ request: Request, context: GatehouseRequestContext,
@@ -16,6 +18,8 @@ struct AuditMiddleware: RouterMiddleware {
         let scope = AuditScope(
             userID: context.user?.id,
             origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
+        // A request that reads adds no entry.
+        defer { if request.method != .get { events.stamped.wake() } }
         return try await AuditScope.$current.withValue(scope) {
             try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
                 do {

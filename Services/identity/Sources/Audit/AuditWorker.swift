@@ -2,6 +2,7 @@ import Bytes
 import Foundation
 import Instruments
 import Logging
+import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization
 
@@ -10,6 +11,7 @@ final class AuditWorker: Service, Sendable {
     private let log: AuditStore
     private let seals: AuditSealStore
     private let counts: AuditCountStore
+    private let events: EventFeedStore
     private let logger: Logger
     private let refusals = Mutex(RefusalTally())
     private let headLoggedAt = Mutex<ContinuousClock.Instant?>(nil)
@@ -24,14 +26,17 @@ final class AuditWorker: Service, Sendable {
         help: "Age of the oldest entry of the audit log that the chain of hashes does not cover; 0 where there is none."
     )
 
-    /// Between two rounds.
+    /// Between two rounds, while entries are added.
     private static let interval = Duration.seconds(5)
+    /// Between two rounds without new entries. Shorter than the window in which refusals are counted.
+    private static let rest = Duration.seconds(60)
     /// How often the newest seal is logged, so that a copy exists outside the database.
     private static let headInterval = Duration.seconds(3600)
 
-    init(log: AuditStore, seals: AuditSealStore, logger: Logger) {
+    init(log: AuditStore, seals: AuditSealStore, events: EventFeedStore, logger: Logger) {
         self.log = log
         self.seals = seals
+        self.events = events
         counts = AuditCountStore(database: log.database)
         self.logger = logger
     }
@@ -60,23 +65,29 @@ final class AuditWorker: Service, Sendable {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                await self.round()
+                let seen = self.events.stamped.changeCount
+                let isDone = await self.round()
                 try? await Task.sleep(for: Self.interval)
+                if isDone { await self.events.stamped.waitForChange(after: seen, until: .now + Self.rest) }
             }
         }
         await writeRefusals(all: true)
     }
 
-    func round() async {
+    /// - Returns: whether nothing is left to do before the next entry.
+    private func round() async -> Bool {
         await writeRefusals(all: false)
         do {
             try await seal()
-            unsealed.set(max(0, try await seals.oldestUnsealedAge() ?? 0))
+            let unsealedAge = try await seals.oldestUnsealedAge()
+            unsealed.set(max(0, unsealedAge ?? 0))
             while try await counts.countNext() == AuditCountStore.batch {}
+            return unsealedAge == nil && refusals.withLock(\.isEmpty)
         } catch {
-            guard !Task.isCancelled else { return }
+            guard !Task.isCancelled else { return false }
             failures.increment()
             logger.warning("The audit log could not be sealed and counted", metadata: ["error": "\(error)"])
+            return false
         }
     }
 
@@ -112,6 +123,7 @@ final class AuditWorker: Service, Sendable {
                 refusals.withLock { $0.putBack(counted, for: key) }
                 logger.warning("Refused sign-ins could not be stored yet", metadata: ["error": "\(error)"])
             }
+            events.stamped.wake()
         }
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import Instruments
 import Logging
 import ServiceKit
+import ServiceKitPostgres
 import ServiceLifecycle
 
 /// Follows tokens' revocation feed, so that the audit log and the events include every session that ends.
@@ -18,6 +19,7 @@ struct RevocationFollower: Service {
 
     let tokens: TokensClient
     let store: RevocationPositionStore
+    let events: EventFeedStore
     let logger: Logger
     private let failures = Counter(
         "identity_revocation_feed_failed_total",
@@ -29,9 +31,10 @@ struct RevocationFollower: Service {
         "identity_revocation_feed_read_timestamp_seconds",
         help: "When a replica last read the revocation feed to its end, in seconds since 1970.")
 
-    init(tokens: TokensClient, store: RevocationPositionStore, logger: Logger) {
+    init(tokens: TokensClient, store: RevocationPositionStore, events: EventFeedStore, logger: Logger) {
         self.tokens = tokens
         self.store = store
+        self.events = events
         self.logger = logger
     }
 
@@ -79,6 +82,7 @@ struct RevocationFollower: Service {
             logger.error("revocation feed was lost: the audit log and events may lack the end of some sessions")
             resets.increment()
         }
+        defer { if !page.entries.isEmpty { events.stamped.wake() } }
         return try await store.write(page, claim)
     }
 
