@@ -16,7 +16,7 @@ public struct ReadinessCheck: Sendable {
 
 /// Whether this process is ready for requests. The checks run in the background, because readiness is queried often.
 ///
-/// As a service it probes once a second, and more often until it is ready for the first time.
+/// As a service it probes every two seconds, as often as Kubernetes asks, and more often while it is not ready.
 public final class Readiness: Service, Sendable {
     private struct State {
         /// The checks that failed last; nil before the first round.
@@ -29,7 +29,7 @@ public final class Readiness: Service, Sendable {
     /// Apart from the rest, because every response depends on it.
     private let draining = Atomic(false)
 
-    static let interval = Duration.seconds(1)
+    static let interval = Duration.seconds(2)
     static let startInterval = Duration.milliseconds(50)
     static let timeout = Duration.seconds(1)
 
