@@ -31,6 +31,8 @@ final class PasswordHasher: Service, Sendable {
         "identity_password_hash_refused_total", help: "Passwords that were not hashed because the queue was full.")
     private let duration = DurationHistogram("identity_password_hash_seconds", help: "How long a hash takes.")
     private let waiting: Gauge
+    /// Yields after hashes.
+    private let hashed = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameters:
     ///   - threads: concurrent hashes.
@@ -56,9 +58,11 @@ final class PasswordHasher: Service, Sendable {
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            while true {
-                try await Task.sleep(for: .seconds(2))
-                HashMemory.shared.trim(idleFor: .seconds(2))
+            for await _ in self.hashed.stream {
+                repeat {
+                    try await Task.sleep(for: .seconds(2))
+                    HashMemory.shared.trim(idleFor: .seconds(2))
+                } while !HashMemory.shared.isEmpty
             }
         }
         try await stop()
@@ -151,6 +155,7 @@ final class PasswordHasher: Service, Sendable {
             admitted -= 1
             waiting.set(max(0, admitted - threadCount))
         }
+        hashed.continuation.yield()
     }
 
     /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password. A hash
