@@ -74,6 +74,50 @@ import Testing
         }
     }
 
+    @Test func tellsWhenTheNextTaskIsDue() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            let store = OutboxStore(database: pool)
+            #expect(try await store.waits().isEmpty)
+            try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, dueAtOnce: true, on: pool)
+            try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
+            try await OutboxStore.enqueue(.message(channel: .phone), user: nil, on: pool)
+            let waits = try await store.waits()
+            #expect(waits.count == 2 && waits[.tokens] == .zero)
+            let wait = try #require(waits[.phone])
+            #expect(wait > .zero && wait <= .seconds(OutboxStore.claimLifetime))
+        }
+    }
+
+    /// A task that fails is tried again when it is due, although the worker reads the outbox rarely.
+    @Test func aTaskThatFailedIsTriedAgainWhenItIsDue() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            let store = OutboxStore(database: pool)
+            let attempts = Mutex(0)
+            let worker = OutboxWorker(store: store, logger: CapturedLog().logger) { entry in
+                let isFirst = attempts.withLock { attempts in
+                    attempts += 1
+                    return attempts == 1
+                }
+                if isFirst { throw CancellationError() }
+                try await store.complete(entry)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await worker.run() }
+                // The worker has read the outbox, and reads it next when it is woken up.
+                try await Task.sleep(for: .milliseconds(200))
+                try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, dueAtOnce: true, on: pool)
+                let (_, time) = try await SchedulingLag.time {
+                    worker.wake()
+                    try await eventually("the task was tried twice") { attempts.withLock { $0 == 2 } }
+                }
+                #expect(time < .seconds(2))
+                group.cancelAll()
+            }
+        }
+    }
+
     /// One for each destination.
     private static let tasks: [OutboxTask] = [
         .revokeUnused(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"),

@@ -199,6 +199,25 @@ import Testing
         }
     }
 
+    /// Without readers the replica looks rarely. A reader that comes does not wait for that.
+    @Test func aReaderThatComesHearsOfADeadReplicasEntryWithinASecond() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = try await tokens.feed()
+            let running = Task { await feed.stamped.run() }
+            defer { running.cancel() }
+            let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
+            try await Task.sleep(for: .milliseconds(1500))
+            let session = UUID()
+            try await revoke(session, on: tokens.database.pool)
+            #expect(try await tokens.count("pending_revocations") == 1, "it rests")
+            let (page, time) = try await SchedulingLag.time {
+                try await feed.page(after: cursor, waitingUntil: .now + .seconds(60))
+            }
+            #expect(page.entries.map(\.sessionID) == [session])
+            #expect(time < .seconds(1))
+        }
+    }
+
     /// PostgreSQL ends a stamper that waits for the lock. Another one stamps its entry, once.
     @Test func aStamperThatIsKilledLeavesItsEntriesToOthers() async throws {
         try await TokensFixture.with { tokens in
