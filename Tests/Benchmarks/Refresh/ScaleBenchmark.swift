@@ -1,8 +1,9 @@
 import Foundation
+import Logging
 import Postgres
 
 /// What a refresh and its UPDATE cost among few sessions and among many, beside pgbench's own UPDATE, whose table grows
-/// the same way; and how large the table has become after as many rotations.
+/// the same way; how large the table has become after as many rotations; and what partitions save VACUUM.
 struct ScaleBenchmark {
     let system: RunningSystem
     let client: GatewayClient
@@ -13,6 +14,7 @@ struct ScaleBenchmark {
 
     private static let few = 100_000
     private static let workers = 16
+    private static let partitions = 32
     /// More than are refreshed in any run.
     private static let tokensPerSecond = 3_000
 
@@ -26,6 +28,7 @@ struct ScaleBenchmark {
         try await rotate(table)
         try await table.fill(to: sessions, present: Self.few)
         let large = try await lines(table, sessions)
+        try await vacuum(table)
         await table.connection.close()
         report(small, large)
     }
@@ -87,6 +90,31 @@ struct ScaleBenchmark {
         let share = Double(after.heapOnlyUpdates - before.heapOnlyUpdates) / Double(after.updates - before.updates)
         Table.note("Heap-only updates: \(String(format: "%.2f", share * 100)) %.")
         Table.note("Table: \(growth(before.table, after.table)). Indexes: \(growth(before.indexes, after.indexes)).")
+    }
+
+    /// What VACUUM reads before transaction numbers run out: all of a table, or all of a partition.
+    private func vacuum(_ table: SessionTable) async throws {
+        Table.title("VACUUM (FREEZE) of \(sessions) sessions")
+        let whole = try await vacuum("sessions", on: table.connection)
+        let logger = Logger(label: "bench")
+        try await PostgresMigrator(migrations: [], logger: logger).partition(
+            into: Self.partitions, on: table.connection)
+        var largest = Duration.zero
+        for number in 0..<Self.partitions {
+            largest = max(largest, try await vacuum("sessions_p\(number)", on: table.connection))
+        }
+        Table.note(
+            "PostgreSQL's CPU time: \(whole) for the table, at most \(largest) for one of \(Self.partitions) partitions "
+                + "(\(Table.ratio(largest / whole)) times).")
+    }
+
+    /// - Returns: PostgreSQL's CPU time.
+    private func vacuum(_ table: String, on connection: PostgresConnection) async throws -> Duration {
+        let server = try system.process("postgres")
+        let before = try server.cpuTime()
+        try await connection.execute(
+            script: "VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) \(table)", deadline: .now + .seconds(3600))
+        return try server.cpuTime() - before
     }
 
     private func growth(_ before: Int64, _ after: Int64) -> String {

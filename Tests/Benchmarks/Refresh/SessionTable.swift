@@ -117,8 +117,9 @@ struct SessionTable {
     func size() async throws -> Size {
         let row = try await connection.query(
             """
-            SELECT pg_table_size('sessions'), pg_indexes_size('sessions'), n_tup_upd, n_tup_hot_upd
-            FROM pg_stat_user_tables WHERE relname = 'sessions'
+            SELECT sum(pg_table_size(relid))::bigint, sum(pg_indexes_size(relid))::bigint, sum(n_tup_upd)::bigint,
+                sum(n_tup_hot_upd)::bigint
+            FROM pg_stat_user_tables WHERE relname LIKE 'sessions%'
             """)[0]
         let (table, indexes, updates, heapOnlyUpdates) = try row.decode((Int64, Int64, Int64, Int64).self)
         return Size(table: table, indexes: indexes, updates: updates, heapOnlyUpdates: heapOnlyUpdates)
