@@ -30,8 +30,7 @@ import Testing
         let first = try await keys.key(old.thumbprint)
         #expect(first != nil)
         async let second = keys.key(new.thumbprint)
-        // Until the request waits for the second fetch.
-        try await Task.sleep(for: .milliseconds(100))
+        try await eventually("the second fetch has begun") { fetches.withLock { $0 } == 2 }
         gate.finish()
         let found = try await second
         #expect(found != nil)

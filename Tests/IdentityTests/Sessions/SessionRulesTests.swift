@@ -20,7 +20,7 @@ import Testing
     @Test func anAccountThatChangedDuringASignIn() {
         func outcome(_ state: AccountState, _ credentialsVersion: Int64) -> SignInOutcome {
             .decide(
-                verifiedAt: 3, now: AccountStanding(state: state, version: 9, credentialsVersion: credentialsVersion))
+                verifiedAt: 3, now: AccountVersions(state: state, version: 9, credentialsVersion: credentialsVersion))
         }
         #expect(SignInOutcome.decide(verifiedAt: 3, now: nil) == .gone)
         #expect(outcome(.disabled, 3) == .disabled)

@@ -273,7 +273,7 @@ extension AccountState {
     }
 }
 
-extension AccountStanding {
+extension AccountVersions {
     /// - Parameter row: `state`, `version`, `credentials_version`.
     init(_ row: PostgresRow) throws {
         let (state, version, credentialsVersion) = try row.decode((String, Int64, Int64).self)

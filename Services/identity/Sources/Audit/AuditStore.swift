@@ -80,15 +80,15 @@ extension AuditStore {
     /// verified. In that case the session is not issued (``SignInOutcome``), and no entry is added. It is one
     /// statement, because each sign-in runs it.
     /// - Parameter account: as it was when the user was verified.
-    /// - Returns: the account's present standing; `nil` when it is gone.
+    /// - Returns: the account's present versions; `nil` when it is gone.
     static func recordSignIn(
         to account: Account, by methods: [AuthenticationMethod], session: UUID, on database: some PostgresQuerying
-    ) async throws -> AccountStanding? {
+    ) async throws -> AccountVersions? {
         let origin = AuditScope.current?.origin
         let salt = origin.map { _ in [UInt8].random(count: 16) }
         let row = try await database.query(
             """
-            WITH standing AS (
+            WITH account AS (
                 SELECT state, version, credentials_version FROM users WHERE id = \(account.id) FOR KEY SHARE
             ), entry AS (
                 INSERT INTO audit_entries
@@ -96,7 +96,7 @@ extension AuditStore {
                 SELECT \(account.id), \(AuditActor.user.rawValue), \(account.id.uuidString.lowercased()),
                     \(AuditEvent.signedIn.rawValue), \(methods.map(\.rawValue).joined(separator: " ")), \(session), 1,
                     \(salt.flatMap { origin?.digest(salt: $0) })
-                FROM standing
+                FROM account
                 WHERE state = \(AccountState.active.rawValue) AND credentials_version = \(account.credentialsVersion)
                 RETURNING id
             ), origin AS (
@@ -105,10 +105,10 @@ extension AuditStore {
                     \(origin?.appVersion)
                 FROM entry WHERE \(salt) IS NOT NULL
             )
-            SELECT state, version, credentials_version FROM standing
+            SELECT state, version, credentials_version FROM account
             """
         ).first
-        return try row.map(AccountStanding.init)
+        return try row.map(AccountVersions.init)
     }
 }
 

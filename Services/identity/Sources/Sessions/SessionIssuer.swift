@@ -56,12 +56,12 @@ struct SessionIssuer: Sendable {
         let outcome: SignInOutcome
         do {
             // A session is issued only if the audit log has recorded it.
-            let standing = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
+            let versions = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
                 try await AuditStore.recordSignIn(
                     to: account, by: methods, session: issued.sessionID, on: accounts.database)
             }
-            outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: standing)
-            if outcome == .valid, standing?.version != account.version {
+            outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: versions)
+            if outcome == .valid, versions?.version != account.version {
                 // tokens stores no data about users without a session. If this is the user's first, tokens has ignored
                 // the snapshot of a change that was made in between.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)

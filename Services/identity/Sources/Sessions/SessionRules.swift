@@ -22,7 +22,7 @@ struct AuthenticationAge: Sendable, Equatable {
 }
 
 /// An account's state and versions once a sign-in's session has been created.
-struct AccountStanding: Sendable, Equatable {
+struct AccountVersions: Sendable, Equatable {
     var state: AccountState
     var version: Int64
     var credentialsVersion: Int64
@@ -41,7 +41,7 @@ enum SignInOutcome: Equatable {
     /// - Parameters:
     ///   - credentialsVersion: the version when the user was verified.
     ///   - now: the account after the session was created; `nil` when it no longer exists.
-    static func decide(verifiedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
+    static func decide(verifiedAt credentialsVersion: Int64, now: AccountVersions?) -> SignInOutcome {
         guard let now else { return .gone }
         if now.state == .disabled { return .disabled }
         return now.credentialsVersion == credentialsVersion ? .valid : .credentialsChanged
