@@ -89,32 +89,12 @@ import Testing
         }
     }
 
-    /// A task that fails is tried again when it is due, although the worker reads the outbox rarely.
-    @Test func aTaskThatFailedIsTriedAgainWhenItIsDue() async throws {
-        try await withDatabase(migrations: Migrations.all) { database in
-            let pool = database.pool
-            let store = OutboxStore(database: pool)
-            let attempts = Mutex(0)
-            let worker = OutboxWorker(store: store, logger: CapturedLog().logger) { entry in
-                let isFirst = attempts.withLock { attempts in
-                    attempts += 1
-                    return attempts == 1
-                }
-                if isFirst { throw CancellationError() }
-                try await store.complete(entry)
-            }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await worker.run() }
-                // The worker has read the outbox, and reads it next when it is woken up.
-                try await Task.sleep(for: .milliseconds(200))
-                try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, dueAtOnce: true, on: pool)
-                let (_, time) = try await SchedulingLag.time {
-                    worker.wake()
-                    try await eventually("the task was tried twice") { attempts.withLock { $0 == 2 } }
-                }
-                #expect(time < .seconds(2))
-                group.cancelAll()
-            }
+    @Test func theOutboxIsReadWhenATaskIsDueAndNowAndThen() {
+        #expect(OutboxSchedule.pause(before: nil) == OutboxSchedule.rest)
+        #expect(OutboxSchedule.pause(before: .zero) == OutboxSchedule.retry)
+        for milliseconds in stride(from: 1, through: 20_000, by: 7) {
+            let wait = Duration.milliseconds(milliseconds)
+            #expect(OutboxSchedule.pause(before: wait) == min(wait, .seconds(3)))
         }
     }
 

@@ -72,7 +72,7 @@ extension OutboxTask {
     }
 }
 
-/// When a failed task is retried.
+/// When a failed task is retried, and the outbox is read.
 enum OutboxSchedule {
     /// Seconds until the task is retried. The delay doubles from half a second to five minutes, and has jitter, so that
     /// tasks that failed together are not retried together.
@@ -82,6 +82,17 @@ enum OutboxSchedule {
     static func delay(after deliveries: Int, spread: Double) -> Double {
         let delay = min(0.5 * Double(1 << min(max(deliveries - 1, 0), 12)), 300)
         return delay * (0.75 + 0.5 * spread)
+    }
+
+    /// How often the outbox is read before a task is due: for tasks of a process that died before it woke up its worker.
+    static let rest = Duration.seconds(3)
+    /// How often the outbox is read while a task is due: for that of a queue that could not be read.
+    static let retry = Duration.seconds(1)
+
+    /// How long until the outbox is read again without a wake-up.
+    /// - Parameter wait: how long until the first task is due; `nil` where there is no task.
+    static func pause(before wait: Duration?) -> Duration {
+        wait == .zero ? retry : min(wait ?? rest, rest)
     }
 }
 

@@ -38,11 +38,6 @@ final class OutboxWorker: Service, Sendable {
 
     /// Concurrent tasks for each destination.
     private static let batch = 16
-    /// How often the outbox is read without a wake-up and before a task is due: for tasks of a process that died before
-    /// it woke up its worker.
-    private static let rest = Duration.seconds(3)
-    /// How often the outbox is read while tasks are due: for those of a queue that could not be read.
-    private static let retry = Duration.seconds(1)
 
     init(
         store: OutboxStore, logger: Logger, deliver: @escaping @Sendable (OutboxEntry) async throws -> Void
@@ -60,10 +55,12 @@ final class OutboxWorker: Service, Sendable {
     /// Reads the outbox for the destinations with due tasks. If PostgreSQL is unavailable, each queue finds that out.
     /// - Returns: how long until it has to be read again.
     private func wakeDue() async -> Duration {
-        let waits = try? await store.waits()
-        let due = queues.filter { waits == nil || waits?[$0.destination] == .zero }
-        for queue in due { queue.wakeUp.yield() }
-        return due.isEmpty ? min(waits?.values.min() ?? Self.rest, Self.rest) : Self.retry
+        guard let waits = try? await store.waits() else {
+            wake()
+            return OutboxSchedule.retry
+        }
+        for queue in queues where waits[queue.destination] == .zero { queue.wakeUp.yield() }
+        return OutboxSchedule.pause(before: waits.values.min())
     }
 
     /// Ends when the service shuts down and the tasks in progress are done. An authorization code is single-use:
