@@ -33,16 +33,18 @@ def operations(document):
                 yield path, method, item[method]
 
 
-def references(value):
+def objects(value):
+    """Every object in the value, itself included."""
     if isinstance(value, dict):
-        for key, item in value.items():
-            if key == "$ref":
-                yield item
-            else:
-                yield from references(item)
-    elif isinstance(value, list):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
         for item in value:
-            yield from references(item)
+            yield from objects(item)
+
+
+def references(value):
+    return [each["$ref"] for each in objects(value) if "$ref" in each]
 
 
 def resolve(document, value):

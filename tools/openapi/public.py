@@ -17,7 +17,7 @@ import json
 import sys
 import textwrap
 
-from descriptions import folder, operations, read, references, resolve, root
+from descriptions import folder, objects, operations, read, references, resolve, root
 from jinja2 import Environment, FileSystemLoader
 from jsonschema import Draft202012Validator
 from markdown import markdown
@@ -176,7 +176,7 @@ class Merge:
 
 def used(document, available):
     """The components that the document refers to, and those that they refer to."""
-    wanted, seen = list(references(document["paths"])), set()
+    wanted, seen = references(document["paths"]), set()
     schemes = {name for _, _, operation in operations(document) for need in operation["security"] for name in need}
     wanted += [f"#/components/securitySchemes/{name}" for name in schemes]
     while wanted:
@@ -261,25 +261,15 @@ def page(document):
 # --- the examples
 
 
-def pairs(value):
-    """Each schema that has an example beside it, with that."""
-    if isinstance(value, dict):
-        if "schema" in value and "example" in value:
-            yield value["schema"], value["example"]
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from pairs(item)
-
-
 def misfits():
     """What is wrong with examples: a text for each fault."""
     for name in SOURCES:
         document = read(name)
-        for schema, example in pairs(document):
+        exemplified = [each for each in objects(document) if each.keys() >= {"schema", "example"}]
+        for each in exemplified:
             # The description itself is the document that references point into.
-            for error in Draft202012Validator({**document, **schema}).iter_errors(example):
-                yield f"{name}.json: {json.dumps(example)[:100]}: {error.json_path}: {error.message[:200]}"
+            for error in Draft202012Validator({**document, **each["schema"]}).iter_errors(each["example"]):
+                yield f"{name}.json: {json.dumps(each['example'])[:100]}: {error.json_path}: {error.message[:200]}"
 
 
 def main():
