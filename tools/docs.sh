@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # docs.sh [manual]   builds the manual (mkdocs.yml) under .local/docs, and, unless the argument is there, the client
 # library's documentation (DocC) under .local/docs/client, for the root of a web server. A warning is an error.
-. "$(dirname "$0")/parts/common.sh"
-. "$scripts/parts/packages.sh"
+. "$(dirname "$0")/parts/packages.sh"
 
 cd "$root"
 note "The manual"

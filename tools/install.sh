@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Installs the packages that are missing and does nothing else.
-. "$(dirname "$0")/parts/common.sh"
 . "$(dirname "$0")/parts/packages.sh"
 
 ensure_packages

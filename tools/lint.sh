@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # lint.sh [ARGUMENT OF pre-commit run…]   runs the checks of .pre-commit-config.yaml, on every file by default.
-. "$(dirname "$0")/parts/common.sh"
-. "$scripts/parts/packages.sh"
+. "$(dirname "$0")/parts/packages.sh"
 
 ensure_tools git jq python3 promtool=prometheus
 fetch_python_tools tools pre-commit==4.7.0

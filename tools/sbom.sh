@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Writes the bill of materials (CycloneDX) of the Swift packages, and fails where docs/licences.md lacks one.
-. "$(dirname "$0")/parts/common.sh"
-. "$scripts/parts/packages.sh"
+. "$(dirname "$0")/parts/packages.sh"
 
 sbom=$state/sbom
 ensure_tools jq python3

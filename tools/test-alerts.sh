@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Tries every alert with `promtool test rules`: when it fires, and when it does not.
-. "$(dirname "$0")/parts/common.sh"
-. "$scripts/parts/packages.sh"
+. "$(dirname "$0")/parts/packages.sh"
 
 ensure_tools promtool=prometheus
 cd "$root/deploy/observability/tests"

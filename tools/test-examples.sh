@@ -2,8 +2,7 @@
 # Makes a service by deploy/examples/new-service and builds it as its team would, with the published package; checks what
 # came with it and its tests; then runs it, and the examples in other languages, behind the real gateway. What was built
 # stays under .local/examples for the next time.
-. "$(dirname "$0")/parts/common.sh"
-. "$scripts/parts/packages.sh"
+. "$(dirname "$0")/parts/packages.sh"
 . "$scripts/parts/publishing.sh"
 
 # Another name than the template's, and one that is spelled differently in types and settings.

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # test-fuzz.sh   libFuzzer against the request path and the token parser, GATEHOUSE_FUZZ_SECONDS (60) each.
 # A finding's input stays under .local/fuzz, and belongs into the corpus beside the fix.
-. "$(dirname "$0")/parts/common.sh"
-. "$scripts/parts/packages.sh"
+. "$(dirname "$0")/parts/packages.sh"
 
 seconds=${GATEHOUSE_FUZZ_SECONDS:-60}
 corpus=$root/Tests/GatewayTests/Fuzz/Corpus

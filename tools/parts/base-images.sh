@@ -3,7 +3,7 @@
 
 GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/images
 export GATEHOUSE_LOCAL
-for part in common packages processes; do
+for part in packages processes; do
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
 done
 [ "$(id -u)" = 0 ] || fail "this needs root: sudo make …"

@@ -1,4 +1,5 @@
 # What the scripts need of the system: Debian's packages are installed where they are missing.
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 ensure_packages() {
     # pkg-config is for SwiftPM, PgBouncer and Authlib for tests, libcurl for Foundation when it is linked statically.
@@ -40,12 +41,11 @@ fetch_python_tools() {
     folder=${folder//==/-}
     folder=$root/.local/tools/${folder// /-}
     printf -v "$1" '%s' "$folder"
-    shift
     if [ -f "$folder/complete" ]; then return; fi
     python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
-    note "Fetching $*"
+    note "Fetching ${*:2}"
     rm -rf "$folder"
     python3 -m venv "$folder" || fail "could not make a Python environment"
-    "$folder/bin/pip" install -q --disable-pip-version-check "$@" || fail "could not be fetched from PyPI: $*"
+    "$folder/bin/pip" install -q --disable-pip-version-check "${@:2}" || fail "could not be fetched from PyPI: ${*:2}"
     touch "$folder/complete"
 }

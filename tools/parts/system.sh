@@ -1,6 +1,6 @@
 # The whole system, up and down, with the parts that it needs.
 
-for part in common processes packages build keys postgres redis settings services; do
+for part in packages processes build keys postgres redis settings services; do
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
 done
 
