@@ -65,13 +65,10 @@ signing_key() {
     settle
 }
 
-# learn_key FILE SERVICE NEW-LINE: every replica knows the new key; use_key: and uses it; forget_key: and forgets the old one.
-learn_key() {
+# start_using_key FILE SERVICE NEW-LINE: every replica knows the new key, and then uses it.
+start_using_key() {
     printf '%s\n' "$3" >>"$keys/$1"
     roll "$2"
-}
-
-use_key() {
     sed -n '$p' "$keys/$1" >"$keys/$1.new"
     sed '$d' "$keys/$1" >>"$keys/$1.new"
     chmod 600 "$keys/$1.new"
@@ -79,18 +76,13 @@ use_key() {
     roll "$2"
 }
 
-forget_key() {
-    sed -i '$d' "$keys/$1"
-    roll "$2"
-}
-
 refresh_key() {
     run_service tokens keys generate --refresh-keys-file "$keys/next.keys" >>"$logs/keys.log"
-    learn_key refresh.keys tokens "$(cat "$keys/next.keys")"
-    use_key refresh.keys tokens
+    start_using_key refresh.keys tokens "$(cat "$keys/next.keys")"
     # In an installation an idle lifetime; here the load's sessions are all there are.
     wait_until 120 has_no_session_of_before "$(date +%s)" || fail "a session of the load was not refreshed"
-    forget_key refresh.keys tokens
+    sed -i '$d' "$keys/refresh.keys"
+    roll tokens
     settle
 }
 
@@ -104,8 +96,7 @@ has_no_session_of_before() {
 
 # The old keys stay: passwords of users who have not signed in since are still hashed under the old pepper.
 add_key() {
-    learn_key "$1" "$2" "2:$(openssl rand -base64 32)"
-    use_key "$1" "$2"
+    start_using_key "$1" "$2" "2:$(openssl rand -base64 32)"
     settle
 }
 
