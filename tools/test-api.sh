@@ -36,10 +36,9 @@ run_schemathesis() {
 try_description() {
     local name=$1 target=("$2" --url "$3") seconds=$4
     export DESCRIPTION=$2 SCHEMATHESIS_HOOKS=$tools/hooks.py
-    shift 4
     note "schemathesis: $name, made-up requests for $seconds seconds"
-    run_schemathesis "$name-boundaries" "${target[@]}" --phases examples,coverage "$@"
-    run_schemathesis "$name-fuzzing" "${target[@]}" --phases fuzzing,stateful --max-time "$seconds" "$@"
+    run_schemathesis "$name-boundaries" "${target[@]}" --phases examples,coverage "${@:5}"
+    run_schemathesis "$name-fuzzing" "${target[@]}" --phases fuzzing,stateful --max-time "$seconds" "${@:5}"
 }
 
 mkdir -p "$state/schemathesis" "$state/descriptions"

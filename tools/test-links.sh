@@ -77,8 +77,7 @@ served() {
 # unavailable SECONDS WHAT…: each is answered 503 with Retry-After, within so long and a busy machine's second.
 unavailable() {
     local seconds=$1 what
-    shift
-    for what in "$@"; do
+    for what in "${@:2}"; do
         "$what"
         { [ "$status" = 503 ] && [ "$(answer .code)" = UNAVAILABLE ] && grep -qi "^retry-after:" "$state/fields"; } ||
             fail "$what is answered $status, not UNAVAILABLE: $(cat "$state/answer")"

@@ -4,18 +4,14 @@ step() { printf '    %s\n' "$*"; }
 
 # expect WHAT COMMAND…
 expect() {
-    local what=$1
-    shift
-    "$@" >"$state/output" 2>&1 || {
+    "${@:2}" >"$state/output" 2>&1 || {
         cat "$state/output" >&2
-        fail "expected: $what"
+        fail "expected: $1"
     }
-    step "$what"
+    step "$1"
 }
 
 refuse() {
-    local what=$1
-    shift
-    if "$@" >"$state/output" 2>&1; then fail "expected: $what"; fi
-    step "$what"
+    if "${@:2}" >"$state/output" 2>&1; then fail "expected: $1"; fi
+    step "$1"
 }

@@ -19,8 +19,7 @@ describe Tests/Benchmarks >"$scratch/benchmarks.json"
 # check NAME MODULES FILE…: what the files may import.
 check() {
     local name=$1 modules=" ${2//$'\n'/ } " module
-    shift 2
-    swiftc -frontend -emit-imported-modules -enable-bare-slash-regex -module-name Imports -o "$scratch/imported" "$@" ||
+    swiftc -frontend -emit-imported-modules -enable-bare-slash-regex -module-name Imports -o "$scratch/imported" "${@:3}" ||
         fail "the imports of $name cannot be read"
     while read -r module; do
         [[ $modules == *" $module "* ]] || say "$name may not import $module: Package.swift, CONTRIBUTING.md (the map)"

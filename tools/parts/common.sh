@@ -53,8 +53,7 @@ admin_port() { printf '%s' $(($(port "$1") + 10)); }
 # wait_until SECONDS COMMAND…: true as soon as the command is, false when the time is over.
 wait_until() {
     local deadline=$((SECONDS + $1))
-    shift
-    until "$@"; do
+    until "${@:2}"; do
         [ "$SECONDS" -lt "$deadline" ] || return 1
         sleep 0.05
     done

@@ -3,13 +3,12 @@
 # write_key FILE COMMAND…: whole or not at all, and for this user's eyes only.
 write_key() {
     local file=$keys/$1
-    shift
     [ ! -s "$file" ] || return 0
     (
         umask 077
         if [ "${GATEHOUSE_ENVIRONMENT:-development}" = development ]; then echo '# development'; fi >"$file.new"
         # Within a condition the shell does not stop at what fails.
-        "$@" >>"$file.new" 2>"$file.errors" && mv "$file.new" "$file" && rm "$file.errors"
+        "${@:2}" >>"$file.new" 2>"$file.errors" && mv "$file.new" "$file" && rm "$file.errors"
     ) || fail "could not make $file: $(tail -n 1 "$file.errors")"
 }
 

@@ -13,14 +13,13 @@ start_time() {
 # start NAME COMMAND…: the command must be a program, so that $! is its own id. By `set -m` it has a process group of
 # its own: Ctrl-C at the terminal reaches the script alone, which then stops everything in order.
 start() {
-    local name=$1 pid
-    shift
+    local pid
     set -m
-    "$@" </dev/null >>"$logs/$name.log" 2>&1 9>&- &
+    "${@:2}" </dev/null >>"$logs/$1.log" 2>&1 9>&- &
     pid=$!
     disown
     set +m
-    printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$run/$name.pid"
+    printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$run/$1.pid"
 }
 
 pid_of() { cut -d ' ' -f 1 "$run/$1.pid"; }
@@ -44,13 +43,12 @@ any_alive() {
 
 # await NAME SECONDS COMMAND…: until the command says that NAME is ready; otherwise shows why it is not.
 await() {
-    local name=$1 seconds=$2
-    shift 2
+    local name=$1
     # shellcheck disable=SC2317,SC2329 # called by wait_until
     ready_or_dead() { "$@" || dead "$name"; }
-    if wait_until "$seconds" ready_or_dead "$@" && alive "$name"; then return; fi
+    if wait_until "$2" ready_or_dead "${@:3}" && alive "$name"; then return; fi
     show_log "$name"
-    if alive "$name"; then fail "$name was not ready within $seconds s"; else fail "$name ended while it started"; fi
+    if alive "$name"; then fail "$name was not ready within $2 s"; else fail "$name ended while it started"; fi
 }
 
 # stop NAME…: asks all at once, waits, and ends by force what has not ended in time.
