@@ -251,9 +251,12 @@ import Testing
         try await Self.withStore { store in
             _ = try await store.register(Self.registration(token: "01"), user: ada, session: session)
             _ = try await store.register(Self.registration(token: "02"), user: bob, session: .session(of: bob))
+            // Also as the owner of a token whose device was detached before.
+            try await store.database.query("DELETE FROM devices WHERE user_id = \(ada)")
             try await store.erase(user: ada)
             try await store.erase(user: ada)
             #expect(try await store.devices(of: ada).isEmpty)
+            #expect(try await store.owners().map(\.user) == [bob])
             #expect(try await store.devices(of: bob).count == 1)
         }
     }

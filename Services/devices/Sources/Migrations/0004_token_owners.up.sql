@@ -22,6 +22,9 @@ CREATE TABLE push_token_owners (
     claimed_at  timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 80);
 
+-- For the deletion of an account, which looks at every hash.
+CREATE INDEX push_token_owners_user ON push_token_owners (user_id);
+
 -- One row for each token by which a user may be reached.
 CREATE TABLE devices (
     bucket           smallint    NOT NULL CHECK (bucket BETWEEN 0 AND 4095),

@@ -26,17 +26,11 @@ struct DeviceStore: Sendable {
         return result.affectedRows > 0
     }
 
-    /// Removes all of the user's devices. Idempotent. The devices go last, because they lead to what else goes.
+    /// Removes all of the user's devices, and the user as the owner of tokens. Idempotent.
     func erase(user: UUID) async throws(PostgresError) {
-        let bucket = Bucket(user: user).rawValue
-        let hashes = try await database.query(
-            "SELECT token_hash FROM devices WHERE bucket = \(bucket) AND user_id = \(user)"
-        ).decode(Data.self)
-        for hash in hashes {
-            try await database.query(
-                "DELETE FROM push_token_owners WHERE token_hash = \(hash) AND user_id = \(user)")
-        }
-        try await database.query("DELETE FROM devices WHERE bucket = \(bucket) AND user_id = \(user)")
+        try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
+        try await database.query(
+            "DELETE FROM devices WHERE bucket = \(Bucket(user: user).rawValue) AND user_id = \(user)")
     }
 
     /// When tokens of the user passed to other users, the latest first.
