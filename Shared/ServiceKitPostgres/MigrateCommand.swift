@@ -26,10 +26,15 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
         @Option(help: "Partition the tables of an empty database by bucket, each into so many partitions.")
         var partitions: Int?
 
+        func validate() throws { try MigrateCommand.validate(partitions: partitions) }
+
         func run() async throws {
             try await MigrateCommand.withDatabase { migrator, connection in
                 let taken = try await migrator.up(on: connection, to: to)
-                if let partitions { try await migrator.partition(into: partitions, on: connection, ifEmpty: true) }
+                if let partitions {
+                    let tables = try await migrator.partition(into: partitions, on: connection, requiringEmpty: true)
+                    if !tables.isEmpty { print("Partitioned: \(tables.joined(separator: ", ")).") }
+                }
                 print(taken.isEmpty ? "Nothing to do." : "Taken: \(MigrateCommand.list(taken)).")
             }
         }
@@ -77,17 +82,30 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
         }
 
         @Argument(help: "The number of partitions of each table.")
-        var count: Int
+        var count: Int?
+
+        @Flag(help: "Remove the copies of an interrupted run instead.")
+        var abandon = false
 
         func validate() throws {
-            guard (2...256).contains(count) else { throw ValidationError("Want 2 to 256 partitions.") }
+            guard (count == nil) == abandon else { throw ValidationError("Want a number of partitions, or --abandon.") }
+            try MigrateCommand.validate(partitions: count)
         }
 
         func run() async throws {
-            try await MigrateCommand.withDatabase { migrator, connection in
+            let logger = Logger(label: Application.name) { StreamLogHandler.standardError(label: $0) }
+            try await MigrateCommand.withDatabase(logger: logger) { migrator, connection in
+                guard let count else { return try await migrator.abandonPartitioning(on: connection) }
                 let tables = try await migrator.partition(into: count, on: connection)
                 print(tables.isEmpty ? "Nothing to do." : "Partitioned: \(tables.joined(separator: ", ")).")
             }
+        }
+    }
+
+    private static func validate(partitions: Int?) throws {
+        let counts = PostgresMigrator.partitionCounts
+        guard partitions.map(counts.contains) ?? true else {
+            throw ValidationError("Want \(counts.lowerBound) to \(counts.upperBound) partitions.")
         }
     }
 
@@ -96,6 +114,7 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
     }
 
     private static func withDatabase(
+        logger: Logger = Logger(label: Application.name) { _ in SwiftLogNoOpLogHandler() },
         _ body: (PostgresMigrator, PostgresConnection) async throws -> Void
     ) async throws {
         let settings = Settings(service: Application.name)
@@ -105,7 +124,6 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
         } catch {
             throw CommandError.wrongConfiguration(error)
         }
-        let logger = Logger(label: Application.name) { _ in SwiftLogNoOpLogHandler() }
         do {
             let connection = try await PostgresConnection.connect(database.connection)
             try await body(PostgresMigrator(migrations: Application.migrations, logger: logger), connection)

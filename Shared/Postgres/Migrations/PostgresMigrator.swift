@@ -49,6 +49,7 @@ public struct PostgresMigrator: Sendable {
                 }
             }
             let steps = known.filter { pending.contains($0.number) }
+            if !steps.isEmpty { try await checkPartitioning(on: connection) }
             for step in steps {
                 try await buildIndexes(of: step, on: connection)
                 try await run(step.up, of: step, on: connection) {
@@ -73,6 +74,7 @@ public struct PostgresMigrator: Sendable {
         try await locked(connection) {
             let status = try await checkedStatus(on: connection)
             let taken = status.filter { $0.state != .pending && $0.number > last }.reversed()
+            if !taken.isEmpty { try await checkPartitioning(on: connection) }
             let steps = try taken.map { entry in
                 guard let step = migrations.first(where: { $0.number == entry.number }) else {
                     throw PostgresError(.migration, "migration \(entry.number) is of a newer program")
@@ -121,6 +123,13 @@ public struct PostgresMigrator: Sendable {
     }
 
     // MARK: -
+
+    /// A step that changed a table would make the unfinished copy differ from it.
+    private func checkPartitioning(on connection: PostgresConnection) async throws {
+        guard try await isPartitioning(on: connection) else { return }
+        throw PostgresError(
+            .migration, "the partitioning of tables was interrupted: run `migrate partition` again, or with --abandon")
+    }
 
     private func checkedStatus(on connection: PostgresConnection) async throws -> [PostgresMigrationStatus] {
         guard Set(migrations.map(\.number)).count == migrations.count, migrations.allSatisfy({ $0.number > 0 }) else {

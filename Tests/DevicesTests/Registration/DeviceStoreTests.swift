@@ -104,7 +104,7 @@ import Testing
             let indexes = try await store.database.query(
                 "SELECT indexdef FROM pg_indexes WHERE tablename IN ('devices', 'push_token_owners')"
             ).decode(String.self)
-            #expect(indexes.count == 5)
+            #expect(indexes.count == 6)
             #expect(!indexes.contains { $0.contains("last_seen_at") || $0.contains("claimed_at") })
         }
     }

@@ -69,6 +69,9 @@ import Testing
             }
             #expect(scattered == [])
             #expect(Set(statements.flatMap { $0.partitions["devices"] ?? [] }).count > 1)
+            let connection = try await PostgresConnection.patient(server.url())
+            try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).down(on: connection, to: 0)
+            await connection.close()
         }
     }
 }

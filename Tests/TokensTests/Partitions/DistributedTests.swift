@@ -84,7 +84,7 @@ private struct Coordinator {
             FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proargnames[1] = 'bucket'
             """
         ).decode(String.self)
-        #expect(proxies.count == 11)
+        #expect(proxies.count == 12)
         for proxy in proxies { try await connection.execute(script: proxy) }
         try await connection.execute(script: pendingEntry + stamping)
         return Coordinator(url: url, connection: connection)

@@ -52,7 +52,7 @@ import Testing
         let attempt = Task { try await migrator.partition(into: 8, on: connection) }
         try await eventually("the copy of the sessions is under way") {
             guard try await tokens.count("pg_class WHERE relname = 'partition_progress'") == 1 else { return false }
-            return try await tokens.count("partition_progress WHERE table_name = 'sessions'") == 1
+            return try await tokens.count("partition_progress WHERE table_name = 'sessions' AND next_bucket >= 0") == 1
         }
         try await tokens.database.pool.query(
             """
@@ -61,8 +61,48 @@ import Testing
                 AND objsubid = 1 AND classid = (\(Self.migrationLock) >> 32)::bigint::oid
             """)
         await #expect(throws: PostgresError.self) { try await attempt.value }
+        try await checkInterrupted(tokens, migrator)
         try await locking.execute(script: "ROLLBACK")
         await locking.close()
+    }
+
+    /// Nothing may change the tables' form meanwhile, and another count cannot go on with these copies.
+    private func checkInterrupted(_ tokens: TokensFixture, _ migrator: PostgresMigrator) async throws {
+        let connection = try await tokens.database.connect()
+        let later = PostgresMigration(number: 99, name: "later", up: Array("SELECT 1".utf8), down: [])
+        let newer = PostgresMigrator(migrations: Migrations.all + [later], logger: .quiet)
+        for attempt: () async throws -> Void in [
+            { try await newer.up(on: connection) }, { try await migrator.down(on: connection, to: 7) },
+            { try await migrator.partition(into: 4, on: connection) },
+        ] {
+            let error = await #expect(throws: PostgresError.self) { try await attempt() }
+            #expect(error?.code == .migration)
+        }
+        let error = await #expect(throws: PostgresError.self) {
+            try await connection.execute(script: "TRUNCATE pending_revocations")
+        }
+        #expect(error?.message.contains("is being partitioned") == true)
+        await connection.close()
+    }
+
+    @Test(.enabled(if: testPartitions == nil)) func aPartitioningIsAbandoned() async throws {
+        try await TokensFixture.with { tokens in
+            let token = try await tokens.signIn()
+            let migrator = PostgresMigrator(migrations: Migrations.all, logger: .quiet)
+            try await interruptPartitioning(of: tokens, at: token, by: migrator)
+            let connection = try await tokens.database.connect()
+            try await migrator.abandonPartitioning(on: connection)
+            #expect(try await tokens.count("pg_class WHERE relname ~ '_partitioned$|^partition_progress'") == 0)
+            #expect(try await tokens.count("pg_proc WHERE proname LIKE '%\\_to\\_partitions'") == 0)
+            #expect(try await tokens.refresher().refresh(token).refresh.generation == 1)
+            let hasRows = await #expect(throws: PostgresError.self) {
+                try await migrator.partition(into: 4, on: connection, requiringEmpty: true)
+            }
+            #expect(hasRows?.code == .migration)
+            #expect(try await migrator.partition(into: 4, on: connection).count == 4)
+            try await migrator.down(on: connection, to: 7)
+            await connection.close()
+        }
     }
 
     private static let migrationLock: Int64 = 0x6d_6967_7261_7465

@@ -11,7 +11,17 @@ DROP TABLE devices;
 DROP TABLE push_token_owners;
 DROP FUNCTION bucket_of(uuid);
 
-ALTER TABLE revoked_sessions DROP COLUMN bucket, ADD PRIMARY KEY (session_id);
+-- Anew, since a column by which a table is partitioned cannot be dropped.
+ALTER TABLE revoked_sessions RENAME TO former_revoked_sessions;
+ALTER INDEX revoked_sessions_pkey RENAME TO former_revoked_sessions_pkey;
+DROP INDEX revoked_sessions_expiry;
+CREATE TABLE revoked_sessions (
+    session_id  uuid        NOT NULL PRIMARY KEY,
+    expires_at  timestamptz NOT NULL
+);
+INSERT INTO revoked_sessions (session_id, expires_at) SELECT session_id, expires_at FROM former_revoked_sessions;
+DROP TABLE former_revoked_sessions;
+CREATE INDEX revoked_sessions_expiry ON revoked_sessions (expires_at);
 
 CREATE TABLE devices (
     id               uuid        NOT NULL PRIMARY KEY DEFAULT gen_random_uuid(),

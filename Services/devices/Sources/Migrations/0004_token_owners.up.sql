@@ -105,7 +105,8 @@ ALTER TABLE revoked_sessions ALTER COLUMN bucket SET NOT NULL, DROP CONSTRAINT r
 -- commits before the revocation looks for devices to detach, or asks here after the revocation has committed. The
 -- function is volatile: its query sees what was committed when the lock was given, not what was committed when the
 -- calling statement began.
-CREATE FUNCTION session_is_live(in_bucket smallint, session uuid) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION session_is_live(in_bucket smallint, session uuid) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(session, 0));
     RETURN NOT EXISTS (SELECT FROM revoked_sessions WHERE bucket = in_bucket AND session_id = session);
@@ -115,7 +116,7 @@ $$;
 -- Bars a session from registering, and delays what registers with it until the commit. False if it was barred already:
 -- then its devices are detached. A second is allowed for, because PostgreSQL rounds times to microseconds.
 CREATE FUNCTION bar_session(in_bucket smallint, session uuid, barred_until timestamptz) RETURNS boolean
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     IF EXISTS (
         SELECT FROM revoked_sessions
@@ -132,7 +133,8 @@ END
 $$;
 
 -- Removes the devices of a session that is barred. Returns how many there were.
-CREATE FUNCTION detach_session(in_bucket smallint, session uuid) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION detach_session(in_bucket smallint, session uuid) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     detached integer;
 BEGIN
@@ -148,7 +150,8 @@ $$;
 -- A first epoch is the time, so that it is higher than any that was given to the token before its owner was removed.
 CREATE FUNCTION own_push_token(
     of_hash bytea, new_user uuid, OUT new_epoch bigint, OUT former_user uuid, OUT former_epoch bigint
-) LANGUAGE plpgsql VOLATILE AS $$
+) LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     LOOP
         UPDATE push_token_owners SET claimed_at = clock_timestamp()
@@ -178,7 +181,8 @@ CREATE FUNCTION register_device(
     new_environment text, new_bundle_id text, new_kind text, new_installation_id text, new_locale text,
     new_time_zone text, new_app_version text, new_os_version text, new_model text, maximum integer,
     OUT device_id uuid, OUT registered_at timestamptz, OUT seen_at timestamptz
-) LANGUAGE plpgsql VOLATILE AS $$
+) LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     -- Nothing has changed, and the token is sealed under the present key: the device was seen again.
     UPDATE devices SET last_seen_at = now()
@@ -230,7 +234,8 @@ $$;
 -- hands. A registration that the former owner has renewed since has a higher epoch, and stays.
 CREATE FUNCTION remove_void_device(
     in_bucket smallint, former_user uuid, of_hash bytea, former_epoch bigint, new_user uuid, new_epoch bigint
-) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     removed integer;
 BEGIN

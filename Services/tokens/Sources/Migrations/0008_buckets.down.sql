@@ -1,7 +1,7 @@
 -- The former functions and keys do not fit the sessions of this schema, which therefore end.
 LOCK TABLE users, sessions, pending_revocations, security_events IN ACCESS EXCLUSIVE MODE;
 INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason)
-SELECT bucket, id, user_id, access_expires_at, 'administrator' FROM sessions;
+SELECT bucket, id, user_id, GREATEST(access_expires_at, now() + interval '1 day'), 'administrator' FROM sessions;
 DROP FUNCTION bucket_clock, lock_user, create_session, rotate_session, read_session, count_late_replay,
     renew_authentication, revoke_session, revoke_sessions, list_sessions, live_sessions, update_user;
 DROP TYPE session_grant, session_state;

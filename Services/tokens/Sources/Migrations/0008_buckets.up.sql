@@ -8,7 +8,7 @@ RETURN ((get_byte(sha256(uuid_send(user_id)), 0) << 4) | (get_byte(sha256(uuid_s
 
 ALTER TABLE pending_revocations ADD COLUMN bucket smallint;
 INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)
-SELECT id, user_id, access_expires_at, 'administrator' FROM sessions;
+SELECT id, user_id, GREATEST(access_expires_at, now() + interval '1 day'), 'administrator' FROM sessions;
 UPDATE pending_revocations SET bucket = bucket_of(user_id);
 ALTER TABLE pending_revocations
     ALTER COLUMN bucket SET NOT NULL, ALTER COLUMN revoked_at SET DEFAULT clock_timestamp(),
@@ -73,7 +73,8 @@ CREATE TABLE sessions (
     access_expires_at timestamptz NOT NULL,
     -- When and how the user last authenticated. The methods are as in the claim amr, and empty if unknown.
     authenticated_at timestamptz NOT NULL,
-    -- A coarse day, by which the sweep finds what may have expired. Creation and the sweep write it, a rotation does not.
+    -- A coarse day, by which the sweep finds sessions that may have expired. A rotation writes it only where the idle
+    -- lifetime was lowered since the sign-in.
     expiry_day date NOT NULL,
     -- SHA-256 of the current token and of its predecessor.
     current_hash bytea NOT NULL,
@@ -92,6 +93,7 @@ CREATE INDEX sessions_expiry_day ON sessions (expiry_day, id);
 
 -- One function for each operation. Its first parameter is the bucket, and it touches no other bucket. So a distributed
 -- database runs the whole operation on the server that has the bucket. Lifetimes are in seconds.
+-- Plans are generic: on partitioned tables PostgreSQL would plan each call anew, for more than the call's own cost.
 
 -- The data for a response with tokens.
 CREATE TYPE session_grant AS (
@@ -110,7 +112,7 @@ CREATE FUNCTION bucket_clock(bucket smallint) RETURNS timestamptz LANGUAGE sql A
 
 -- Locks a user until the transaction ends, so that only one transaction at a time creates or ends sessions of the user.
 -- Later statements of the caller see what was committed before the lock was given.
-CREATE FUNCTION lock_user(user_id uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION lock_user(bucket smallint, user_id uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(user_id::text, 0));
 END
@@ -126,10 +128,10 @@ CREATE FUNCTION create_session(
     OUT refusal text, OUT has_ended boolean, OUT created_at timestamptz, OUT expires_at timestamptz,
     OUT stored_role text, OUT stored_store_ids text[], OUT stored_email text, OUT stored_is_email_verified boolean,
     OUT stored_profile text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM lock_user(create_session.user_id);
+    PERFORM lock_user(create_session.bucket, create_session.user_id);
     created_at := clock_timestamp();
     expires_at := created_at + LEAST(idle, absolute) * interval '1 second';
     refusal := CASE
@@ -197,7 +199,8 @@ $$;
 CREATE FUNCTION rotate_session(
     bucket smallint, id uuid, generation integer, token_hash bytea, successor_hash bytea, sealed_successor bytea,
     ip_address text, idle double precision, access double precision)
-RETURNS SETOF session_grant LANGUAGE plpgsql AS $$
+RETURNS SETOF session_grant
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN QUERY UPDATE sessions AS session SET
         generation = session.generation + 1,
@@ -210,7 +213,6 @@ BEGIN
         late_replays = CASE WHEN session.late_replayed THEN session.late_replays ELSE 0 END,
         late_replayed = false,
         ip_address = COALESCE(rotate_session.ip_address, session.ip_address),
-        -- Changes only where the idle lifetime was lowered since the sign-in.
         expiry_day = LEAST(
             session.expiry_day, ((statement_timestamp() + idle * interval '1 second') AT TIME ZONE 'UTC')::date)
     FROM users
@@ -226,7 +228,8 @@ $$;
 
 -- A session with its user.
 CREATE FUNCTION read_session(bucket smallint, id uuid)
-RETURNS SETOF session_state LANGUAGE plpgsql STABLE AS $$
+RETURNS SETOF session_state
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN QUERY SELECT
         session.generation, session.current_hash, session.previous_hash, session.sealed_current, session.rotated_at,
@@ -240,7 +243,7 @@ $$;
 
 -- Counts a late replay of the current token's predecessor, once for each generation. False if the row has changed.
 CREATE FUNCTION count_late_replay(bucket smallint, id uuid, generation integer) RETURNS boolean
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     UPDATE sessions AS session SET late_replays = session.late_replays + 1, late_replayed = true
     WHERE session.bucket = count_late_replay.bucket AND session.id = count_late_replay.id
@@ -251,7 +254,7 @@ $$;
 
 -- Records that the user of a live session has authenticated now. False if the user has no such session.
 CREATE FUNCTION renew_authentication(bucket smallint, id uuid, user_id uuid, methods text[]) RETURNS boolean
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     UPDATE sessions AS session SET authenticated_at = statement_timestamp(), authentication_methods = methods
     WHERE session.bucket = renew_authentication.bucket AND session.id = renew_authentication.id
@@ -265,7 +268,8 @@ $$;
 CREATE FUNCTION revoke_session(
     bucket smallint, id uuid, user_id uuid, generation integer, token_hash bytea, reason text, theft text,
     access double precision)
-RETURNS boolean LANGUAGE plpgsql AS $$
+RETURNS boolean
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     WITH ended AS (
         DELETE FROM sessions AS session
@@ -295,9 +299,10 @@ $$;
 CREATE FUNCTION revoke_sessions(
     bucket smallint, user_id uuid, spared uuid, below_version bigint, reason text, signs_out boolean,
     access double precision)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-    PERFORM lock_user(revoke_sessions.user_id);
+    PERFORM lock_user(revoke_sessions.bucket, revoke_sessions.user_id);
     WITH ended AS (
         DELETE FROM sessions AS session
         WHERE session.bucket = revoke_sessions.bucket AND session.user_id = revoke_sessions.user_id
@@ -327,7 +332,7 @@ $$;
 CREATE FUNCTION list_sessions(bucket smallint, user_id uuid)
 RETURNS TABLE (
     id uuid, created_at timestamptz, rotated_at timestamptz, expires_at timestamptz, device jsonb, ip_address text)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY SELECT id, created_at, rotated_at, expires_at, device, ip_address FROM sessions AS session
@@ -339,7 +344,7 @@ $$;
 
 -- Those of `ids` whose sessions have not ended. All are of this bucket.
 CREATE FUNCTION live_sessions(bucket smallint, ids uuid[]) RETURNS SETOF uuid
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN QUERY SELECT session.id FROM sessions AS session
     WHERE session.bucket = live_sessions.bucket AND session.id = ANY (ids)
@@ -351,7 +356,8 @@ $$;
 CREATE FUNCTION update_user(
     bucket smallint, id uuid, version bigint, role text, store_ids text[], email text, is_email_verified boolean,
     profile text)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     UPDATE users SET
         version = update_user.version, role = update_user.role, store_ids = update_user.store_ids,

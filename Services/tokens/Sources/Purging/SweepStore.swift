@@ -56,6 +56,12 @@ struct SweepStore: Sendable {
             guard let position = try await Self.beginBatch(of: table, on: transaction) else {
                 return (Duration?.none, false)
             }
+            // Without statistics, which PostgreSQL does not keep of partitioned tables, a plan might read whole tables.
+            try await transaction.query(
+                """
+                SELECT set_config(name, 'off', true)
+                FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) AS name
+                """)
             let start = ContinuousClock.now
             let result = try await remove(from: table, after: position, on: transaction)
             removed[table.rawValue]?.increment(by: result.removed)
