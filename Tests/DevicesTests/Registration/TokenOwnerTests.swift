@@ -80,7 +80,7 @@ import Testing
 
     // MARK: - Failures between the steps
 
-    @Test func aTokenThatWasTakenAndNotRegisteredIsNoOnes() async throws {
+    @Test func aTokenThatWasTakenAndNotRegisteredReachesNobody() async throws {
         try await DeviceStoreTests.withStore { store in
             let registration = try DeviceStoreTests.registration()
             _ = try await register(store, ada)

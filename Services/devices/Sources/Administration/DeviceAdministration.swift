@@ -33,7 +33,7 @@ public struct DeviceAdministration: Sendable {
         try await read { try await $0.devices(of: user) }
     }
 
-    /// What keeps messages from a device: its status, or that it is unseen.
+    /// The device's status, or `unseen` if nothing is sent to it any more.
     public func status(of device: DeviceExport.Entry) -> String {
         guard device.status == .active else { return device.status.rawValue }
         return unseen.isReached(lastSeenAt: device.updatedAt, now: .now) ? device.status.rawValue : "unseen"

@@ -77,7 +77,7 @@ struct ExpiredRegistrationStore: Sendable {
         ).affectedRows
     }
 
-    /// What a registration left that failed between its steps.
+    /// Void registrations, which a failure between two steps has left.
     private func removeVoid(in bucket: Bucket) async throws(PostgresError) -> Int {
         try await database.query(
             """

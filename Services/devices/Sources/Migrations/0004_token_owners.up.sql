@@ -42,7 +42,7 @@ CREATE TABLE devices (
     kind             text        NOT NULL CHECK (kind IN ('alert', 'voip', 'liveactivity')),
     installation_id  text,
     status           text        NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'invalid')),
-    -- What APNs said when it stopped taking the token.
+    -- APNs' reason for refusing the token.
     status_reason    text,
     locale           text,
     time_zone        text,
@@ -64,7 +64,7 @@ CREATE UNIQUE INDEX devices_installation ON devices (bucket, user_id, installati
 
 CREATE INDEX devices_session ON devices (bucket, session_id);
 
--- The registrations that are not void. What lists devices, or sends to them, reads this view.
+-- The registrations that are not void. Every list of devices reads this view.
 CREATE VIEW owned_devices AS
     SELECT devices.bucket, devices.id, devices.user_id, devices.session_id, devices.token_hash, devices.token_epoch,
            devices.sealed_token, devices.environment, devices.bundle_id, devices.kind, devices.installation_id,
@@ -74,7 +74,7 @@ CREATE VIEW owned_devices AS
     JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
         AND owners.user_id = devices.user_id AND owners.epoch = devices.token_epoch;
 
--- What an operator may be asked about later. In the bucket of the user who lost something.
+-- Operators look here when a user asks. A row is in the bucket of the token's former owner.
 CREATE TABLE security_events (
     bucket       smallint    NOT NULL CHECK (bucket BETWEEN 0 AND 4095),
     user_id      uuid        NOT NULL,

@@ -5,7 +5,7 @@ import Postgres
 /// Stores registrations, and makes the user the token's owner.
 struct RegistrationStore: Sendable {
     /// The maximum number of a user's devices of each kind. A further registration removes the user's device of that
-    /// kind that registered longest ago.
+    /// kind that was seen longest ago.
     static let maximumDevices = 50
     /// Seconds during which a registration that changes nothing is not written again.
     static let writeInterval = 86_400.0

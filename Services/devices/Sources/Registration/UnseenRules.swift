@@ -1,6 +1,6 @@
 import Foundation
 
-/// What becomes of a device whose app no longer registers.
+/// When a device whose app no longer registers is unreachable, and when it is erased.
 struct UnseenRules: Sendable, Equatable {
     private static let day = 86_400.0
 
