@@ -5,8 +5,8 @@ start_service() {
     choose_environment "$name"
     case $name in
     identity | tokens | devices)
-        # GATEHOUSE_PARTITIONS: the tables of a new database are partitioned.
-        "${environment[@]}" "$binaries/$name" migrate up ${GATEHOUSE_PARTITIONS:+--partitions "$GATEHOUSE_PARTITIONS"} \
+        # DATABASE_PARTITIONS: the tables of a new database are partitioned.
+        "${environment[@]}" "$binaries/$name" migrate up ${DATABASE_PARTITIONS:+--partitions "$DATABASE_PARTITIONS"} \
             >>"$logs/$name.log" 2>&1 || {
             show_log "$name"
             fail "the migrations of $name failed"

@@ -19,7 +19,7 @@ struct SessionTable {
 
     /// A session's id in SQL. Digests, so that neighbours in number are none in the index.
     static func id(of number: String) -> String {
-        "(lpad(to_hex(\(bucket(of: number))), 3, '0') || substr(md5('session ' || \(number)), 4))::uuid"
+        "(lpad(to_hex(\(bucket(of: number))::integer), 3, '0') || substr(md5('session ' || \(number)), 4))::uuid"
     }
 
     /// The token that a session of generation 0 was made with, in SQL: tokens judges one under a key id that it does

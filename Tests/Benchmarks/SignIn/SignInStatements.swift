@@ -49,7 +49,7 @@ struct SignInStatements {
                 stored_is_email_verified, stored_profile
             FROM create_session(
                 bucket_of(\(user)),
-                (lpad(to_hex(bucket_of(\(user))), 3, '0') || substr(md5(random()::text), 4))::uuid, \(user), 0, 'user',
+                (lpad(to_hex(bucket_of(\(user))::integer), 3, '0') || substr(md5(random()::text), 4))::uuid, \(user), 0, 'user',
                 '{}'::text[], 'ada@example.com', true, '{"authProviders":["apple"]}', 1,
                 decode(repeat('01', 32), 'hex'), NULL, '192.0.2.1', '{password}'::text[], now() - interval '1 second',
                 100, 2592000, 31536000, 3600);
