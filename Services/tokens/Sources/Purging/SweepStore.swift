@@ -16,7 +16,7 @@ struct SweepStore: Sendable {
     /// Rows that a batch looks at.
     var batch = 500
     /// The time between batches when nothing is left to remove.
-    var pause: Duration = .seconds(5)
+    var pause: Duration = .seconds(30)
     /// The time between two looks at the sessions whose day has come.
     var rest: Duration = .seconds(60)
     /// The time between batches while rows are left to remove. It is short enough to remove rows as fast as they
