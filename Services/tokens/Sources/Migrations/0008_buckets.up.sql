@@ -195,14 +195,16 @@ BEGIN
 END
 $$;
 
--- Rotates a session if `token_hash` is its current token's. No row results otherwise.
+-- Rotates a session if `token_hash` is its current token's. NULLs result otherwise.
 CREATE FUNCTION rotate_session(
     bucket smallint, id uuid, generation integer, token_hash bytea, successor_hash bytea, sealed_successor bytea,
     ip_address text, idle double precision, access double precision)
-RETURNS SETOF session_grant
+RETURNS session_grant
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    rotated session_grant;
 BEGIN
-    RETURN QUERY UPDATE sessions AS session SET
+    UPDATE sessions AS session SET
         generation = session.generation + 1,
         current_hash = successor_hash,
         previous_hash = session.current_hash,
@@ -222,22 +224,28 @@ BEGIN
         AND users.bucket = rotate_session.bucket AND users.id = session.user_id
     RETURNING
         session.rotated_at, session.expires_at, session.authenticated_at, session.authentication_methods, users.id,
-        users.role, users.store_ids, users.email, users.is_email_verified, users.profile;
+        users.role, users.store_ids, users.email, users.is_email_verified, users.profile
+    INTO rotated;
+    RETURN rotated;
 END
 $$;
 
--- A session with its user.
+-- A session with its user, or NULLs.
 CREATE FUNCTION read_session(bucket smallint, id uuid)
-RETURNS SETOF session_state
+RETURNS session_state
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    state session_state;
 BEGIN
-    RETURN QUERY SELECT
+    SELECT
         session.generation, session.current_hash, session.previous_hash, session.sealed_current, session.rotated_at,
         session.late_replays, session.late_replayed, session.absolute_expires_at, statement_timestamp(),
         session.expires_at, session.authenticated_at, session.authentication_methods, users.id, users.role,
         users.store_ids, users.email, users.is_email_verified, users.profile
+    INTO state
     FROM sessions AS session JOIN users ON users.bucket = session.bucket AND users.id = session.user_id
     WHERE session.bucket = read_session.bucket AND session.id = read_session.id AND users.bucket = read_session.bucket;
+    RETURN state;
 END
 $$;
 

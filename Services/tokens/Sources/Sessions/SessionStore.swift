@@ -229,7 +229,8 @@ extension SessionStore {
                 \(presented.hash), \(successor.hash), \(sealed), \(ipAddress), \(lifetimes.idle),
                 \(lifetimes.access))
             """)
-        return try rows.first.map { row throws(PostgresError) in try SessionGrant(presented.sessionID, row) }
+        guard try rows[0].decode("now", as: Date?.self) != nil else { return nil }
+        return try SessionGrant(presented.sessionID, rows[0])
     }
 
     /// Reads a session with its user.
@@ -242,7 +243,8 @@ extension SessionStore {
                 absolute_expires_at, \(unescaped: SessionGrant.columns)
             FROM read_session(\(Bucket(session: id)), \(id))
             """)
-        return try rows.first.map { row throws(PostgresError) in try SessionRecord(id, row) }
+        guard try rows[0].decode("now", as: Date?.self) != nil else { return nil }
+        return try SessionRecord(id, rows[0])
     }
 
     /// Counts a late replay of the current token's predecessor, once for each generation.
