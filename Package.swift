@@ -291,7 +291,8 @@ let everyTest: [Target] =
                 "AccessToken", "Contracts", "Limits", .gatehouseClient, "Postgres", "Redis", "Sealing", "ServiceKit",
                 "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
-        tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", "Sealing", .hummingbird, .nioCore]),
+        tests(
+            "Devices", uses: ["Contracts", "DevicesService", "Postgres", "Sealing", "Settings", .hummingbird, .nioCore]),
         // Against the running system: real binaries, real sockets, real faults.
         tests(
             "EndToEnd",

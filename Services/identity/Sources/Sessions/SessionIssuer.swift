@@ -104,7 +104,8 @@ struct SessionIssuer: Sendable {
         var device = device
         device?.deviceToken = nil
         let request = CreateSessionRequest(
-            sessionID: .session(of: account.id), snapshot: account.snapshot, credentialsVersion: account.credentialsVersion,
+            sessionID: .session(of: account.id), snapshot: account.snapshot,
+            credentialsVersion: account.credentialsVersion,
             signInAge: (ContinuousClock.now - context.arrivedAt) / .seconds(1), device: device,
             ipAddress: context.clientAddress, authenticationMethods: methods)
         do {
