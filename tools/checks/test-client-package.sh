@@ -35,8 +35,12 @@ let package = Package(
     ])
 END
 for engine in native swiftbuild; do
-    swift build --package-path "$consumer" --scratch-path "$scratch/$engine" --build-system "$engine" \
-        -c "$configuration" >"$scratch/output" 2>&1 || {
+    build() {
+        swift build --package-path "$consumer" --scratch-path "$scratch/$engine" --build-system "$engine" \
+            -c "$configuration" >"$scratch/output" 2>&1
+    }
+    # Above 128 a signal ended it: swiftbuild of Swift 6.3 sometimes crashes while it plans.
+    build || { [ $? -gt 128 ] && note "The build tool crashed: once more" && build; } || {
         cat "$scratch/output" >&2
         fail "an app cannot be built with the published client ($engine, $configuration)"
     }
