@@ -161,8 +161,8 @@ let libraries: [Target] = [
     shared(
         "ServiceKitPostgres",
         uses: [
-            "Contracts", "Limits", "Observability", "Postgres", "ServiceKit", "Settings", .argumentParser, .lifecycle,
-            .logging,
+            "Contracts", "Instruments", "Limits", "Observability", "Postgres", "ServiceKit", "Settings",
+            .argumentParser, .lifecycle, .logging,
         ]),
 ]
 

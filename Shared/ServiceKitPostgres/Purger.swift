@@ -1,3 +1,4 @@
+public import Instruments
 public import Logging
 public import ServiceLifecycle
 
@@ -36,6 +37,16 @@ public struct Purger: Service {
         self.pause = pause
         self.logger = logger
         self.countFailure = countFailure
+    }
+
+    /// A counter for each of a service's tables, by the table's name.
+    public static func counters<Table: RawRepresentable<String> & CaseIterable>(
+        _ name: String, help: String, of tables: Table.Type
+    ) -> [String: Counter] {
+        Dictionary(
+            uniqueKeysWithValues: tables.allCases.map {
+                ($0.rawValue, Counter(name, help: help, labels: [("table", $0.rawValue)]))
+            })
     }
 
     /// Purges until the service shuts down.

@@ -194,47 +194,55 @@ public struct PostgresMigrator: Sendable {
         ).decode(Bool.self).first
     }
 
-    /// Runs a script, and retries it until it gets its locks. Each attempt waits for at most ``lockTimeout``, because
-    /// other sessions wait behind it.
     private func run(
         _ script: [UInt8], of step: PostgresMigration, on connection: PostgresConnection,
         recordedBy record: () -> PostgresQuery
     ) async throws {
         let record = record()
         let deadline = ContinuousClock.now + timeout
-        while true {
-            do {
-                return try await attempt(script, of: step, on: connection, deadline: deadline, recordedBy: record)
-            } catch let error as PostgresError where Self.isRetryable(error) {
-                guard ContinuousClock.now + lockTimeout < deadline else { throw error }
-                logger.notice(
-                    "migration waits for a lock", metadata: ["migration": "\(step.number)_\(step.name)"])
-            }
-            // The sessions that waited behind the script use the table meanwhile.
-            try await Task.sleep(for: lockTimeout)
-        }
-    }
-
-    /// Whether the script was rolled back because it did not get a lock in time, or because of a deadlock.
-    static func isRetryable(_ error: PostgresError) -> Bool {
-        error.sqlState == .lockNotAvailable || error.sqlState == .deadlockDetected
-    }
-
-    private func attempt(
-        _ script: [UInt8], of step: PostgresMigration, on connection: PostgresConnection,
-        deadline: ContinuousClock.Instant, recordedBy record: PostgresQuery
-    ) async throws {
-        try await connection.withTransaction(deadline: deadline) { transaction in
+        try await retryingLocks(
+            "migration waits for a lock", ["migration": "\(step.number)_\(step.name)"], until: deadline, on: connection
+        ) { transaction in
             try await transaction.query(record)
             do throws(PostgresError) {
-                let milliseconds = max(1, Int(lockTimeout / .milliseconds(1)))
-                try await connection.execute(
-                    script: "SET LOCAL lock_timeout = \(milliseconds)", deadline: deadline)
                 try await connection.execute(script: String(decoding: script, as: UTF8.self), deadline: deadline)
             } catch {
                 throw described(error, of: step)
             }
         }
+    }
+
+    /// Runs a transaction, and repeats it until it gets its locks. Each attempt waits for a lock for a short time only,
+    /// because other sessions wait behind it.
+    ///
+    /// - Parameters:
+    ///   - notice: logged before a repetition.
+    ///   - wait: the longest wait for a lock; ``lockTimeout`` without it.
+    ///   - deadline: the end of the repetitions. One attempt takes ``timeout`` at most.
+    func retryingLocks(
+        _ notice: Logger.Message, _ metadata: Logger.Metadata, for wait: Duration? = nil,
+        until deadline: ContinuousClock.Instant, on connection: PostgresConnection,
+        _ body: (PostgresTransaction) async throws -> Void
+    ) async throws {
+        let milliseconds = max(1, Int((wait ?? lockTimeout) / .milliseconds(1)))
+        while true {
+            do {
+                return try await connection.withTransaction(deadline: min(.now + timeout, deadline)) { transaction in
+                    try await transaction.query("SELECT set_config('lock_timeout', \("\(milliseconds)"), true)")
+                    try await body(transaction)
+                }
+            } catch let error as PostgresError where Self.isRetryable(error) {
+                guard ContinuousClock.now + lockTimeout < deadline else { throw error }
+                logger.notice(notice, metadata: metadata)
+            }
+            // The sessions that waited behind the transaction use the table meanwhile.
+            try await Task.sleep(for: lockTimeout)
+        }
+    }
+
+    /// Whether a transaction was rolled back because it did not get a lock in time, or because of a deadlock.
+    private static func isRetryable(_ error: PostgresError) -> Bool {
+        error.sqlState == .lockNotAvailable || error.sqlState == .deadlockDetected
     }
 
     private func described(_ error: PostgresError, of step: PostgresMigration) -> PostgresError {

@@ -39,7 +39,7 @@ extension PostgresMigrator {
             }
             try await createTwins(of: tables, partitions: count, on: connection)
             for table in tables { try await copy(table, on: connection) }
-            try await retryingLocks("The tables wait for a lock.", on: connection) { transaction in
+            try await retryingLocks(of: tables, on: connection) { transaction in
                 for statement in try await Self.replacement(of: tables, on: transaction) {
                     try await transaction.query(PostgresQuery(unsafe: statement))
                 }
@@ -56,7 +56,7 @@ extension PostgresMigrator {
     public func abandonPartitioning(on connection: PostgresConnection) async throws {
         try await locked(connection) {
             guard try await isPartitioning(on: connection) else { return }
-            try await retryingLocks("The tables wait for a lock.", on: connection) { transaction in
+            try await retryingLocks(of: ["partition_progress"], on: connection) { transaction in
                 let tables = try await transaction.query("SELECT table_name FROM partition_progress").decode(
                     String.self)
                 for table in tables {
@@ -129,7 +129,7 @@ extension PostgresMigrator {
             }
             return
         }
-        try await retryingLocks("The tables wait for a lock.", on: connection) { transaction in
+        try await retryingLocks(of: tables, on: connection) { transaction in
             try await connection.execute(
                 script: """
                     CREATE TABLE partition_progress (
@@ -161,7 +161,7 @@ extension PostgresMigrator {
         let mirror = try await connection.query(Self.mirror(of: table), deadline: .now + timeout)[0]
         let columns: String = try mirror.decode("columns")
         if bucket < 0 {
-            try await retryingLocks("The table \(table) waits for a lock.", on: connection) { transaction in
+            try await retryingLocks(of: [table], on: connection) { transaction in
                 try await transaction.query(PostgresQuery(unsafe: try mirror.decode("function", as: String.self)))
                 try await transaction.query(PostgresQuery(unsafe: try mirror.decode("changes", as: String.self)))
                 try await transaction.query(PostgresQuery(unsafe: try mirror.decode("truncation", as: String.self)))
@@ -176,9 +176,7 @@ extension PostgresMigrator {
             let (start, end) = (ContinuousClock.now, min(bucket + width, Self.buckets))
             let range = bucket..<end
             // The wait is less than PostgreSQL's `deadlock_timeout`, so that the copy yields, not a request.
-            try await retryingLocks(
-                "The copy of \(table) waits for a lock.", for: .milliseconds(200), on: connection
-            ) { transaction in
+            try await retryingLocks(of: [table], for: .milliseconds(200), on: connection) { transaction in
                 // The lock keeps a row from being deleted before the copy is committed. The trigger of the deletion is a
                 // statement that begins later, so it sees the copy and deletes it. A row that has changed meanwhile is in
                 // the twin already, or will replace this copy.
@@ -202,24 +200,13 @@ extension PostgresMigrator {
         try await connection.execute(script: "ANALYZE \(table)_partitioned", deadline: .now + buildTimeout)
     }
 
-    /// Runs a transaction, and again when it did not get a lock in time.
     private func retryingLocks(
-        _ notice: String, for wait: Duration? = nil, on connection: PostgresConnection,
+        of tables: [String], for wait: Duration? = nil, on connection: PostgresConnection,
         _ body: (PostgresTransaction) async throws -> Void
     ) async throws {
-        let deadline = ContinuousClock.now + buildTimeout
-        let milliseconds = Int((wait ?? lockTimeout) / .milliseconds(1))
-        while true {
-            do {
-                return try await connection.withTransaction(deadline: .now + timeout) { transaction in
-                    try await transaction.query("SELECT set_config('lock_timeout', \("\(milliseconds)"), true)")
-                    try await body(transaction)
-                }
-            } catch let error as PostgresError where Self.isRetryable(error) && .now < deadline {
-                logger.notice("\(notice)")
-            }
-            try await Task.sleep(for: lockTimeout)
-        }
+        try await retryingLocks(
+            "partitioning waits for a lock", ["tables": "\(tables.joined(separator: ", "))"], for: wait,
+            until: .now + buildTimeout, on: connection, body)
     }
 
     /// The statements that create a table's partitioned twin. A foreign key to one of `tables` refers to its twin.
@@ -343,13 +330,13 @@ extension PostgresMigrator {
                 SELECT 5, place, statement FROM unnest(\(tables)) AS name, LATERAL (
                     SELECT 1 AS place, format('DROP FUNCTION %I()', name || '_to_partitions') AS statement
                     UNION ALL
-                    SELECT 3, format(
+                    SELECT 2, format(
                         'ALTER TABLE %I RENAME CONSTRAINT %I TO %I', name, conname,
                         regexp_replace(conname, '_partitioned$', ''))
                     FROM pg_constraint
                     WHERE conrelid = (name || '_partitioned')::regclass AND conname LIKE '%\\_partitioned'
                     UNION ALL
-                    SELECT 4, format('ALTER INDEX %I RENAME TO %I', relname, regexp_replace(relname, '_partitioned$', ''))
+                    SELECT 3, format('ALTER INDEX %I RENAME TO %I', relname, regexp_replace(relname, '_partitioned$', ''))
                     FROM pg_index JOIN pg_class AS named ON named.oid = indexrelid
                     WHERE indrelid = (name || '_partitioned')::regclass
                         AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u'))

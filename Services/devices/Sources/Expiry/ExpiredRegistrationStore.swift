@@ -21,27 +21,16 @@ struct ExpiredRegistrationStore: Sendable {
         case devices
         case owners = "push_token_owners"
         case events = "security_events"
-
-        /// A metric for each table.
-        fileprivate static func counters(_ name: String, help: String) -> [String: Counter] {
-            Dictionary(
-                uniqueKeysWithValues: allCases.map {
-                    ($0.rawValue, Counter(name, help: help, labels: [("table", $0.rawValue)]))
-                })
-        }
     }
 
     let database: PostgresPool
     let unseen: UnseenRules
-    private let removed = Table.counters("devices_purged_rows_total", help: "Rows that were purged.")
-
-    init(database: PostgresPool, unseen: UnseenRules) {
-        self.database = database
-        self.unseen = unseen
-    }
+    private let removed = Purger.counters(
+        "devices_purged_rows_total", help: "Rows that were purged.", of: Table.self)
 
     func purger(logger: Logger) -> Purger {
-        let failures = Table.counters("devices_purge_errors_total", help: "Batches of a purge that failed.")
+        let failures = Purger.counters(
+            "devices_purge_errors_total", help: "Batches of a purge that failed.", of: Table.self)
         let tables = Table.allCases.map { table in
             let cycle = BucketCycle()
             return Purger.Table(table.rawValue) {
@@ -68,9 +57,9 @@ struct ExpiredRegistrationStore: Sendable {
     private func removeUnseen(in bucket: Bucket) async throws(PostgresError) -> Int {
         try await database.query(
             """
-            DELETE FROM devices WHERE bucket = \(bucket.rawValue) AND id IN (
+            DELETE FROM devices WHERE bucket = \(bucket) AND id IN (
                 SELECT id FROM devices
-                WHERE bucket = \(bucket.rawValue)
+                WHERE bucket = \(bucket)
                   AND last_seen_at < now() - make_interval(days => \(Int32(unseen.retentionDays)))
                 LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """
@@ -84,7 +73,7 @@ struct ExpiredRegistrationStore: Sendable {
             SELECT remove_void_device(
                 devices.bucket, devices.user_id, devices.token_hash, devices.token_epoch, owners.user_id, owners.epoch)
             FROM devices LEFT JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
-            WHERE devices.bucket = \(bucket.rawValue)
+            WHERE devices.bucket = \(bucket)
               AND (owners.user_id, owners.epoch) IS DISTINCT FROM (devices.user_id, devices.token_epoch)
             LIMIT \(Self.batch)
             """
@@ -114,9 +103,9 @@ struct ExpiredRegistrationStore: Sendable {
     private func removeEvents(in bucket: Bucket) async throws(PostgresError) -> Int {
         try await database.query(
             """
-            DELETE FROM security_events WHERE bucket = \(bucket.rawValue) AND (user_id, token, epoch) IN (
+            DELETE FROM security_events WHERE bucket = \(bucket) AND (user_id, token, epoch) IN (
                 SELECT user_id, token, epoch FROM security_events
-                WHERE bucket = \(bucket.rawValue)
+                WHERE bucket = \(bucket)
                   AND occurred_at < now() - make_interval(days => \(Int32(Self.eventRetentionDays)))
                 ORDER BY occurred_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """

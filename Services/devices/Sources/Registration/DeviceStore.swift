@@ -1,6 +1,7 @@
 import Contracts
 public import Foundation
 import Postgres
+import ServiceKitPostgres
 
 /// The registrations in PostgreSQL, as their users and operators see them.
 struct DeviceStore: Sendable {
@@ -12,7 +13,7 @@ struct DeviceStore: Sendable {
             """
             SELECT id, installation_id, environment, bundle_id, kind, status, locale, time_zone, app_version,
                    os_version, model, session_id, created_at, last_seen_at
-            FROM owned_devices WHERE bucket = \(Bucket(user: user).rawValue) AND user_id = \(user)
+            FROM owned_devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)
             ORDER BY last_seen_at DESC, id
             """)
         return try rows.map(DeviceExport.Entry.init)
@@ -21,7 +22,7 @@ struct DeviceStore: Sendable {
     /// Removes one of the user's devices. Returns whether it existed.
     func remove(_ device: UUID, of user: UUID) async throws(PostgresError) -> Bool {
         let result = try await database.query(
-            "DELETE FROM devices WHERE bucket = \(Bucket(user: user).rawValue) AND id = \(device) AND user_id = \(user)"
+            "DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND id = \(device) AND user_id = \(user)"
         )
         return result.affectedRows > 0
     }
@@ -30,7 +31,7 @@ struct DeviceStore: Sendable {
     func erase(user: UUID) async throws(PostgresError) {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(
-            "DELETE FROM devices WHERE bucket = \(Bucket(user: user).rawValue) AND user_id = \(user)")
+            "DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
     }
 
     /// When tokens of the user passed to other users, the latest first.
@@ -38,7 +39,7 @@ struct DeviceStore: Sendable {
         let rows = try await database.query(
             """
             SELECT occurred_at, new_user_id, token FROM security_events
-            WHERE bucket = \(Bucket(user: user).rawValue) AND user_id = \(user) AND kind = 'tokenOwnerChanged'
+            WHERE bucket = \(Bucket(user: user)) AND user_id = \(user) AND kind = 'tokenOwnerChanged'
             ORDER BY occurred_at DESC
             """)
         return try rows.decode((Date, UUID, Data).self).map { OwnerChange(at: $0, newUser: $1, token: $2) }

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceKitPostgres
 
 /// Stores registrations, and makes the user the token's owner.
 struct RegistrationStore: Sendable {
@@ -43,7 +44,7 @@ struct RegistrationStore: Sendable {
     private static func statement(
         _ registration: ValidRegistration, hash: Data, sealedToken: Data, user: UUID, session: UUID
     ) -> PostgresQuery {
-        let bucket = Bucket(user: user).rawValue
+        let bucket = Bucket(user: user)
         let installation = registration.installationID
         let (locale, timeZone) = (registration.locale, registration.timeZone)
         let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)

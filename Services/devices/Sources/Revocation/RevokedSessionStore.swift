@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceKitPostgres
 
 /// The state of following tokens' revocation feed: the cursor, and the sessions that may no longer register.
 ///
@@ -115,7 +116,7 @@ struct RevokedSessionStore: Sendable {
         try await database.query(
             """
             SELECT DISTINCT bucket, session_id FROM devices
-            WHERE (bucket, session_id) > (\(Bucket(session: session).rawValue), \(session))
+            WHERE (bucket, session_id) > (\(Bucket(session: session)), \(session))
             ORDER BY bucket, session_id LIMIT \(limit)
             """, usesReserve: true
         ).decode((Int16, UUID).self).map { $1 }

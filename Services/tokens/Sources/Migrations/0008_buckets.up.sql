@@ -3,8 +3,9 @@
 LOCK TABLE users, sessions, pending_revocations, audit_events IN ACCESS EXCLUSIVE MODE;
 
 -- The first 12 bits of the SHA-256 of the id's 16 bytes, as in Contracts.Bucket.
-CREATE FUNCTION bucket_of(user_id uuid) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ((get_byte(sha256(uuid_send(user_id)), 0) << 4) | (get_byte(sha256(uuid_send(user_id)), 1) >> 4))::smallint;
+CREATE FUNCTION bucket_of(user_id uuid) RETURNS smallint LANGUAGE sql IMMUTABLE AS $$
+    SELECT (get_byte(digest, 0) << 4 | (get_byte(digest, 1) >> 4))::smallint FROM sha256(uuid_send(user_id)) AS digest
+$$;
 
 ALTER TABLE pending_revocations ADD COLUMN bucket smallint;
 INSERT INTO pending_revocations (session_id, user_id, access_expires_at, reason)

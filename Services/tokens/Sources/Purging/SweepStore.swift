@@ -23,9 +23,8 @@ struct SweepStore: Sendable {
     /// expire, and long enough not to delay refreshes.
     var gap: Duration = .milliseconds(50)
 
-    private let removed = Table.each {
-        Counter("tokens_purged_rows_total", help: "Rows that were purged.", labels: [("table", $0)])
-    }
+    private let removed = Purger.counters(
+        "tokens_purged_rows_total", help: "Rows that were purged.", of: Table.self)
 
     /// Seconds for which security events are kept: two years.
     static let securityEventRetention: Double = 63_072_000
@@ -38,9 +37,8 @@ struct SweepStore: Sendable {
     }
 
     func purger(logger: Logger) -> Purger {
-        let failures = Table.each {
-            Counter("tokens_purge_errors_total", help: "Batches of a purge that failed.", labels: [("table", $0)])
-        }
+        let failures = Purger.counters(
+            "tokens_purge_errors_total", help: "Batches of a purge that failed.", of: Table.self)
         let tables = Table.allCases.map { table in
             Purger.Table(table.rawValue) { try await step(table) }
         }
@@ -102,13 +100,6 @@ struct SweepStore: Sendable {
             let removed = try await purgeSecurityEvents(on: transaction)
             return Batch(removed: removed, hasMore: removed == batch)
         }
-    }
-}
-
-extension SweepStore.Table {
-    /// A metric for each table, by the table's name.
-    fileprivate static func each(_ make: (String) -> Counter) -> [String: Counter] {
-        Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, make($0.rawValue)) })
     }
 }
 

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceKitPostgres
 
 /// The sessions in PostgreSQL. Each operation is an SQL function that touches one ``Bucket`` alone
 /// (`Migrations/0008_buckets.up.sql`). A write that depends on a read repeats the read values in its WHERE clause, so
@@ -82,13 +83,6 @@ struct SessionStore: Sendable {
                 \(user.bucket), \(user.id), \(snapshot.version), \(user.role), \(user.storeIDs), \(user.email),
                 \(user.isEmailVerified), \(user.profile))
             """)
-    }
-}
-
-extension PostgresQuery.Interpolation {
-    /// Binds a bucket as `smallint`.
-    mutating func appendInterpolation(_ bucket: Bucket) {
-        appendInterpolation(bucket.rawValue)
     }
 }
 
