@@ -39,6 +39,8 @@ struct PushRegistrar: Sendable, Equatable {
     }
 
     private var record: Record?
+    /// The server's id of the registration.
+    var registeredDevice: UUID? { record?.device }
     private var token: PushToken?
     private var user: UUID?
     private var inProgress: Attempt?
@@ -102,6 +104,17 @@ struct PushRegistrar: Sendable, Equatable {
 /// await client.session.add(push)
 /// await push.received(deviceToken: token)
 /// ```
+///
+/// Live Activities have tokens of their own, which ActivityKit delivers again at each launch:
+///
+/// ```swift
+/// for await token in activity.pushTokenUpdates {
+///     await push.received(token: token, forActivity: activity.id, attributesType: "DeliveryAttributes")
+/// }
+/// for await token in Activity<DeliveryAttributes>.pushToStartTokenUpdates {
+///     await push.received(token: token, toStart: "DeliveryAttributes")
+/// }
+/// ```
 public actor PushRegistration: SessionCompanion {
     /// Weak, because the client's session retains its companions.
     private weak var client: GatehouseClient?
@@ -111,7 +124,15 @@ public actor PushRegistration: SessionCompanion {
     private let appVersion: String
     private let file: URL
     /// Reads the record with the first event, not while the app launches.
-    private lazy var registrar = PushRegistrar(record: Self.read(file), appVersion: appVersion)
+    private lazy var registrars = [Use.notifications: PushRegistrar(record: Self.read(file), appVersion: appVersion)]
+    private var user: UUID?
+
+    /// The use of a token. Each has a registrar of its own.
+    private enum Use: Hashable, Sendable {
+        case notifications
+        case activity(String, attributesType: String)
+        case start(attributesType: String)
+    }
 
     /// - Parameters:
     ///   - client: the client whose user owns the device.
@@ -137,7 +158,37 @@ public actor PushRegistration: SessionCompanion {
     }
 
     /// Passes on a token from Apple. Apple returns one after each request at launch, and sometimes a new one.
-    public func received(deviceToken: Data) async { await handle(.token(PushToken(deviceToken))) }
+    public func received(deviceToken: Data) { handle(.token(PushToken(deviceToken)), for: .notifications) }
+
+    /// Passes on the token of a Live Activity.
+    ///
+    /// - Parameters:
+    ///   - token: an element of the activity's `pushTokenUpdates`.
+    ///   - activity: the activity's `id`, or a name of the app's own under which the server addresses the activity.
+    ///     Up to 128 visible ASCII characters.
+    ///   - attributesType: the name of the type of the activity's attributes.
+    public func received(token: Data, forActivity activity: String, attributesType: String) {
+        handle(.token(PushToken(token)), for: .activity(activity, attributesType: attributesType))
+    }
+
+    /// Passes on the token by which the server starts Live Activities.
+    ///
+    /// - Parameters:
+    ///   - token: an element of the activity type's `pushToStartTokenUpdates`.
+    ///   - attributesType: the name of the type of the activities' attributes.
+    public func received(token: Data, toStart attributesType: String) {
+        handle(.token(PushToken(token)), for: .start(attributesType: attributesType))
+    }
+
+    /// Unregisters the token of a Live Activity that has ended. Without this call the server learns of the end from
+    /// Apple, with the next push to the activity.
+    public func ended(activity: String) async {
+        let ended = registrars.keys.filter { if case .activity(activity, _) = $0 { true } else { false } }
+        for use in ended {
+            guard let device = registrars.removeValue(forKey: use)?.registeredDevice else { continue }
+            try? await client?.unregister(device)
+        }
+    }
 
     /// Records that Apple has returned no token.
     public nonisolated func failed(_ error: any Error) {
@@ -146,34 +197,60 @@ public actor PushRegistration: SessionCompanion {
     }
 
     /// Retries failed registrations. Call it when the app comes to the foreground.
-    public func cameToForeground() async { await handle(.foreground) }
+    public func cameToForeground() { handle(.foreground) }
 
-    public func sessionBegan(_ user: User) async { await handle(.signedIn(user.id)) }
+    public func sessionBegan(_ user: User) {
+        self.user = user.id
+        handle(.signedIn(user.id))
+    }
 
-    public func sessionEnded(_ reason: SignOutReason) async { await handle(.signedOut) }
+    public func sessionEnded(_ reason: SignOutReason) {
+        user = nil
+        handle(.signedOut)
+    }
 
-    private func handle(_ event: PushRegistrar.Event) async {
-        for action in registrar.handle(event, now: configuration.clock.wall) {
+    private func handle(_ event: PushRegistrar.Event) {
+        for use in registrars.keys { handle(event, for: use) }
+    }
+
+    private func handle(_ event: PushRegistrar.Event, for use: Use) {
+        if registrars[use] == nil {
+            var registrar = PushRegistrar(record: nil, appVersion: appVersion)
+            if let user { _ = registrar.handle(.signedIn(user), now: configuration.clock.wall) }
+            registrars[use] = registrar
+        }
+        for action in registrars[use]?.handle(event, now: configuration.clock.wall) ?? [] {
             switch action {
-            case .keep(let record): write(record)
+            // ActivityKit delivers its tokens at each launch, so only the record of notifications outlives the process.
+            case .keep(let record): if use == .notifications { write(record) }
             // Run in a task, so that the sign-in does not wait.
-            case .register(let attempt): Task { await register(attempt) }
+            case .register(let attempt): Task { await register(attempt, for: use) }
             }
         }
     }
 
-    private func register(_ attempt: PushRegistrar.Attempt) async {
+    private func register(_ attempt: PushRegistrar.Attempt, for use: Use) async {
         guard let client else { return }
-        let registration = Registration(
+        var registration = Registration(
             token: attempt.token.hexadecimal.value, environment: environment, bundleId: bundleID,
             installationId: configuration.device?.installationId, locale: Locale.current.identifier,
             timeZone: TimeZone.current.identifier, appVersion: attempt.appVersion,
             osVersion: configuration.device?.osVersion, model: configuration.device?.model)
+        switch use {
+        case .notifications: break
+        case .activity(let activity, let attributesType):
+            (registration.kind, registration.activity) = (.liveactivity, activity)
+            registration.attributesType = attributesType
+        case .start(let attributesType):
+            (registration.kind, registration.attributesType) = (.pushtostart, attributesType)
+        }
         do {
             let device = try await client.registerDevice(registration)
-            await handle(.registered(device: device.id, attempt))
+            // An activity that has ended meanwhile has no registrar any more.
+            guard registrars[use] != nil else { return try await client.unregister(device.id) }
+            handle(.registered(device: device.id, attempt), for: use)
         } catch {
-            await handle(.failed(attempt))
+            if registrars[use] != nil { handle(.failed(attempt), for: use) }
         }
     }
 

@@ -50,6 +50,35 @@ struct PushRegistrationTests {
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
+    @Test("Tokens of Live Activities are registered beside the device's, and unregistered when the activity ends")
+    func activities() async throws {
+        defer { remove() }
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.json(device), .json(device), .status(204))
+        let push = push(signedIn.client)
+        // Before the sign-in: registered with it.
+        await push.received(token: Data([1]), forActivity: "order-7", attributesType: "DeliveryAttributes")
+        await push.sessionBegan(Sample.user)
+        try await until("the activity is registered") { await signedIn.requests.count == 1 }
+        await push.received(token: Data([2]), toStart: "DeliveryAttributes")
+        try await until("the start is registered") { await signedIn.requests.count == 2 }
+        let bodies = try await signedIn.requests.map {
+            try JSON.decode(Registration.self, from: try #require($0.httpBody))
+        }
+        #expect(bodies.map(\.kind) == [.liveactivity, .pushtostart])
+        #expect(bodies.map(\.activity) == ["order-7", nil])
+        #expect(bodies.map(\.attributesType) == ["DeliveryAttributes", "DeliveryAttributes"])
+        #expect(bodies.map(\.token) == ["01", "02"])
+        #expect(!FileManager.default.fileExists(atPath: file.path), "the record is of notifications only")
+
+        try await until("the activity is unregistered") {
+            await push.ended(activity: "order-7")
+            return await signedIn.requests.count == 3
+        }
+        #expect(
+            await signedIn.requests.last?.line == "DELETE /v1/devices/\(device.id.uuidString.lowercased())")
+    }
+
     @Test("A failed registration is retried when the app comes to the foreground")
     func triesAgain() async throws {
         defer { remove() }

@@ -14,5 +14,8 @@ enum Migrations {
         PostgresMigration(
             number: 4, name: "token_owners", up: PackageResources._004_token_owners_up_sql,
             down: PackageResources._004_token_owners_down_sql),
+        PostgresMigration(
+            number: 5, name: "live_activities", up: PackageResources._005_live_activities_up_sql,
+            down: PackageResources._005_live_activities_down_sql),
     ]
 }

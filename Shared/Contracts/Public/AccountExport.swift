@@ -116,6 +116,8 @@ public struct DeviceExport: Codable, Sendable, Equatable {
         public var environment: PushEnvironment
         public var bundleId: String
         public var kind: PushKind
+        public var activity: String?
+        public var attributesType: String?
         public var status: DeviceStatus
         public var locale: String?
         public var timeZone: String?
@@ -129,14 +131,17 @@ public struct DeviceExport: Codable, Sendable, Equatable {
 
         public init(
             id: UUID, installationId: String? = nil, environment: PushEnvironment, bundleId: String, kind: PushKind,
-            status: DeviceStatus, locale: String? = nil, timeZone: String? = nil, appVersion: String? = nil,
-            osVersion: String? = nil, model: String? = nil, sessionId: UUID, createdAt: Date, updatedAt: Date
+            activity: String? = nil, attributesType: String? = nil, status: DeviceStatus, locale: String? = nil,
+            timeZone: String? = nil, appVersion: String? = nil, osVersion: String? = nil, model: String? = nil,
+            sessionId: UUID, createdAt: Date, updatedAt: Date
         ) {
             self.id = id
             self.installationId = installationId
             self.environment = environment
             self.bundleId = bundleId
             self.kind = kind
+            self.activity = activity
+            self.attributesType = attributesType
             self.status = status
             self.locale = locale
             self.timeZone = timeZone
@@ -153,5 +158,16 @@ public struct DeviceExport: Codable, Sendable, Equatable {
 
     public init(devices: [Entry]) {
         self.devices = devices
+    }
+}
+
+extension Device {
+    /// The part of a registration that its user sees.
+    public init(_ entry: DeviceExport.Entry) {
+        self.init(
+            id: entry.id, installationId: entry.installationId, environment: entry.environment,
+            bundleId: entry.bundleId, kind: entry.kind, activity: entry.activity,
+            attributesType: entry.attributesType, status: entry.status, locale: entry.locale, timeZone: entry.timeZone,
+            appVersion: entry.appVersion, createdAt: entry.createdAt, updatedAt: entry.updatedAt)
     }
 }

@@ -9,6 +9,10 @@ public struct Registration: Codable, Sendable, Equatable, Confidential {
     public var installationId: String?
     /// Default `alert`.
     public var kind: PushKind?
+    /// The app's id of the Live Activity that a token of the kind `liveactivity` updates.
+    public var activity: String?
+    /// The type of the Live Activity's attributes. A token of the kind `pushtostart` starts activities of this type.
+    public var attributesType: String?
     public var locale: String?
     /// A name of the IANA time zone database.
     public var timeZone: String?
@@ -18,14 +22,16 @@ public struct Registration: Codable, Sendable, Equatable, Confidential {
 
     public init(
         token: String, environment: PushEnvironment, bundleId: String, installationId: String? = nil,
-        kind: PushKind? = nil, locale: String? = nil, timeZone: String? = nil, appVersion: String? = nil,
-        osVersion: String? = nil, model: String? = nil
+        kind: PushKind? = nil, activity: String? = nil, attributesType: String? = nil, locale: String? = nil,
+        timeZone: String? = nil, appVersion: String? = nil, osVersion: String? = nil, model: String? = nil
     ) {
         self.token = token
         self.environment = environment
         self.bundleId = bundleId
         self.installationId = installationId
         self.kind = kind
+        self.activity = activity
+        self.attributesType = attributesType
         self.locale = locale
         self.timeZone = timeZone
         self.appVersion = appVersion
@@ -41,6 +47,8 @@ public struct Device: Codable, Sendable, Equatable {
     public var environment: PushEnvironment
     public var bundleId: String
     public var kind: PushKind
+    public var activity: String?
+    public var attributesType: String?
     public var status: DeviceStatus
     public var locale: String?
     public var timeZone: String?
@@ -50,14 +58,16 @@ public struct Device: Codable, Sendable, Equatable {
 
     public init(
         id: UUID, installationId: String? = nil, environment: PushEnvironment, bundleId: String, kind: PushKind,
-        status: DeviceStatus, locale: String? = nil, timeZone: String? = nil, appVersion: String? = nil,
-        createdAt: Date, updatedAt: Date
+        activity: String? = nil, attributesType: String? = nil, status: DeviceStatus, locale: String? = nil,
+        timeZone: String? = nil, appVersion: String? = nil, createdAt: Date, updatedAt: Date
     ) {
         self.id = id
         self.installationId = installationId
         self.environment = environment
         self.bundleId = bundleId
         self.kind = kind
+        self.activity = activity
+        self.attributesType = attributesType
         self.status = status
         self.locale = locale
         self.timeZone = timeZone
@@ -94,9 +104,12 @@ public struct PushEnvironment: OpenValue {
 public struct PushKind: OpenValue {
     public static let alert = Self(rawValue: "alert")
     public static let voip = Self(rawValue: "voip")
+    /// Updates and ends one Live Activity.
     public static let liveactivity = Self(rawValue: "liveactivity")
+    /// Starts Live Activities of one type.
+    public static let pushtostart = Self(rawValue: "pushtostart")
 
-    public static let known: [Self] = [.alert, .voip, .liveactivity]
+    public static let known: [Self] = [.alert, .voip, .liveactivity, .pushtostart]
 
     public let rawValue: String
 

@@ -11,12 +11,13 @@ import Testing
 
     static func registration(
         token: String = "aabb", environment: PushEnvironment = .sandbox, bundle: String = "com.example.app",
-        installation: String? = nil, kind: PushKind = .alert, model: String? = nil
+        installation: String? = nil, kind: PushKind = .alert, activity: String? = nil, attributesType: String? = nil,
+        model: String? = nil
     ) throws -> ValidRegistration {
         try ValidRegistration(
             Registration(
                 token: token, environment: environment, bundleId: bundle, installationId: installation, kind: kind,
-                model: model),
+                activity: activity, attributesType: attributesType, model: model),
             timeZones: timeZones)
     }
 
@@ -104,7 +105,7 @@ import Testing
             let indexes = try await store.database.query(
                 "SELECT indexdef FROM pg_indexes WHERE tablename IN ('devices', 'push_token_owners')"
             ).decode(String.self)
-            #expect(indexes.count == 6)
+            #expect(indexes.count == 8)
             #expect(!indexes.contains { $0.contains("last_seen_at") || $0.contains("claimed_at") })
         }
     }
@@ -201,6 +202,34 @@ import Testing
                 _ = try await store.register(registration, user: ada, session: session)
             }
             #expect(try await store.devices(of: ada).count == 3)
+        }
+    }
+
+    @Test func anInstallationHasOneTokenForEachActivityAndForEachTypeItStarts() async throws {
+        try await Self.withStore { store in
+            func register(_ token: String, _ kind: PushKind, _ activity: String?, _ type: String?) async throws -> UUID?
+            {
+                let registration = try Self.registration(
+                    token: token, installation: "phone", kind: kind, activity: activity, attributesType: type)
+                return try await store.register(registration, user: ada, session: session)?.id
+            }
+            let order = try await register("01", .liveactivity, "order-1", "Delivery")
+            _ = try await register("02", .liveactivity, "order-2", "Delivery")
+            let start = try await register("03", .pushtostart, nil, "Delivery")
+            _ = try await register("04", .pushtostart, nil, "Match")
+            // New tokens keep the ids of those that they replace.
+            #expect(try await register("05", .liveactivity, "order-1", "Delivery") == order)
+            #expect(try await register("06", .pushtostart, nil, "Delivery") == start)
+            let kept = Set(try await store.devices(of: ada).map { [$0.kind.rawValue, $0.activity, $0.attributesType] })
+            #expect(
+                kept == [
+                    ["liveactivity", "order-1", "Delivery"], ["liveactivity", "order-2", "Delivery"],
+                    ["pushtostart", nil, "Delivery"], ["pushtostart", nil, "Match"],
+                ])
+            #expect(Set(try await store.tokens().map(\.bytes)) == [[2], [4], [5], [6]])
+            // The same token for another activity.
+            #expect(try await register("05", .liveactivity, "order-3", "Delivery") == order)
+            #expect(try await store.devices(of: ada).count { $0.activity == "order-3" } == 1)
         }
     }
 

@@ -162,6 +162,20 @@ import Testing
         #expect(Self.refused { $0.installationId = text } == ["installationId"])
     }
 
+    @Test(
+        arguments: [
+            (PushKind.alert, nil, nil, []), (.alert, "a", nil, ["activity"]), (.alert, nil, "T", ["attributesType"]),
+            (.voip, "a", "T", ["activity", "attributesType"]),
+            (.liveactivity, nil, nil, []), (.liveactivity, "a", nil, []), (.liveactivity, "a", "T", []),
+            (.liveactivity, "a b", "", ["activity", "attributesType"]),
+            (.pushtostart, nil, "T", []), (.pushtostart, nil, nil, ["attributesType"]),
+            (.pushtostart, "a", "T", ["activity"]),
+        ] as [(PushKind, String?, String?, [String])])
+    func activities(kind: PushKind, activity: String?, attributesType: String?, refused: [String]) {
+        let fields = Self.refused { ($0.kind, $0.activity, $0.attributesType) = (kind, activity, attributesType) }
+        #expect(fields == refused)
+    }
+
     @Test(arguments: ["1", "1.0 β", "Adas Telefon 📱", String(repeating: "ü", count: 64)])
     func labels(text: String) {
         #expect(Self.refused { $0.model = text } == [])

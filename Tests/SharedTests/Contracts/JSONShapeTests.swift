@@ -139,10 +139,11 @@ import Testing
     @Test func devices() throws {
         let device = Device(
             id: id, installationId: "i", environment: .sandbox, bundleId: "com.example.app", kind: .liveactivity,
-            status: .invalid, locale: "de_DE", timeZone: "Europe/Berlin", appVersion: "2.0", createdAt: noon,
+            activity: "order-7", attributesType: "DeliveryAttributes", status: .invalid, locale: "de_DE", timeZone: "Europe/Berlin", appVersion: "2.0", createdAt: noon,
             updatedAt: noon)
         let json = """
-            {"appVersion":"2.0","bundleId":"com.example.app","createdAt":"2026-11-20T12:00:00Z",\
+            {"activity":"order-7","appVersion":"2.0","attributesType":"DeliveryAttributes",\
+            "bundleId":"com.example.app","createdAt":"2026-11-20T12:00:00Z",\
             "environment":"sandbox","id":"0f8fad5b-d9cb-469f-a165-70867728950e","installationId":"i",\
             "kind":"liveactivity","locale":"de_DE","status":"invalid","timeZone":"Europe/Berlin",\
             "updatedAt":"2026-11-20T12:00:00Z"}

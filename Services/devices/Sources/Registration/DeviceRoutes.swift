@@ -39,17 +39,6 @@ struct DeviceRoutes: Sendable {
     }
 }
 
-extension Device {
-    /// The part of a stored registration that its user may see.
-    fileprivate init(_ entry: DeviceExport.Entry) {
-        self.init(
-            id: entry.id, installationId: entry.installationId, environment: entry.environment,
-            bundleId: entry.bundleId, kind: entry.kind, status: entry.status, locale: entry.locale,
-            timeZone: entry.timeZone, appVersion: entry.appVersion, createdAt: entry.createdAt,
-            updatedAt: entry.updatedAt)
-    }
-}
-
 /// Identity's routes: export and erase all devices of a user.
 struct UserRoutes: Sendable {
     let store: DeviceStore

@@ -11,8 +11,8 @@ struct DeviceStore: Sendable {
     func devices(of user: UUID) async throws(PostgresError) -> [DeviceExport.Entry] {
         let rows = try await database.query(
             """
-            SELECT id, installation_id, environment, bundle_id, kind, status, locale, time_zone, app_version,
-                   os_version, model, session_id, created_at, last_seen_at
+            SELECT id, installation_id, environment, bundle_id, kind, activity, attributes_type, status, locale,
+                   time_zone, app_version, os_version, model, session_id, created_at, last_seen_at
             FROM owned_devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)
             ORDER BY last_seen_at DESC, id
             """)
@@ -61,6 +61,7 @@ extension DeviceExport.Entry {
             id: try row.decode("id"), installationId: try row.decode("installation_id"),
             environment: PushEnvironment(rawValue: try row.decode("environment")),
             bundleId: try row.decode("bundle_id"), kind: PushKind(rawValue: try row.decode("kind")),
+            activity: try row.decode("activity"), attributesType: try row.decode("attributes_type"),
             status: DeviceStatus(rawValue: try row.decode("status")), locale: try row.decode("locale"),
             timeZone: try row.decode("time_zone"), appVersion: try row.decode("app_version"),
             osVersion: try row.decode("os_version"), model: try row.decode("model"),

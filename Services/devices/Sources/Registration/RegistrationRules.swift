@@ -7,6 +7,8 @@ struct ValidRegistration: Sendable, Equatable {
     let environment: PushEnvironment
     let bundleID: String
     let kind: PushKind
+    let activity: String?
+    let attributesType: String?
     let installationID: String?
     let locale: String?
     let timeZone: String?
@@ -29,10 +31,20 @@ struct ValidRegistration: Sendable, Equatable {
             "token", token != nil, "Must be an even count of hexadecimal digits, at most \(PushToken.maximumDigits).")
         check("environment", registration.environment.isKnown, Self.mustBeOne(of: PushEnvironment.known))
         check("bundleId", BundleID.isValid(registration.bundleId), "Must be an app's bundle identifier.")
+        check("installationId", registration.installationId, VisibleText.isValid, VisibleText.rule)
+        let kind = registration.kind ?? .alert
+        check("kind", kind.isKnown, Self.mustBeOne(of: PushKind.known))
+        check("activity", registration.activity, VisibleText.isValid, VisibleText.rule)
         check(
-            "installationId", registration.installationId, InstallationID.isValid,
-            "Must be 1 to \(InstallationID.maximumLength) visible ASCII characters.")
-        check("kind", registration.kind?.isKnown ?? true, Self.mustBeOne(of: PushKind.known))
+            "activity", registration.activity == nil || kind == .liveactivity,
+            "Only a token of the kind liveactivity has an activity.")
+        check("attributesType", registration.attributesType, VisibleText.isValid, VisibleText.rule)
+        switch kind {
+        case .liveactivity: break
+        case .pushtostart: check("attributesType", registration.attributesType != nil, "A pushtostart token needs it.")
+        default:
+            check("attributesType", registration.attributesType == nil, "Only tokens of Live Activities have a type.")
+        }
         for (field, value) in [
             ("appVersion", registration.appVersion), ("osVersion", registration.osVersion),
             ("model", registration.model),
@@ -44,7 +56,9 @@ struct ValidRegistration: Sendable, Equatable {
         self.token = token
         environment = registration.environment
         bundleID = registration.bundleId
-        kind = registration.kind ?? .alert
+        self.kind = kind
+        activity = registration.activity
+        attributesType = registration.attributesType
         installationID = registration.installationId
         // Apps take these from the system, which may be newer than this service. A message in the default language is
         // better than none.
@@ -120,9 +134,10 @@ struct PushToken: Sendable, Equatable, CustomStringConvertible, CustomReflectabl
     var customMirror: Mirror { Mirror(self, children: ["count": bytes.count]) }
 }
 
-/// The identifier that an app chose for its installation, usually a UUID.
-enum InstallationID {
+/// An identifier that an app chose: of its installation, a Live Activity, or the type of its attributes.
+enum VisibleText {
     static let maximumLength = 128
+    static let rule = "Must be 1 to \(maximumLength) visible ASCII characters."
 
     static func isValid(_ text: String) -> Bool {
         (1...maximumLength).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

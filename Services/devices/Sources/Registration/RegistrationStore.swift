@@ -30,7 +30,8 @@ struct RegistrationStore: Sendable {
         let (id, createdAt, lastSeenAt) = try row.decode((UUID, Date, Date).self)
         return Device(
             id: id, installationId: registration.installationID, environment: registration.environment,
-            bundleId: registration.bundleID, kind: registration.kind, status: .active, locale: registration.locale,
+            bundleId: registration.bundleID, kind: registration.kind, activity: registration.activity,
+            attributesType: registration.attributesType, status: .active, locale: registration.locale,
             timeZone: registration.timeZone, appVersion: registration.appVersion, createdAt: createdAt,
             updatedAt: lastSeenAt)
     }
@@ -46,6 +47,7 @@ struct RegistrationStore: Sendable {
     ) -> PostgresQuery {
         let bucket = Bucket(user: user)
         let installation = registration.installationID
+        let (activity, attributesType) = (registration.activity, registration.attributesType)
         let (locale, timeZone) = (registration.locale, registration.timeZone)
         let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
         return """
@@ -54,6 +56,8 @@ struct RegistrationStore: Sendable {
                 SELECT id, created_at, last_seen_at FROM devices
                 WHERE bucket = \(bucket) AND user_id = \(user) AND token_hash = \(hash) AND session_id = \(session)
                   AND status = 'active'
+                  AND activity IS NOT DISTINCT FROM \(activity)
+                  AND attributes_type IS NOT DISTINCT FROM \(attributesType)
                   AND installation_id IS NOT DISTINCT FROM \(installation)
                   AND locale IS NOT DISTINCT FROM \(locale) AND time_zone IS NOT DISTINCT FROM \(timeZone)
                   AND app_version IS NOT DISTINCT FROM \(appVersion)
@@ -71,8 +75,8 @@ struct RegistrationStore: Sendable {
                 SELECT register_device(
                     \(bucket), \(user), \(session), \(hash), (owner).new_epoch, \(sealedToken),
                     \(registration.environment.rawValue), \(registration.bundleID), \(registration.kind.rawValue),
-                    \(installation), \(locale), \(timeZone), \(appVersion), \(osVersion), \(model),
-                    \(Int32(maximumDevices))) AS device, owner
+                    \(activity), \(attributesType), \(installation), \(locale), \(timeZone), \(appVersion),
+                    \(osVersion), \(model), \(Int32(maximumDevices))) AS device, owner
                 FROM owned
             ), removed AS MATERIALIZED (
                 SELECT remove_void_device(

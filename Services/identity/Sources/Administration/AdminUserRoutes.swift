@@ -235,14 +235,3 @@ struct AdminSessionRoutes: Sendable {
         return id
     }
 }
-
-extension Device {
-    /// The device as its user sees it.
-    fileprivate init(_ entry: DeviceExport.Entry) {
-        self.init(
-            id: entry.id, installationId: entry.installationId, environment: entry.environment,
-            bundleId: entry.bundleId, kind: entry.kind, status: entry.status, locale: entry.locale,
-            timeZone: entry.timeZone, appVersion: entry.appVersion, createdAt: entry.createdAt,
-            updatedAt: entry.updatedAt)
-    }
-}
