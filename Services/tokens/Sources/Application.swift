@@ -60,7 +60,7 @@ public enum TokensApplication: MigratingApplication {
         let unknownKeyLimit = configuration.refreshLimit.map { _ in UnknownKeyLimit() }
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
-            logger: boot.logger, limit: limit, unknownKeyLimit: unknownKeyLimit)
+            logger: boot.logger, refreshLimit: limit, unknownKeyLimit: unknownKeyLimit)
         let accessTokens = AccessTokenReader(keys: signingKeySource)
         let revoker = TokenRevoker(
             keys: keys, accessTokens: accessTokens, store: store, unknownKeyLimit: unknownKeyLimit)

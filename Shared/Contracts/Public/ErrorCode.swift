@@ -102,7 +102,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .headersTooLarge: "The request's head is too large."
         case .rateLimited: "Too many attempts. Please wait a moment."
         case .internal: "Something went wrong on our side."
-        case .badGateway: "A service behind the gateway gave an answer that could not be used."
+        case .badGateway: "A service behind the gateway could not be reached, or its response could not be used."
         case .unavailable: "This is temporarily unavailable. Please try again in a moment."
         case .timeout: "A service behind the gateway took too long to answer."
         case .versionNotSupported: "This version of the protocol is not supported here."

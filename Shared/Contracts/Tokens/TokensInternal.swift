@@ -152,7 +152,8 @@ public struct RevocationReason: OpenValue {
     public static let accountDisabled = Self(rawValue: "accountDisabled")
     public static let accountDeleted = Self(rawValue: "accountDeleted")
     public static let administrator = Self(rawValue: "administrator")
-    /// Identity revoked the session of a sign-in because the user's credentials changed during the sign-in.
+    /// Identity revoked the session of a sign-in that it did not answer with the session: the credentials changed, the
+    /// response of tokens was lost, the nonce was spent, or a later step failed.
     public static let superseded = Self(rawValue: "superseded")
     /// The user's oldest idle session made room for a new one.
     public static let sessionLimit = Self(rawValue: "sessionLimit")

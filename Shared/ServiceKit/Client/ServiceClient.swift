@@ -257,6 +257,11 @@ public struct ServiceClientError: Error, Sendable, ProblemConvertible, CustomStr
         ServiceClientError(kind: .problem, problem: problem)
     }
 
+    /// The same failure for a client that must not see the callee's refusal: it receives `UNAVAILABLE`.
+    public var hidingRefusal: Self {
+        isUnavailable ? self : .unavailable(description, mayHaveActed: false)
+    }
+
     /// - Parameter reason: for the log.
     static func unavailable(_ reason: String, mayHaveActed: Bool) -> Self {
         ServiceClientError(

@@ -84,8 +84,8 @@ struct RoutingResponder: HTTPResponder {
         return answer
     }
 
-    /// Sets the route in the context of a request that is refused without being handled.
-    func find(_ request: Request, context: GatehouseRequestContext) async {
+    /// Sets the route in the context of a request that is refused without being handled, for the metric and the log.
+    func noteRoute(of request: Request, in context: GatehouseRequestContext) async {
         guard Self.isCanonical(request.uri.path) else { return }
         var head = request.head
         head.method = .get

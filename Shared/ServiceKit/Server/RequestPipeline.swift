@@ -51,7 +51,7 @@ struct RequestPipeline: Sendable {
         do {
             // The caller no longer waits for the response, so the request is not handled.
             guard !context.deadline.hasPassed else {
-                await routes.find(request, context: context)
+                await routes.noteRoute(of: request, in: context)
                 throw Problem(.unavailable)
             }
             guard endsAtDeadline else { return try await routes.respond(to: request, context: context) }

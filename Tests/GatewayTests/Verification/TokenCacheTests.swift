@@ -63,9 +63,9 @@ struct TokenCacheTests {
             Issue.record("a token is taken after the leeway")
             return
         }
-        #expect(bearers.accepts(token, now: claims.expiresAt + 29))
-        #expect(!bearers.accepts(token, now: claims.expiresAt + 30))
+        #expect(bearers.endOfStream(with: token, now: claims.expiresAt + 29) == nil)
+        #expect(bearers.endOfStream(with: token, now: claims.expiresAt + 30) == "stream outlived its token")
         revoked.apply([(session: claims.sessionID, expiresAt: claims.expiresAt)], isEnd: true, now: now)
-        #expect(!bearers.accepts(token, now: now))
+        #expect(bearers.endOfStream(with: token, now: now) == "stream of a revoked session")
     }
 }

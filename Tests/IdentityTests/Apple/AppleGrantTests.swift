@@ -5,7 +5,7 @@ import Testing
 @testable import IdentityService
 
 @Suite struct AppleGrantTests {
-    @Test func grantsAreBoundToTheirJob() throws {
+    @Test func grantsAreBoundToTheirTask() throws {
         let sealer = Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose)
         let grant = AppleGrant(clientID: "com.example.app", kind: .refreshToken, secret: "r")
         let job = UUID()

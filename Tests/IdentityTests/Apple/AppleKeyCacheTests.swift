@@ -28,7 +28,7 @@ import Testing
         #expect(ask(&cache, for: "a", at: 1, hasFetched: true) == .use)
     }
 
-    @Test func anUnknownNameIsWorthOneFetchInThirtySeconds() {
+    @Test func anUnknownKeyIDCausesOneFetchInThirtySeconds() {
         var cache = Cache()
         fetch(&cache, ["a"], at: 0)
         #expect(ask(&cache, for: "b", at: 1) == .fetch)
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// The pause after a failure doubles from a second up to the cooldown, and Apple's return ends it.
-    @Test func whileTheLastFetchFailedAnUnknownNameIsNobodysFault() {
+    @Test func anUnknownKeyIDAfterAFailedFetchIsUnavailable() {
         var cache = Cache()
         fetch(&cache, ["a"], at: 0)
         #expect(ask(&cache, for: "b", at: 1) == .fetch)
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// The keys came of age and were fetched in the background: the cache does not know yet if Apple has the new one.
-    @Test func anUnknownNameThatFailedIsNotRefusedWhenAnotherFetchWorks() {
+    @Test func anUnknownKeyIDIsNotRefusedWhenAnotherFetchWorks() {
         var cache = Cache()
         fetch(&cache, ["a"], at: 0)
         #expect(ask(&cache, for: "b", at: 599) == .fetch)

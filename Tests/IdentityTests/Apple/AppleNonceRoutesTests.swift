@@ -67,6 +67,9 @@ extension AppleServiceTests {
                 #expect(winners.count == 1)
                 #expect(answers.count { $0.1.code == "INVALID_APPLE_TOKEN" } == 9)
                 #expect(identity.tokens.liveCount == 1)
+                let recorded = try await identity.database.query(
+                    "SELECT count(*) FROM audit_entries WHERE event = 'signed_in'")
+                #expect(try recorded.decode(Int.self) == [1], "a sign-in without its session is not one")
                 for token in tokens where token != winners.first {
                     #expect(try await identity.apple(token, nonce: nonce).code == "INVALID_APPLE_TOKEN")
                 }

@@ -94,6 +94,9 @@ import Testing
                 #expect(refusal?.problem.code == .invalidRequest)
                 #expect(refusal?.problem.errors.map(\.field) == ["text"])
                 #expect(refusal?.isUnavailable == false)
+                let hidden = refusal?.hidingRefusal
+                #expect(hidden?.problem.code == .unavailable)
+                #expect(hidden.map { "\($0)" }?.contains("refused") == true, "the log has the cause")
                 #expect(refusal?.mayHaveActed == false)
             }
         }

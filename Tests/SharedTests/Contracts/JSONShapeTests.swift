@@ -139,8 +139,8 @@ import Testing
     @Test func devices() throws {
         let device = Device(
             id: id, installationId: "i", environment: .sandbox, bundleId: "com.example.app", kind: .liveactivity,
-            activity: "order-7", attributesType: "DeliveryAttributes", status: .invalid, locale: "de_DE", timeZone: "Europe/Berlin", appVersion: "2.0", createdAt: noon,
-            updatedAt: noon)
+            activity: "order-7", attributesType: "DeliveryAttributes", status: .invalid, locale: "de_DE",
+            timeZone: "Europe/Berlin", appVersion: "2.0", createdAt: noon, updatedAt: noon)
         let json = """
             {"activity":"order-7","appVersion":"2.0","attributesType":"DeliveryAttributes",\
             "bundleId":"com.example.app","createdAt":"2026-11-20T12:00:00Z",\

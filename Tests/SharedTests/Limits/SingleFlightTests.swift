@@ -18,7 +18,7 @@ import Testing
     }
 
     /// One caller's impatience is not another's failure.
-    @Test func whoHasTimeLeftTriesAgain() async throws {
+    @Test func aCallerWithALaterDeadlineStartsOver() async throws {
         let start = ContinuousClock.now
         let (underWay, goOn) = AsyncStream<Never>.makeStream()
         let first = Task {

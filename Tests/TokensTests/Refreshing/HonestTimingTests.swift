@@ -41,7 +41,7 @@ import Testing
     }
 
     /// A request that waited for its turn on a busy machine: the app gave it up, closed the connection, and went on.
-    @Test func nobodyIsFoundToBeAThiefWhoDoesNotWaitForTheAnswer() async throws {
+    @Test func anAbandonedRequestIsNotTheft() async throws {
         try await TokensFixture.with { tokens in
             let refresher = try tokens.refresher()
             let first = try await tokens.signIn()

@@ -69,7 +69,7 @@ import Testing
     }
 
     /// Who waits looks twice, and then goes ahead: it asks neither PostgreSQL nor Redis in a loop.
-    @Test func whoWaitsDoesNotPoll() async throws {
+    @Test func aWaitingRefreshDoesNotPoll() async throws {
         try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let first = try await tokens.signIn()
             // One connection, so that the statistics are those of the refresh.

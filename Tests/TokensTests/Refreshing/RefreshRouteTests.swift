@@ -62,7 +62,7 @@ extension ServiceTests {
         }
 
         /// A client that makes up key ids is limited; clients with real tokens under an unknown key are not.
-        @Test func madeUpKeysAreLimited() async throws {
+        @Test func unknownKeyIDsAreLimited() async throws {
             try await RunningTokens.with { tokens in
                 let stranger = [HeaderName.credential: "gateway-secret", HeaderName.clientAddress: "192.0.2.66"]
                 let start = ContinuousClock.now

@@ -57,7 +57,7 @@ import Testing
         for text in wrong { #expect(RefreshToken(text: text) == nil, "\(text.prefix(120))") }
     }
 
-    @Test func aTokenOfAnotherKeyIsNotJudged() {
+    @Test func aTokenUnderAnUnknownKeyIsNotForged() {
         let token = RefreshToken(sessionID: sessionID, generation: 1, keys: .sample(ids: [9]))
         #expect(token.authenticity(under: keys) == .unknownKey)
         #expect(token.authenticity(under: .sample(ids: [9], seed: 5)) == .forged)

@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func whatIsTooMuchIsToldToComeLaterAndChangesNothing() async throws {
+    @Test func anOverloadedReplicaAnswersUnavailable() async throws {
         try await TokensFixture.with { tokens in
             let first = try await tokens.signIn()
             let full = try tokens.refresher(load: ConcurrencyLimit(limit: 0))
@@ -95,7 +95,7 @@ import Testing
     }
 
     /// Whatever becomes of a refresh, it makes room for the next.
-    @Test func aRefreshThatHasEndedIsNoLoad() async throws {
+    @Test func anEndedRefreshFreesItsPlace() async throws {
         try await TokensFixture.with { tokens in
             let token = try await tokens.signIn()
             let unknown = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)
@@ -240,7 +240,7 @@ import Testing
     }
 
     /// Only PostgreSQL can tell a made-up token under an unknown key from a genuine one: it is asked a few times.
-    @Test func madeUpKeysAreNotLookedUpForEver() async throws {
+    @Test func lookupsOfUnknownKeysAreLimited() async throws {
         try await TokensFixture.with { tokens in
             let metrics = TestMetrics()
             let refresher = try tokens.refresher(unknownKeyLimit: UnknownKeyLimit(), metrics: metrics)

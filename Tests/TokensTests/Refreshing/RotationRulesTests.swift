@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func whatHasEndedIsRefused() {
+    @Test func expiredSessionsAreRefused() {
         for generation: Int32 in [3, 9, 10, 11] {
             #expect(decide(generation, after: 8_640_000) == .refuse(.expired))
             #expect(decide(generation, after: 9_999_999) == .refuse(.expired))

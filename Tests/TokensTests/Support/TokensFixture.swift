@@ -51,7 +51,8 @@ struct TokensFixture: Sendable {
                 issuer: "http://gatehouse.localhost",
                 audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
                 logger: .quiet),
-            logger: .quiet, load: load, limit: limit, unknownKeyLimit: unknownKeyLimit, metrics: metrics)
+            logger: .quiet, concurrencyLimit: load, refreshLimit: limit, unknownKeyLimit: unknownKeyLimit,
+            metrics: metrics)
     }
 
     func signIn(

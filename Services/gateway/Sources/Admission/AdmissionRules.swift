@@ -87,7 +87,7 @@ protocol AdmissionChecks {
     var hasUnknownExpectation: Bool { get }
     /// Seconds since 1970.
     var wallClock: Int64 { get }
-    /// Whether the client still waits for a response.
+    /// Whether the route's timeout has not passed since the request arrived.
     var isInTime: Bool { get }
     /// Whether there is room for the stream or WebSocket that the request asks for, if it asks for one.
     var hasRoomForStream: Bool { get }

@@ -274,8 +274,9 @@ final class Exchange {
 
     /// - Parameter now: seconds since 1970.
     func endUnlessAccepted(now: Int64) {
-        guard let identity = request.identity, !worker.bearers.accepts(identity, now: now) else { return }
-        note(refusal: "stream outlived its token")
+        guard let identity = request.identity, let reason = worker.bearers.endOfStream(with: identity, now: now)
+        else { return }
+        note(refusal: reason)
         drop()
         client.abort()
     }

@@ -35,7 +35,7 @@ struct ExchangeMachine: Sendable {
     /// Whether a request may be sent again after a failure.
     enum Retry: Sendable, Equatable {
         case never
-        /// To an address that has not failed it: no connection was made, a new one closed before a byte of the response
+        /// To another address than the last one: no connection was made, a new one closed before a byte of the response
         /// to an idempotent request, as at a server that stops, or a probe had no response in its time.
         case elsewhere
         /// On a new connection: a kept one closed before a byte of the response to an idempotent request.
@@ -235,7 +235,7 @@ struct ExchangeMachine: Sendable {
         // The gateway keeps no body that it has sent, so such a request cannot be repeated.
         let isUntouched = !hasBody || !hasSentBody
         let isReplacing = retry == .replacing
-        // No address is tried twice, except that a connection may be replaced.
+        // As many attempts as there are addresses, and one more where a connection is replaced.
         let limit = isReplacing ? addresses + 1 : addresses
         // Replacing a connection costs no retry: its number is bounded by that of kept connections.
         guard retry != .never || isProbe, now < deadline, isUntouched, attempts < limit, isReplacing || takeRetry()

@@ -1,7 +1,7 @@
 extension RequestPlaces {
     /// Decides whether a share may have one more place.
     ///
-    /// A share may have twice as many places as are free. A quarter of all places is reserved for Gatehouse's own
+    /// A share may grow while it has fewer than twice the free places. A quarter of all places is reserved for Gatehouse's own
     /// services. So one team's upstream that hangs gets half of all places, two of them 30 % each, and every other
     /// upstream finds some free.
     struct Rule: Sendable, Equatable {

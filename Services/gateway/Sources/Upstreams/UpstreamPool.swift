@@ -188,7 +188,7 @@ final class UpstreamPool {
     /// When it failed last; nanoseconds of the worker's clock.
     var failedAt: Int64 { circuit.failedAt }
 
-    /// If the address has health checks, only they end its time aside.
+    /// Whether a request may be the probe that ends the address's time aside. With health checks these are the probes.
     func mayBeProbed(now: Int64) -> Bool { health == nil && circuit.isDue(now: now) && probe == nil }
 
     func responded() {

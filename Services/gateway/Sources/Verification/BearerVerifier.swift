@@ -60,10 +60,15 @@ final class BearerVerifier {
         }
     }
 
-    /// Whether a token that was accepted before is still valid.
-    func accepts(_ token: VerifiedToken, now: Int64) -> Bool {
-        now < token.expiresAt
-            && token.ownSession.map { revoked.status(of: $0, now: now) == .live } ?? true
+    /// Why a stream that began with the token ends now, for the metric and the log; `nil` while the token is valid.
+    func endOfStream(with token: VerifiedToken, now: Int64) -> String? {
+        guard now < token.expiresAt else { return "stream outlived its token" }
+        guard let session = token.ownSession else { return nil }
+        switch revoked.status(of: session, now: now) {
+        case .live: return nil
+        case .revoked: return "stream of a revoked session"
+        case .unknown: return "stream without a revocation feed"
+        }
     }
 
     /// Whether the keys that verified the token are still its issuer's.

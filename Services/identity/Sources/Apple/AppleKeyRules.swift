@@ -3,7 +3,8 @@
 /// After a failed fetch the known keys stay in use up to a limit, and the fetch is retried after a pause that doubles.
 /// An unknown key id triggers a fetch, but only once per cooldown, so that forged tokens do not each cause a fetch.
 ///
-/// Not ``KeyStore``: fetched on demand, so an installation without Apple fetches nothing.
+/// Unlike `TokenValidation.KeyStore`, which polls, this cache fetches on demand: an installation without Apple fetches
+/// nothing.
 struct AppleKeyCache<Keys: Sendable>: Sendable {
     struct Rules: Sendable {
         /// Older keys are fetched again in the background.
@@ -13,8 +14,8 @@ struct AppleKeyCache<Keys: Sendable>: Sendable {
         /// The shortest time between two fetches that unknown key ids trigger, and the longest pause after a failed
         /// fetch.
         var unknownKeyCooldown: Duration = .seconds(30)
-        /// The pause after the first failed fetch. It doubles with each further failure, except while there are no keys
-        /// at all, because no user can sign in with Apple then.
+        /// The pause after the first failed fetch. It doubles with each further failure, except while there are no
+        /// usable keys, because no user can sign in with Apple then.
         var retryInterval: Duration = .seconds(1)
     }
 

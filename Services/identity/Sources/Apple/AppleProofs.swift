@@ -12,7 +12,8 @@ struct AppleProofs: Sendable {
     let transfers: AppleTransferStore
     let logger: Logger
 
-    /// A user whose app has changed teams at Apple is given the new subject here.
+    /// Verifies the token and its nonce. Moves a user whose app has changed teams at Apple to the new subject.
+    ///
     /// - Parameter nonce: the nonce of the request, raw.
     /// - Returns: the verified claims, and the nonce to use up with them.
     /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.

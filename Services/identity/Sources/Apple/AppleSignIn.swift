@@ -31,36 +31,24 @@ struct AppleSignIn: Sendable {
         let (token, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
+        var unspent = singleUse
         let issued = try await sessions.issue(
             on: device, by: [.apple], context: context, refusal: Problem(.invalidAppleToken)
         ) {
             try await identities.findOrCreateAccount(for: token, name: name)
+        } confirm: {
+            // After the session was created, so that a sign-in that failed earlier can be repeated.
+            guard let nonce = unspent else { return }
+            guard try await nonceStore.spend(nonce) else { throw Problem(.invalidAppleToken) }
+            unspent = nil
         }
-        try await spend(singleUse, for: issued)
         await enqueueExchange(
             of: request.authorizationCode, for: request.redirectUri, by: issued.account, from: token)
         return issued.auth
     }
 
-    /// Uses the nonce up after the session was created, so that a sign-in that failed earlier can be repeated. If two
-    /// identity tokens reach this step with one nonce, the session of the second is revoked.
-    private func spend(_ nonce: SingleUseNonce?, for issued: SessionIssuer.Issued) async throws {
-        guard let nonce else { return }
-        let isFirst: Bool
-        do {
-            isFirst = try await nonceStore.spend(nonce)
-        } catch {
-            await sessions.discard(issued.sessionID)
-            throw error
-        }
-        if !isFirst {
-            await sessions.discard(issued.sessionID)
-            throw Problem(.invalidAppleToken)
-        }
-    }
-
     /// Enqueues the exchange of the code for Apple's refresh token, which is revoked when the user's account is
-    /// deleted. A failure must not fail or delay the sign-in.
+    /// deleted. A failure does not fail the sign-in.
     private func enqueueExchange(
         of code: String?, for redirectURI: String?, by account: Account, from token: VerifiedAppleToken
     ) async {

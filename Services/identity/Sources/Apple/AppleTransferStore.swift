@@ -64,7 +64,7 @@ struct AppleTransferStore: Sendable {
 
     /// Gives the user the subject of the new team.
     /// - Parameter email: the private relay address there; `nil` leaves the address as it is.
-    /// - Returns: whether another user has that subject. Nothing has been done then.
+    /// - Returns: `.taken` if another user has the subject, and nothing was done; otherwise `.done`.
     func arrive(
         _ userID: UUID, transferSubject: String, as subject: String, email: EmailAddress? = nil
     ) async throws -> AppleTransferSummary.Outcome {

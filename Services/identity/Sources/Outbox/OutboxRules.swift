@@ -12,7 +12,7 @@ enum OutboxTask: Codable, Sendable, Equatable {
     case revokeSessions(reason: RevocationReason, except: UUID?, below: Int64)
     /// tokens revokes one session of the user, on behalf of an operator.
     case endSession(session: UUID)
-    /// tokens revokes a session that was issued to no client, if it exists.
+    /// tokens revokes a session that was issued to no client, if it exists. Rows and logs call it `take_back`.
     case revokeUnused(session: UUID)
     /// Apple exchanges an authorization code for the refresh token of the Apple account that it came with.
     case exchangeCode(subject: String)

@@ -11,11 +11,11 @@ struct DevicesClient: Sendable {
         try await client.send(.delete, "/internal/users/\(userID.path)", idempotent: true)
     }
 
-    func devices(of userID: UUID) async throws(Problem) -> DeviceExport {
+    func devices(of userID: UUID) async throws(ServiceClientError) -> DeviceExport {
         do {
             return try await client.send(.get, "/internal/users/\(userID.path)/devices", idempotent: true)
         } catch {
-            throw Problem(.unavailable)
+            throw error.hidingRefusal
         }
     }
 }

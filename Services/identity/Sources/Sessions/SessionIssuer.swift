@@ -30,16 +30,18 @@ struct SessionIssuer: Sendable {
     ///   - methods: how the user is verified.
     ///   - refusal: the error when the account was deleted in between.
     ///   - account: reads the account of the verified user.
-    /// - Throws: what `account` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
+    ///   - confirm: called when the session exists, before the sign-in is recorded. If it throws, the session is revoked.
+    /// - Throws: what `account` and `confirm` throw, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no
+    ///   session.
     func issue(
         on device: SessionDevice?, by methods: [AuthenticationMethod], context: GatehouseRequestContext,
-        refusal: Problem, account: () async throws -> Account
+        refusal: Problem, account: () async throws -> Account, confirm: () async throws -> Void = {}
     ) async throws -> Issued {
         for _ in 0..<3 {
             let verified = try await account()
             AuditedAttempt.note(AuditedAttempt.Method(methods), of: .user(verified.id))
             let issued = try await issueOnce(
-                for: verified, on: device, by: methods, context: context, refusal: refusal)
+                for: verified, on: device, by: methods, context: context, refusal: refusal, confirm: confirm)
             if let issued { return issued }
         }
         throw Problem(.unavailable)
@@ -48,13 +50,14 @@ struct SessionIssuer: Sendable {
     /// - Returns: the session, or `nil` when the credentials have changed in between.
     private func issueOnce(
         for account: Account, on device: SessionDevice?, by methods: [AuthenticationMethod],
-        context: GatehouseRequestContext, refusal: Problem
+        context: GatehouseRequestContext, refusal: Problem, confirm: () async throws -> Void
     ) async throws -> Issued? {
         guard account.state == .active else { throw Problem(.accountDisabled) }
         var issued = try await create(for: account, on: device, by: methods, context: context, refusal: refusal)
         issued.auth.deviceToken = deviceTokens.issue(to: account.id, renewing: device?.deviceToken)
         let outcome: SignInOutcome
         do {
+            try await confirm()
             // A session is issued only if the audit log has recorded it.
             let versions = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
                 try await AuditStore.recordSignIn(
@@ -62,8 +65,8 @@ struct SessionIssuer: Sendable {
             }
             outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: versions)
             if outcome == .valid, versions?.version != account.version {
-                // tokens stores no data about users without a session. If this is the user's first, tokens has ignored
-                // the snapshot of a change that was made in between.
+                // tokens stores no data about users without a session. If this is the user's first session, the snapshot
+                // of a change that was made in between is lost, so it is sent again.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
         } catch {
@@ -113,11 +116,11 @@ struct SessionIssuer: Sendable {
             return Issued(auth: auth, sessionID: request.sessionID, account: account)
         } catch .userDeleted {
             throw refusal
-        } catch .unknown {
+        } catch .unknown(let error) {
             await discardIfCreated(request.sessionID)
-            throw Problem(.unavailable)
-        } catch .notMade {
-            throw Problem(.unavailable)
+            throw error
+        } catch .notMade(let error) {
+            throw error
         }
     }
 
@@ -137,7 +140,7 @@ struct SessionIssuer: Sendable {
 
     /// Revokes a session that was issued to no client, even if the client has disconnected or the request's deadline
     /// has passed. If tokens is unavailable now, the outbox does so later.
-    func discard(_ session: UUID) async {
+    private func discard(_ session: UUID) async {
         await Deadline.shielded {
             do {
                 try await tokens.revokeUnused(session: session)

@@ -14,9 +14,9 @@ struct TokensClient: Sendable {
         /// The user was deleted.
         case userDeleted
         /// Nothing was sent to tokens.
-        case notMade
+        case notMade(ServiceClientError)
         /// Anything else: the response was lost, or tokens refused. The session is revoked in case it exists.
-        case unknown
+        case unknown(ServiceClientError)
     }
 
     /// Not retried when its response is lost: a session's tokens are issued once.
@@ -26,16 +26,17 @@ struct TokensClient: Sendable {
         } catch let error where error.problem.code == .invalidCredentials {
             throw .userDeleted
         } catch {
-            throw error.isUnavailable && !error.mayHaveActed ? .notMade : .unknown
+            throw error.isUnavailable && !error.mayHaveActed ? .notMade(error) : .unknown(error.hidingRefusal)
         }
     }
 
     /// - Throws: `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`.
-    func renewAuthentication(of session: UUID, _ request: RenewAuthenticationRequest) async throws(Problem) {
+    func renewAuthentication(of session: UUID, _ request: RenewAuthenticationRequest) async throws {
         do {
             try await client.send(.put, "/internal/sessions/\(session.path)/authentication", body: request)
         } catch {
-            throw Problem(error.problem.code == .notFound ? .invalidToken : .unavailable)
+            if error.problem.code == .notFound { throw Problem(.invalidToken) }
+            throw error.hidingRefusal
         }
     }
 
@@ -58,11 +59,11 @@ struct TokensClient: Sendable {
         } catch let error as ServiceClientError where error.problem.code == .notFound {}
     }
 
-    func sessions(of userID: UUID) async throws(Problem) -> SessionList {
+    func sessions(of userID: UUID) async throws(ServiceClientError) -> SessionList {
         do {
             return try await client.send(.get, "/internal/users/\(userID.path)/sessions", idempotent: true)
         } catch {
-            throw Problem(.unavailable)
+            throw error.hidingRefusal
         }
     }
 

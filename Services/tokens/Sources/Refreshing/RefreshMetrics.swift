@@ -9,6 +9,9 @@ struct RefreshMetrics: Sendable {
         case tryLater
         case abandoned
         case overloaded
+        /// The session's row changed in each of several rounds.
+        case contended
+        case databaseFailed
         /// The session exceeded its limit of refreshes.
         case limited
         /// The limit of lookups for tokens with unknown keys was exceeded. The former name, which alerts use.

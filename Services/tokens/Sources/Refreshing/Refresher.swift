@@ -3,6 +3,7 @@ import Foundation
 import Instruments
 import Limits
 import Logging
+import Postgres
 import Redis
 import Synchronization
 
@@ -16,20 +17,20 @@ final class Refresher: Sendable {
     let logger: Logger
     private let metrics: RefreshMetrics
     private let flights = SingleFlight<[UInt8], IssuedTokens>()
-    private let load: Mutex<ConcurrencyLimit>
-    private let limit: LocalTokenBuckets?
+    private let concurrencyLimit: Mutex<ConcurrencyLimit>
+    private let refreshLimit: LocalTokenBuckets?
     private let unknownKeyLimit: UnknownKeyLimit?
 
     /// - Parameters:
-    ///   - limit: the limit for the refreshes of one session; `nil`: no limit.
+    ///   - refreshLimit: the limit for the refreshes of one session; `nil`: no limit.
     ///   - unknownKeyLimit: the limit for tokens whose key this replica does not have; `nil`: no limit.
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
-        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: LocalTokenBuckets? = nil,
+        logger: Logger, concurrencyLimit: ConcurrencyLimit = ConcurrencyLimit(), refreshLimit: LocalTokenBuckets? = nil,
         unknownKeyLimit: UnknownKeyLimit? = nil, metrics: (any MetricsFactory)? = nil
     ) {
-        self.load = Mutex(load)
-        self.limit = limit
+        self.concurrencyLimit = Mutex(concurrencyLimit)
+        self.refreshLimit = refreshLimit
         self.unknownKeyLimit = unknownKeyLimit
         self.metrics = RefreshMetrics(factory: metrics)
         self.rules = rules
@@ -63,21 +64,28 @@ final class Refresher: Sendable {
             // attacker could lock its user out. So such tokens count against the client's address.
             if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: client.ipAddress) }
             let start = ContinuousClock.now
-            guard load.withLock({ $0.begin(at: start) }) else {
+            guard concurrencyLimit.withLock({ $0.begin(at: start) }) else {
                 metrics.count(.overloaded)
                 throw Problem(.unavailable)
             }
-            defer { load.withLock { $0.end(begunAt: start, at: .now) } }
+            defer { concurrencyLimit.withLock { $0.end(begunAt: start, at: .now) } }
             let acquisition = await lock.acquire(token.sessionID)
             defer { lock.release(acquisition) }
-            let tokens = try await renew(token, isGenuine: isGenuine, acquisition, client)
-            if !isGenuine { unknownKeyLimit?.refund(to: client.ipAddress) }
-            return tokens
+            do {
+                let tokens = try await renew(token, isGenuine: isGenuine, acquisition, client)
+                if !isGenuine { unknownKeyLimit?.refund(to: client.ipAddress) }
+                return tokens
+            } catch let error as PostgresError {
+                metrics.count(.databaseFailed)
+                throw error
+            }
         }
     }
 
     private func admit(_ session: UUID) throws(Problem) {
-        guard let limit, case .refused(let retryAfter) = limit.take(1, from: session.uuidString) else { return }
+        guard let refreshLimit, case .refused(let retryAfter) = refreshLimit.take(1, from: session.uuidString) else {
+            return
+        }
         metrics.count(.limited)
         throw Problem(.rateLimited, retryAfter: Int(retryAfter.components.seconds) + 1)
     }
@@ -105,12 +113,13 @@ final class Refresher: Sendable {
         for _ in 0..<4 {
             if let tokens = try await readAndDecide(token, isGenuine: isGenuine, client) { return tokens }
         }
+        metrics.count(.contended)
         throw Problem(.unavailable)
     }
 
-    /// Waits for the replica that holds the lock, and returns the successor that it minted.
+    /// Waits up to 50 ms until the replica that holds the lock has changed the row, and acts on the row.
     ///
-    /// - Returns: `nil` when that replica has not rotated within 50 ms, or when the row changed after it was read.
+    /// - Returns: `nil` when that replica has not rotated in time, or when the row changed after it was read.
     private func resultOfLockHolder(
         _ token: RefreshToken, isGenuine: Bool, _ client: Client
     ) async throws -> IssuedTokens? {
@@ -118,13 +127,13 @@ final class Refresher: Sendable {
             try await Task.sleep(for: pause)
             guard let record = try await store.read(token.sessionID) else {
                 lock.countWait(foundResult: true)
-                throw refused(.unknownSession)
+                throw refused(.unknownSession, token, isGenuine: isGenuine)
             }
             let decision = decision(on: token, isGenuine: isGenuine, record, client)
             // The token is still current, so the other replica has not rotated yet.
             if decision == .rotate { continue }
             lock.countWait(foundResult: true)
-            return try await act(on: decision, of: token, record, client)
+            return try await act(on: decision, of: token, isGenuine: isGenuine, record, client)
         }
         lock.countWait(foundResult: false)
         return nil
@@ -133,14 +142,17 @@ final class Refresher: Sendable {
     private func readAndDecide(
         _ token: RefreshToken, isGenuine: Bool, _ client: Client
     ) async throws -> IssuedTokens? {
-        guard let record = try await store.read(token.sessionID) else { throw refused(.unknownSession) }
+        guard let record = try await store.read(token.sessionID) else {
+            throw refused(.unknownSession, token, isGenuine: isGenuine)
+        }
         let decision = decision(on: token, isGenuine: isGenuine, record, client)
-        return try await act(on: decision, of: token, record, client)
+        return try await act(on: decision, of: token, isGenuine: isGenuine, record, client)
     }
 
     /// - Returns: `nil` when the row has changed since it was read.
     private func act(
-        on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ client: Client
+        on decision: RotationDecision, of token: RefreshToken, isGenuine: Bool, _ record: SessionRecord,
+        _ client: Client
     ) async throws -> IssuedTokens? {
         let (id, generation) = (token.sessionID, record.state.generation)
         switch decision {
@@ -170,7 +182,7 @@ final class Refresher: Sendable {
             metrics.count(.tryLater)
             throw Problem(.unavailable)
         case .refuse(let refusal):
-            throw refused(refusal)
+            throw refused(refusal, token, isGenuine: isGenuine)
         }
     }
 
@@ -209,8 +221,16 @@ final class Refresher: Sendable {
         return try issuer.issue(successor, for: record.grant)
     }
 
-    private func refused(_ refusal: RotationDecision.Refusal) -> Problem {
+    /// The error that ends the client's session. The log names the reason for a session whose id is authenticated.
+    private func refused(
+        _ refusal: RotationDecision.Refusal, _ token: RefreshToken? = nil, isGenuine: Bool = false
+    ) -> Problem {
         metrics.count(.init(refusal))
+        if isGenuine, let token {
+            logger.info(
+                "A refresh token was refused.",
+                metadata: ["session_id": "\(token.sessionID)", "reason": "\(refusal)"])
+        }
         return Problem(.invalidRefreshToken)
     }
 }

@@ -115,8 +115,8 @@ struct InternalRoutes: Sendable {
     }
 
     /// The revocation feed, a long poll. `after` is the cursor of the previous page, `wait` is in seconds. The gateway
-    /// and introspecting services verify access tokens only, so that they get no entry that cannot matter to one; with
-    /// `form` `access`, in few bytes.
+    /// and introspecting services verify access tokens only: they get only sessions whose access tokens may still be
+    /// accepted. `form=access` returns these in a compact form.
     @Sendable func listRevocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let end = try context.longPollEnd(of: request)
         let query = request.uri.queryParameters
