@@ -154,7 +154,7 @@ struct IdentityParts {
         seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
         events = EventFeedStore(database: database, logger: logger)
 
-        let deviceTokens = DeviceTokens(keys: configuration.pepperKeys)
+        let deviceTokens = KnownDeviceTokens(keys: configuration.pepperKeys)
         let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
             configuration.allowances[$0.name] ?? $0
         }

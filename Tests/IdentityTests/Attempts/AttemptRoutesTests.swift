@@ -270,7 +270,7 @@ extension ServiceTests {
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
                 try await database.pool.query("UPDATE passwords SET changed_at = now() - interval '1 hour'")
                 try await store.remember(network: "198.51.100.7", of: account.id)
-                let token = DeviceToken(userID: account.id, issuedAt: Int64(Date.now.timeIntervalSince1970) - 600)
+                let token = KnownDeviceToken(userID: account.id, issuedAt: Int64(Date.now.timeIntervalSince1970) - 600)
                 #expect(try await store.device(token, of: address) != nil)
                 try await database.pool.withTransaction { transaction in
                     #expect(try await AccountStore.lock(account, on: transaction) != nil)

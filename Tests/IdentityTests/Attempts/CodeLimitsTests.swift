@@ -22,7 +22,8 @@ import Testing
             let knownDevices = KnownDeviceStore(database: database, keys: .sample)
             limits = AttemptLimits(
                 counter: counter,
-                knownDevices: KnownDevices(tokens: DeviceTokens(keys: .sample), store: knownDevices), keys: .sample,
+                knownDevices: KnownDevices(tokens: KnownDeviceTokens(keys: .sample), store: knownDevices),
+                keys: .sample,
                 budget: budget)
             let account = try #require(
                 try await PasswordStore(database: database).register(NewAccount(identifier: ada, passwordHash: "x")))

@@ -217,7 +217,7 @@ final class Exchange {
 
     /// - Returns: the framing of the body that follows; `nil` where the body is an event stream, and the streams are at
     ///   their limit.
-    func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming? {
+    func receiveHead(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming? {
         let framing = head.framing(toHead: method == .head)
         let isEventStream = (framing == .chunked || framing == .untilClose) && head.fields.isEventStream(in: bytes)
         if isEventStream, !becomeStream() { return nil }
@@ -281,7 +281,7 @@ final class Exchange {
         client.abort()
     }
 
-    func receive(_ bytes: ByteBuffer) {
+    func receiveBody(_ bytes: ByteBuffer) {
         responseBytes += bytes.readableBytes
         if state.isTunnel { bytes.withUnsafeReadableBytes { tunnel.fromUpstream.note($0) } }
         if writesChunks { bytes.asChunk(client.write) } else { client.write(bytes) }

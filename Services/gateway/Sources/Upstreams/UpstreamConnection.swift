@@ -200,7 +200,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
                     return exchange.upgrade(worker.responseHead, head) ? .upgraded(length: length) : .tooManyStreams
                 }
                 if status < 200 { return .interim(length: length) }
-                guard let framing = exchange.receive(worker.responseHead, head) else { return .tooManyStreams }
+                guard let framing = exchange.receiveHead(worker.responseHead, head) else { return .tooManyStreams }
                 return .final(
                     length: length, framing,
                     connectionOptions: worker.responseHead.fields.connectionOptions(in: head))
@@ -250,7 +250,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         guard let exchange, input.readableBytes > 0 else { return }
         let bytes = input
         input = ByteBuffer()
-        exchange.receive(bytes)
+        exchange.receiveBody(bytes)
     }
 
     private func readBody() -> Bool {
@@ -264,7 +264,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         switch part {
         case nil: return false
         case .data(let bytes):
-            exchange.receive(bytes)
+            exchange.receiveBody(bytes)
             return true
         case .end(let trailers):
             endReceiving(for: exchange, trailers: trailers)

@@ -6,7 +6,7 @@ import Foundation
 /// other parties. Only the app stores the token.
 ///
 /// `ghdt_` and in base64url: a version, the device's id, the user's, the time of issue, an HMAC-SHA-256 of these.
-struct DeviceToken: Sendable, Equatable {
+struct KnownDeviceToken: Sendable, Equatable {
     /// Random. Chosen with the device's first token, and kept when the token is renewed.
     var deviceID: UUID
     var userID: UUID

@@ -117,7 +117,7 @@ struct KnownDeviceStore: Sendable {
     /// The token's device, if the token belongs to the user who has the identifier, and was issued after the last new
     /// password and the last undo. An attacker who had the former credentials may hold many tokens. The clocks may
     /// differ by half a minute.
-    func device(_ token: DeviceToken, of identifier: Identifier) async throws -> KnownOrigin? {
+    func device(_ token: KnownDeviceToken, of identifier: Identifier) async throws -> KnownOrigin? {
         try await database.query(
             """
             SELECT i.verified FROM identifiers i JOIN users u ON u.id = i.user_id
@@ -176,7 +176,7 @@ protocol DeviceRecognition: Sendable {
 
 /// Recognizes a device by its device token or, for apps without one, by the `installationId` that the app has chosen.
 struct KnownDevices: DeviceRecognition {
-    let tokens: DeviceTokens
+    let tokens: KnownDeviceTokens
     let store: KnownDeviceStore
 
     func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
@@ -194,7 +194,7 @@ struct KnownDevices: DeviceRecognition {
 }
 
 /// Issues device tokens and reads them.
-struct DeviceTokens: Sendable {
+struct KnownDeviceTokens: Sendable {
     private let keys: KeyRing
 
     /// - Parameter keys: the keys of the passwords' pepper. Tokens that were signed under a key that is removed from
@@ -208,12 +208,12 @@ struct DeviceTokens: Sendable {
     ///   device.
     func issue(to userID: UUID, renewing former: String?) -> String {
         let known = read(former).flatMap { $0.userID == userID ? $0.deviceID : nil }
-        return DeviceToken(deviceID: known ?? UUID(), userID: userID, issuedAt: Self.now).signed(
+        return KnownDeviceToken(deviceID: known ?? UUID(), userID: userID, issuedAt: Self.now).signed(
             with: keys.current.secret)
     }
 
-    func read(_ text: String?) -> DeviceToken? {
-        text.flatMap { DeviceToken($0, keys: keys.all, now: Self.now) }
+    func read(_ text: String?) -> KnownDeviceToken? {
+        text.flatMap { KnownDeviceToken($0, keys: keys.all, now: Self.now) }
     }
 
     private static var now: Int64 { Int64(Date.now.timeIntervalSince1970) }

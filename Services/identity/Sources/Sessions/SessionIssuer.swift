@@ -13,7 +13,7 @@ struct SessionIssuer: Sendable {
     let accounts: AccountStore
     let outbox: OutboxStore
     let knownDevices: KnownDeviceStore
-    let deviceTokens: DeviceTokens
+    let deviceTokens: KnownDeviceTokens
     let tokens: TokensClient
     let logger: Logger
 

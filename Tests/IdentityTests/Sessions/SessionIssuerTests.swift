@@ -11,7 +11,7 @@ import Testing
 
 extension ServiceTests {
     /// No session outlives its proof: if the credentials change between the proof and the answer, it is taken back.
-    @Suite struct RaceTests {
+    @Suite struct SessionIssuerTests {
         /// Runs `change` during a sign-in, after its session is made and before its answer.
         private func signIn(
             _ identity: Harness, whileHappens change: @escaping @Sendable (AccountStore) async throws -> Void
