@@ -30,7 +30,7 @@ public protocol BearerVerifier: Sendable {
 /// It has to run: add it to the services of ``ServiceAssembly``, and add its ``readiness`` too. While tokens is
 /// unavailable, fetched keys stay trusted for a day, and known revocations for the access tokens' lifetime.
 public struct PublishedKeyVerifier: BearerVerifier, Service {
-    private let keys: KeyStore<OwnIssuer>
+    private let keys: IssuerKeys<OwnIssuer>
     private let revoked: RevokedSessions
     private let keyFetcher: KeyFetcher<OwnIssuer>
     private let feedReader: RevocationFeedReader
@@ -40,7 +40,7 @@ public struct PublishedKeyVerifier: BearerVerifier, Service {
     ///   - httpClient: ``ServiceBoot/httpClient``.
     public init(_ configuration: AccessTokenConfiguration, httpClient: HTTPClient, logger: Logger) {
         let issuer = OwnIssuer(issuer: configuration.issuer, audience: configuration.audience)
-        keys = KeyStore(issuers: [issuer])
+        keys = IssuerKeys(issuers: [issuer])
         revoked = RevokedSessions(maximumStaleness: configuration.revocationMaximumStaleness)
         keyFetcher = KeyFetcher(
             store: keys, maximumStaleness: configuration.keysMaximumStaleness, logger: logger,
@@ -106,7 +106,8 @@ public struct PublishedKeyVerifier: BearerVerifier, Service {
     }
 
     /// - Returns: `nil`, when other keys have come meanwhile, so that the token is to be verified once more.
-    private func problem(_ error: AccessTokenError, _ snapshot: KeyStore<OwnIssuer>.Snapshot, now: Int64) -> Problem? {
+    private func problem(_ error: AccessTokenError, _ snapshot: IssuerKeys<OwnIssuer>.Snapshot, now: Int64) -> Problem?
+    {
         switch error.code {
         case .expired: return Problem(.tokenExpired)
         case .cryptography: return Problem(.unavailable)

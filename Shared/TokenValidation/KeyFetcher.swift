@@ -12,7 +12,7 @@ import ServiceLifecycle
 ///
 /// One fetch runs at a time. Fetched keys stay while later fetches fail, up to `maximumStaleness`.
 package struct KeyFetcher<Issuer: KeyIssuer>: Service {
-    private let store: KeyStore<Issuer>
+    private let store: IssuerKeys<Issuer>
     /// The issuer's index in the store.
     private let issuer: Int
     /// Seconds for which keys stay trusted while fetches fail.
@@ -32,7 +32,7 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     ///   - interval: the time between two periodic fetches.
     ///   - fetch: reads the keys. It must time out after a few seconds.
     package init(
-        store: KeyStore<Issuer>, issuer: Int = 0, maximumStaleness: Int64, logger: Logger, interval: Duration,
+        store: IssuerKeys<Issuer>, issuer: Int = 0, maximumStaleness: Int64, logger: Logger, interval: Duration,
         fetch: @escaping @Sendable () async throws -> VerificationKeySet
     ) {
         self.store = store

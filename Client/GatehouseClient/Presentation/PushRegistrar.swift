@@ -97,7 +97,7 @@ struct PushRegistrar: Sendable, Equatable {
 }
 
 /// Registers this device for push notifications while a user is signed in. This companion of the session performs the
-/// actions that ``PushRegistrar`` returns.
+/// actions that `PushRegistrar` returns.
 ///
 /// ```swift
 /// let push = PushRegistration(client: client, environment: environment)

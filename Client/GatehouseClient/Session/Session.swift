@@ -5,7 +5,7 @@ import Foundation
 ///
 /// The session ends in these cases: the user signs out, here or in another process that shares the store; the server
 /// refuses the current refresh token; the user revokes the consent for Sign in with Apple and an
-/// ``AppleCredentialMonitor`` is active; the stored session is damaged. ``SignOutReason`` names the case. Lost answers,
+/// `AppleCredentialMonitor` is active; the stored session is damaged. ``SignOutReason`` names the case. Lost answers,
 /// killed processes, wrong clocks, locked devices and missing networks do not end a session. New tokens are stored
 /// before any caller sees them. If storing fails, the client refreshes again, and the server returns the same token.
 public actor GatehouseSession {

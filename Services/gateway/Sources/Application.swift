@@ -23,7 +23,7 @@ public enum GatewayApplication: ServiceApplication {
     public static func build(
         _ configuration: GatewayConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        let keys = KeyStore(
+        let keys = IssuerKeys(
             issuers: [configuration.issuer] + configuration.furtherIssuers.map(\.issuer),
             leeway: configuration.expiryLeeway)
         let revoked = RevokedSessions(
@@ -32,7 +32,7 @@ public enum GatewayApplication: ServiceApplication {
             RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         }
         let limits = SharedLimits(redis: redis)
-        let routes = try RouteStore(configuration.table, limits: limits)
+        let routes = try CurrentRoutes(configuration.table, limits: limits)
         let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
             settings: withinDescriptors(configuration.settings, boot), routes: routes, names: names, keys: keys,
@@ -113,7 +113,7 @@ public enum GatewayApplication: ServiceApplication {
     }
 
     private static func keyFetcher(
-        _ source: IssuersFile.Keys, of issuer: Int, store: KeyStore<TrustedIssuer>, _ maximumStaleness: Int64,
+        _ source: IssuersFile.Keys, of issuer: Int, store: IssuerKeys<TrustedIssuer>, _ maximumStaleness: Int64,
         _ boot: ServiceBoot
     ) -> KeyFetcher<TrustedIssuer> {
         let (interval, fetch): (Duration, @Sendable () async throws -> VerificationKeySet) =

@@ -58,7 +58,7 @@ public enum IdentityApplication: MigratingApplication {
         ConsoleRoutes.add(to: router)
         return ServiceAssembly(
             services: [
-                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, parts.events.stamped,
+                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, parts.events.stamper,
                 auditWorker, parts.webhookWorker,
                 parts.revocationFollower,
             ],
@@ -184,7 +184,7 @@ struct IdentityParts {
             lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
         worker = OutboxWorker(store: outbox, logger: logger) { [delivery, events] entry in
             // A delivery may add an entry to the audit log.
-            defer { events.stamped.wake() }
+            defer { events.stamper.wake() }
             try await delivery.deliver(entry)
         }
         purger = ExpiredRowStore(

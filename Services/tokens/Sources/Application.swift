@@ -43,7 +43,7 @@ public enum TokensApplication: MigratingApplication {
         keys.registerMetrics()
         let feed = RevocationFeed(database: database, logger: boot.logger)
         let store = SessionStore(
-            database: database, lifetimes: configuration.lifetimes, didRevoke: { feed.stamped.wake() })
+            database: database, lifetimes: configuration.lifetimes, didRevoke: { feed.stamper.wake() })
         let signingKeySource = try SigningKeySource(
             configuration.signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
             audience: configuration.audience, logger: boot.logger)
@@ -85,7 +85,7 @@ public enum TokensApplication: MigratingApplication {
         let watch = DatabaseWatch(database: database, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
-            services: [database, redis, feed.stamped, purger, watch, signingKeySource],
+            services: [database, redis, feed.stamper, purger, watch, signingKeySource],
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }

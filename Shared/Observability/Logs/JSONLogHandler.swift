@@ -70,7 +70,7 @@ struct JSONLogHandler: LogHandler {
     }
 }
 
-/// A piece of metadata of a log line. All services use only these keys. No key is for a token, a password or another
+/// A piece of metadata of a log line, with a key that several services use. No key is for a token, a password or another
 /// secret.
 public struct LogField: Sendable {
     let key: String

@@ -257,7 +257,7 @@ struct BearerTests {
     }
 
     /// No request waits for keys any more, nor for a while has any fetched.
-    private func fetchesEnd(_ keys: KeyStore<TrustedIssuer>) async throws {
+    private func fetchesEnd(_ keys: IssuerKeys<TrustedIssuer>) async throws {
         try await eventually("the fetches are through") {
             let now = Int64(Date.now.timeIntervalSince1970)
             return keys.demandFetch(of: [0, 1], after: keys.version, now: now) == .isTooEarly
@@ -301,7 +301,7 @@ struct BearerTests {
         let token = try GatewayHarness.token(key: next)
         let now = Int64(Date.now.timeIntervalSince1970)
         for _ in 0..<2000 {
-            let keys = KeyStore(issuer: "http://gatehouse.test", audience: "gatehouse")
+            let keys = IssuerKeys(issuer: "http://gatehouse.test", audience: "gatehouse")
             try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
             // Another token has demanded the key.
             #expect(keys.demandFetch(after: keys.version, now: now) == .isFetching)

@@ -9,7 +9,7 @@ struct ExchangeMachineTests {
     /// A request that arrived at 0, with 300 for its response.
     private static func started(hasBody: Bool = false, isProbe: Bool = false) -> State {
         var state = State(hasBody: hasBody, bodyLimit: 100, timeout: 300, arrivedAt: 0)
-        _ = state.begin()
+        _ = state.beginAttempt()
         state.choose(isProbe: isProbe)
         return state
     }
@@ -40,7 +40,7 @@ struct ExchangeMachineTests {
     @Test("From its beginning to the end of its response")
     func whole() {
         var state = State(hasBody: true, bodyLimit: 100, timeout: 300, arrivedAt: 5)
-        #expect(state.begin() == false)
+        #expect(state.beginAttempt() == false)
         #expect(state.phase == .connecting && !state.hasResponse && !state.isRequestComplete)
         #expect(state.connected(at: 10) == 305)
         #expect(state.phase == .waitingForResponse && !state.hasResponse)
@@ -117,15 +117,15 @@ struct ExchangeMachineTests {
             let next = state.buffering(bytes, of: allowance, isWhole: false)
             #expect(next == (isEnough ? .ends : .continues), "\(bytes) of \(allowance)")
         }
-        #expect(state.timedOut(takesBody: true, at: 55) == .forward)
-        #expect(state.begin() == false)
+        #expect(state.timedOut(upstreamAcceptsBody: true, at: 55) == .forward)
+        #expect(state.beginAttempt() == false)
         #expect(state.phase == .connecting && state.nextDeadline == 305)
     }
 
     @Test("A body that takes all the time of its route is the client's fault, before any upstream is asked")
     func bufferingWithoutTime() {
         #expect(Self.buffering(timeout: 30).nextDeadline == 35)
-        #expect(Self.buffering(timeout: 30).timedOut(takesBody: true, at: 35) == .refuseSlowBody)
+        #expect(Self.buffering(timeout: 30).timedOut(upstreamAcceptsBody: true, at: 35) == .refuseSlowBody)
     }
 
     @Test("Where a place is waited for, the whole body is buffered until the route's time ends or memory is short")
@@ -138,7 +138,7 @@ struct ExchangeMachineTests {
         for bufferingTime in [50, nil] as [Int64?] {
             let state = state(bufferingTime: bufferingTime)
             #expect(state.phase == .buffering && state.nextDeadline == 305)
-            #expect(state.timedOut(takesBody: true, at: 305) == .refuseSlowBody)
+            #expect(state.timedOut(upstreamAcceptsBody: true, at: 305) == .refuseSlowBody)
             #expect(state.buffering(40, of: 40, isWhole: false) == .continues)
             #expect(state.buffering(41, of: 40, isWhole: false) == .exceedsMemory)
             #expect(state.buffering(41, of: 40, isWhole: true) == .continues)
@@ -150,10 +150,10 @@ struct ExchangeMachineTests {
         var state = Self.buffering()
         state.enqueue(for: 40, at: 10)
         #expect(state.phase == .queued && !state.hasResponse && state.nextDeadline == 50)
-        #expect(state.timedOut(takesBody: false, at: 50) == .leaveQueue)
+        #expect(state.timedOut(upstreamAcceptsBody: false, at: 50) == .leaveQueue)
         state.enqueue(for: 1000, at: 10)
         #expect(state.nextDeadline == 305)
-        #expect(state.begin() == false)
+        #expect(state.beginAttempt() == false)
         #expect(state.phase == .connecting && state.nextDeadline == 305)
     }
 
@@ -161,9 +161,9 @@ struct ExchangeMachineTests {
     func bufferedRetry() {
         var state = Self.buffering()
         #expect(state.countBody(40) == true)
-        _ = state.begin()
+        _ = state.beginAttempt()
         #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
-        _ = state.begin()
+        _ = state.beginAttempt()
         _ = state.connected(at: 20)
         state.bodySent()
         state.requestEnded()
@@ -177,7 +177,7 @@ struct ExchangeMachineTests {
         var state = Self.started(hasBody: hasBody)
         #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
         #expect(state.phase == .connecting)
-        #expect(state.begin() == true, "the next attempt is a retry")
+        #expect(state.beginAttempt() == true, "the next attempt is a retry")
         // There are two addresses, and none is asked twice.
         #expect(fail(&state, .elsewhere) == Outcome(next: .refuse))
     }
@@ -189,7 +189,7 @@ struct ExchangeMachineTests {
             fail(&state, .elsewhere, takesRetry: false) == Outcome(next: .refuse, asksBudget: true))
         var stale = Self.sent()
         #expect(fail(&stale, .replacing, addresses: 1, takesRetry: false) == Outcome(next: .retry))
-        _ = stale.begin()
+        _ = stale.beginAttempt()
         #expect(fail(&stale, .replacing, addresses: 1, takesRetry: false) == Outcome(next: .refuse))
     }
 
@@ -203,7 +203,7 @@ struct ExchangeMachineTests {
     func lostByNewConnection() {
         var state = Self.sent()
         #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
-        _ = state.begin()
+        _ = state.beginAttempt()
         _ = state.connected(at: 20)
         #expect(fail(&state, .elsewhere) == Outcome(next: .refuse))
         var only = Self.sent()
@@ -260,16 +260,16 @@ struct ExchangeMachineTests {
     func probe() {
         var state = Self.started(isProbe: true)
         #expect(state.connected(at: 30) == 120)
-        #expect(state.timedOut(takesBody: true, at: 120) == .fail(.elsewhere))
+        #expect(state.timedOut(upstreamAcceptsBody: true, at: 120) == .fail(.elsewhere))
         #expect(fail(&state, .elsewhere) == Outcome(next: .retry, asksBudget: true))
-        _ = state.begin()
+        _ = state.beginAttempt()
         state.choose(isProbe: false)
         #expect(state.connected(at: 130) == 300)
-        #expect(state.timedOut(takesBody: true, at: 300) == .fail(.never))
+        #expect(state.timedOut(upstreamAcceptsBody: true, at: 300) == .fail(.never))
         // One whose time was over already has none left to give.
         var late = Self.started(isProbe: true)
         #expect(late.connected(at: 400) == 400)
-        #expect(late.timedOut(takesBody: true, at: 400) == .fail(.never))
+        #expect(late.timedOut(upstreamAcceptsBody: true, at: 400) == .fail(.never))
     }
 
     @Test("A probe that is cut is sent again, although it may have been acted on: it asks for nothing but a response")
@@ -281,7 +281,7 @@ struct ExchangeMachineTests {
     @Test("Nothing is sent again once the time is over, not even a probe")
     func lateRetry() {
         var connecting = Self.started(isProbe: true)
-        #expect(connecting.timedOut(takesBody: true, at: 300) == .fail(.never))
+        #expect(connecting.timedOut(upstreamAcceptsBody: true, at: 300) == .fail(.never))
         #expect(fail(&connecting, .never, at: 300) == Outcome(next: .refuse))
         var waiting = Self.sent(isProbe: true)
         #expect(fail(&waiting, .never, at: 300) == Outcome(next: .refuse))
@@ -292,19 +292,19 @@ struct ExchangeMachineTests {
 
     @Test("A body that does not come is the client's fault, unless the upstream does not take it")
     func slowBody() {
-        #expect(Self.sent(hasBody: true).timedOut(takesBody: true, at: 300) == .refuseSlowBody)
-        #expect(Self.sent(hasBody: true).timedOut(takesBody: false, at: 300) == .fail(.never))
+        #expect(Self.sent(hasBody: true).timedOut(upstreamAcceptsBody: true, at: 300) == .refuseSlowBody)
+        #expect(Self.sent(hasBody: true).timedOut(upstreamAcceptsBody: false, at: 300) == .fail(.never))
         var whole = Self.sent(hasBody: true)
         whole.requestEnded()
-        #expect(whole.timedOut(takesBody: true, at: 300) == .fail(.never))
+        #expect(whole.timedOut(upstreamAcceptsBody: true, at: 300) == .fail(.never))
     }
 
     @Test("Without a connection, or with half a response, a timeout is a failure that is not repeated")
     func timeouts() {
-        #expect(Self.started(hasBody: true).timedOut(takesBody: true, at: 300) == .fail(.never))
-        #expect(Self.started(isProbe: true).timedOut(takesBody: true, at: 100) == .fail(.never))
+        #expect(Self.started(hasBody: true).timedOut(upstreamAcceptsBody: true, at: 300) == .fail(.never))
+        #expect(Self.started(isProbe: true).timedOut(upstreamAcceptsBody: true, at: 100) == .fail(.never))
         var responding = Self.sent(hasBody: true)
         responding.responseBegan()
-        #expect(responding.timedOut(takesBody: true, at: 300) == .fail(.never))
+        #expect(responding.timedOut(upstreamAcceptsBody: true, at: 300) == .fail(.never))
     }
 }

@@ -85,11 +85,11 @@ struct ReloadTests {
                     target: .liveness, bodyLimit: 0, timeout: .seconds(30), limit: limit)
             ])
         }
-        func take(_ store: RouteStore) -> RateLimit.Excess? {
+        func take(_ store: CurrentRoutes) -> RateLimit.Excess? {
             store.inForce.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)
         }
         let (one, other) = (RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1))
-        let store = try RouteStore(limiter(one))
+        let store = try CurrentRoutes(limiter(one))
         #expect(take(store) == nil && take(store) != nil)
         try store.replace(limiter(one))
         #expect(take(store) != nil)
@@ -112,7 +112,7 @@ struct ReloadTests {
             ])
         }
         let limit = RateLimit(capacity: 1, perSecond: 1)
-        let store = try RouteStore(table(limit))
+        let store = try CurrentRoutes(table(limit))
         let before = store.inForce
         // An event loop that still builds its snapshot of the former routes.
         try store.replace(table(nil))
@@ -126,7 +126,7 @@ struct ReloadTests {
     @Test("Two routes of one name have each their own limit")
     func limitsOfOneName() throws {
         let limits = [RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1)]
-        let store = try RouteStore(
+        let store = try CurrentRoutes(
             try RouteTable(
                 zip(["/a", "/b"], limits).map { path, limit in
                     Route(
@@ -281,7 +281,7 @@ struct ReloadTests {
             try content.text.write(toFile: path, atomically: true, encoding: .utf8)
         }
 
-        func follow(for store: RouteStore, log: CapturedLog) -> Task<Void, any Error> {
+        func follow(for store: CurrentRoutes, log: CapturedLog) -> Task<Void, any Error> {
             var follower = RoutesFollower(
                 source: RoutesSource(builtIn: [], path: path), store: store,
                 names: UpstreamNames(routes: store, logger: log.logger), logger: log.logger)

@@ -16,7 +16,7 @@ struct RouteStoreTests {
 
     @Test("Upstreams with the same authorities share their TLS, and keep it when routes are replaced")
     func shared() throws {
-        let store = try RouteStore(table(system, system))
+        let store = try CurrentRoutes(table(system, system))
         #expect(store.inForce.tls.count == 1)
         let first = try #require(store.inForce.tls[system])
         try store.replace(table(system))
@@ -27,8 +27,8 @@ struct RouteStoreTests {
 
     @Test("Routes whose authorities are none are not put in force")
     func refused() throws {
-        #expect(throws: (any Error).self) { try RouteStore(table(junk)) }
-        let store = try RouteStore(table(system))
+        #expect(throws: (any Error).self) { try CurrentRoutes(table(junk)) }
+        let store = try CurrentRoutes(table(system))
         #expect(throws: (any Error).self) { try store.replace(table(system, junk)) }
         #expect(store.table.routes.count == 1 && store.inForce.tls.count == 1)
     }

@@ -127,7 +127,7 @@ struct UpstreamNamesTests {
                 target: .upstream(slow), bodyLimit: 0, timeout: .seconds(1)))
         let log = CapturedLog()
         let names = UpstreamNames(
-            routes: try RouteStore(both), logger: log.logger, pause: .milliseconds(1), timeout: .milliseconds(1),
+            routes: try CurrentRoutes(both), logger: log.logger, pause: .milliseconds(1), timeout: .milliseconds(1),
             lookup: server.addresses)
         await names.lookUpNew(in: both)
         let asked = server.asked("slow.test")

@@ -115,12 +115,12 @@ struct GatewayHarness: Sendable {
                 route("/small", .none, limit: 1000), route("/bearer", .required, forwards: true),
             ] + options.routes(team)
 
-        let keys = KeyStore(
+        let keys = IssuerKeys(
             issuers: [TrustedIssuer(issuer: "http://gatehouse.test", audience: "gatehouse")] + options.furtherIssuers)
         if options.hasKeys { try keys.replace(VerificationKeySet(keys: [key.publicKey])) }
         let revoked = RevokedSessions(maximumStaleness: 3600)
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
-        let store = try RouteStore(RouteTable(routes), limits: options.limits)
+        let store = try CurrentRoutes(RouteTable(routes), limits: options.limits)
         let names = UpstreamNames(
             routes: store, logger: options.logger, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(

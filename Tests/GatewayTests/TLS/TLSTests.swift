@@ -254,7 +254,7 @@ struct TLSTests {
                  certificateAuthority: \(authorities.path)}
             """.write(to: routes, atomically: true, encoding: .utf8)
             let log = CapturedLog()
-            let store = try RouteStore(RouteTable())
+            let store = try CurrentRoutes(RouteTable())
             var follower = RoutesFollower(
                 source: RoutesSource(builtIn: [], path: routes.path), store: store,
                 names: UpstreamNames(routes: store, logger: log.logger), logger: log.logger)

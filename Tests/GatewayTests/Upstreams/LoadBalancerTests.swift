@@ -24,10 +24,10 @@ struct LoadBalancerTests {
             route = Route(
                 name: "team", pattern: PathPattern("/", isPrefix: true)!, methods: .all, authentication: .none,
                 target: .upstream(upstream), bodyLimit: 0, timeout: .seconds(1))
-            let routes = try RouteStore(RouteTable([route]))
+            let routes = try CurrentRoutes(RouteTable([route]))
             let gateway = Gateway(
                 settings: settings, routes: routes, names: UpstreamNames(routes: routes, logger: .quiet),
-                keys: KeyStore(issuer: "i", audience: "a"), revoked: RevokedSessions(maximumStaleness: 0),
+                keys: IssuerKeys(issuer: "i", audience: "a"), revoked: RevokedSessions(maximumStaleness: 0),
                 logger: .quiet)
             worker = Worker(eventLoop: EmbeddedEventLoop(), gateway: gateway)
             worker.takeRoutes()

@@ -23,7 +23,7 @@ struct SeveralIssuersTests {
         of token: String, own: VerificationKeySet, partner: VerificationKeySet, partnerTrustedUntil: Int64 = .max
     ) throws -> String {
         let gatehouse = TrustedIssuer(issuer: "http://gatehouse.test", audience: "gatehouse")
-        let keys = KeyStore(issuers: [gatehouse, TrustedIssuer.partner])
+        let keys = IssuerKeys(issuers: [gatehouse, TrustedIssuer.partner])
         try keys.replace(own)
         try keys.replace(partner, of: 1, trustedUntil: partnerTrustedUntil)
         let revoked = RevokedSessions(maximumStaleness: 3600)

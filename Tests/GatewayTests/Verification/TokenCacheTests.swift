@@ -45,7 +45,7 @@ struct TokenCacheTests {
 
     @Test("A token is good until its expiry and the leeway, and while its session lives")
     func acceptance() throws {
-        let keys = KeyStore(issuer: "http://gatehouse.test", audience: "gatehouse", leeway: 30)
+        let keys = IssuerKeys(issuer: "http://gatehouse.test", audience: "gatehouse", leeway: 30)
         try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
         let revoked = RevokedSessions(maximumStaleness: 3600)
         revoked.apply([], isEnd: true, now: now)

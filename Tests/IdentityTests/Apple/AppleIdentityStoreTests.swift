@@ -44,4 +44,25 @@ import Testing
             #expect(kept.count == 1 && kept[0].0.isVerbatim(composed) && kept[0].1.isVerbatim(composed))
         }
     }
+
+    @Test func anAddressOfAnotherUserLeavesTheFormerOneAsItWas() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            let stores = Stores(on: pool)
+            let ada = try await stores.appleIdentities.findOrCreateAccount(
+                for: .sample(email: "ada@example.com"), name: nil)
+            _ = try await stores.passwords.register(
+                NewAccount(identifier: .email(EmailAddress("bob@example.com")), passwordHash: "x"))
+            try await pool.query(
+                "UPDATE identifiers SET verified = value = 'bob@example.com', changed_at = '2020-01-01Z'")
+            _ = try await stores.appleIdentities.findOrCreateAccount(
+                for: .sample(email: "bob@example.com"), name: nil)
+            let kept = try await pool.query(
+                "SELECT value, verified, changed_at < '2021-01-01' FROM identifiers WHERE user_id = \(ada.id)"
+            ).decode((String, Bool, Bool).self)
+            #expect(kept.count == 1 && kept[0] == ("ada@example.com", false, true))
+            let changes = try await pool.query("SELECT count(*) FROM audit_entries WHERE event = 'identifier_changed'")
+            #expect(try changes.decode(Int.self) == [0])
+        }
+    }
 }

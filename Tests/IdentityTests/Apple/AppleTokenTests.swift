@@ -15,12 +15,12 @@ extension AppleServiceTests {
     @Suite struct AppleTokenTests {
         @Test func aFailureOfOpenSSLIsNotTheUsersFault() {
             let unavailable = #expect(throws: Problem.self) {
-                try AppleTokenVerifier.requireRefusal(AccessTokenError(.cryptography, "OpenSSL failed."))
+                try AppleTokenVerifier.throwIfCryptographyFailed(AccessTokenError(.cryptography, "OpenSSL failed."))
             }
             #expect(unavailable?.code == .unavailable)
             for code in [AccessTokenError.Code.badSignature, .malformed] {
                 #expect(throws: Never.self) {
-                    try AppleTokenVerifier.requireRefusal(AccessTokenError(code, "A token."))
+                    try AppleTokenVerifier.throwIfCryptographyFailed(AccessTokenError(code, "A token."))
                 }
             }
         }

@@ -89,7 +89,7 @@ import Testing
             #expect(record.event == "session_revoked" && record.actor == "system" && record.actorID == nil)
             #expect(record.at == time && record.sessionID == session && record.detail == "replay")
             #expect(record.origin == nil)
-            try await feed.stamped.stamp()
+            try await feed.stamper.stamp()
             let event = try #require(try await feed.page(after: start, waitingUntil: .now).events.first)
             #expect(event.type == .sessionRevoked && event.userID == user && event.sessionID == session.path)
             #expect(event.occurredAt == time && event.reason == .replay && event.intoUserID == nil)

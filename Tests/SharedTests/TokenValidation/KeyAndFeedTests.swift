@@ -35,7 +35,7 @@ struct KeyAndFeedTests {
 
     @Test("Keys are fetched until they are there, stay through an outage, and follow a demand")
     func keys() async throws {
-        let store = KeyStore(issuers: [TestIssuer(issuer: "i")])
+        let store = IssuerKeys(issuers: [TestIssuer(issuer: "i")])
         let first = try RSAPrivateKey.generate()
         let second = try RSAPrivateKey.generate()
         let published = Mutex<VerificationKeySet?>(nil)
@@ -60,11 +60,11 @@ struct KeyAndFeedTests {
             try await eventually("a demanded fetch fails") { store.snapshot.sources[0].didLastFetchFail }
             #expect(store.isUsable(now: now) && store.snapshot.sources[0].generation == 1)
             // Not again within the interval.
-            let soon = 1000 + KeyStore<TestIssuer>.demandInterval - 1
+            let soon = 1000 + IssuerKeys<TestIssuer>.demandInterval - 1
             #expect(store.demandFetch(after: store.version, now: soon) == .isTooEarly)
 
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey, second.publicKey]) }
-            let later = 1000 + KeyStore<TestIssuer>.demandInterval
+            let later = 1000 + IssuerKeys<TestIssuer>.demandInterval
             #expect(store.demandFetch(after: store.version, now: later) == .isFetching)
             try await eventually("a demanded fetch brings the new keys") {
                 store.snapshot.sources[0].generation == 2
@@ -83,7 +83,7 @@ struct KeyAndFeedTests {
 
     @Test("Keys that are the same as before concern only the callers that wait for them")
     func sameKeys() throws {
-        let store = KeyStore(issuers: ["a", "b"].map { TestIssuer(issuer: $0) })
+        let store = IssuerKeys(issuers: ["a", "b"].map { TestIssuer(issuer: $0) })
         let (first, second) = (try RSAPrivateKey.generate().publicKey, try RSAPrivateKey.generate().publicKey)
         let changes = Mutex(0)
         store.onChange { changes.withLock { $0 += 1 } }
@@ -186,7 +186,7 @@ struct KeyAndFeedTests {
 
     @Test("When the fetch that a token demanded fails, the next one is not minutes away")
     func failedDemand() async throws {
-        let store = KeyStore(issuers: [TestIssuer(issuer: "i")])
+        let store = IssuerKeys(issuers: [TestIssuer(issuer: "i")])
         let key = try RSAPrivateKey.generate()
         let fetches = Mutex(0)
         var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: .quiet, interval: .seconds(300)) {

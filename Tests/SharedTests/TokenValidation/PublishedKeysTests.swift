@@ -34,7 +34,7 @@ struct PublishedKeysTests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + String(repeating: "x", count: 100)
         let answers = ["", "HTTP/1.1 200 OK\r\n", String(behindHead), String(whole.dropLast(1)), chunkExtension]
         let asked = Mutex(0)
-        let store = KeyStore(issuers: [TestIssuer(issuer: "http://gatehouse.test")])
+        let store = IssuerKeys(issuers: [TestIssuer(issuer: "http://gatehouse.test")])
         let client = HTTPClient(configuration: .gatehouse())
         try await withTCPServer(onAccept: { connection in
             let number = asked.withLock { asked in

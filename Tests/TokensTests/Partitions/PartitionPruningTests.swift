@@ -86,7 +86,7 @@ import Testing
                 _ = try await tokens.signIn(in: store)
             }
             let feed = RevocationFeed(database: store.database, logger: .quiet)
-            try await feed.stamped.stamp()
+            try await feed.stamper.stamp()
             let sweeps = SweepStore(sessions: store, revocationRetention: 604_800)
             for table in SweepStore.Table.allCases { try await sweeps.step(table) }
             try await DatabaseWatch(database: store.database, logger: .quiet).measure()

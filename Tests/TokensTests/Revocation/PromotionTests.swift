@@ -72,7 +72,7 @@ import Testing
             let side = try side(server)
             defer { side.pool.close() }
             let feed = side.feed
-            let running = Task { await feed.stamped.run() }
+            let running = Task { await feed.stamper.run() }
             defer { running.cancel() }
             let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
             let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(120)) }

@@ -12,7 +12,7 @@ import Testing
     private func read(
         _ feed: RevocationFeed, after cursor: String?, verifiesOnly: Bool = false
     ) async throws -> (sessions: [UUID], cursor: String) {
-        while try await feed.stamped.stamp() > 0 {}
+        while try await feed.stamper.stamp() > 0 {}
         var sessions: [UUID] = []
         var cursor = cursor
         while true {
@@ -145,7 +145,7 @@ import Testing
             let pool = tokens.database.pool
             try await withThrowingTaskGroup(of: Void.self) { group in
                 let feeds = (0..<2).map { _ in RevocationFeed(database: pool, pageSize: 7, logger: .quiet) }
-                for feed in feeds { group.addTask { await feed.stamped.run() } }
+                for feed in feeds { group.addTask { await feed.stamper.run() } }
                 for part in 0..<4 {
                     group.addTask {
                         for index in stride(from: part, to: sessions.count, by: 4) {
@@ -153,7 +153,7 @@ import Testing
                                 try await revoke(sessions[index], on: transaction)
                                 if index.isMultiple(of: 5) { try await transaction.query("SELECT pg_sleep(0.005)") }
                             }
-                            if index.isMultiple(of: 3) { feeds[index % 2].stamped.wake() }
+                            if index.isMultiple(of: 3) { feeds[index % 2].stamper.wake() }
                         }
                     }
                 }
@@ -187,7 +187,7 @@ import Testing
     @Test func aReaderThatWaitsHearsOfADeadReplicasEntryWithinASecond() async throws {
         try await TokensFixture.with { tokens in
             let feed = try await tokens.feed()
-            let running = Task { await feed.stamped.run() }
+            let running = Task { await feed.stamper.run() }
             defer { running.cancel() }
             let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
             let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(60)) }
@@ -203,7 +203,7 @@ import Testing
     @Test func aReaderThatComesHearsOfADeadReplicasEntryWithinASecond() async throws {
         try await TokensFixture.with { tokens in
             let feed = try await tokens.feed()
-            let running = Task { await feed.stamped.run() }
+            let running = Task { await feed.stamper.run() }
             defer { running.cancel() }
             let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
             try await Task.sleep(for: .milliseconds(1500))
@@ -227,7 +227,7 @@ import Testing
             let holder = try await tokens.database.connect()
             try await holder.withTransaction { transaction in
                 try await transaction.query("SELECT only_row FROM revocation_head FOR UPDATE")
-                let killed = Task { try await RevocationFeed(database: pool, logger: .quiet).stamped.stamp() }
+                let killed = Task { try await RevocationFeed(database: pool, logger: .quiet).stamper.stamp() }
                 var waiters: [Int32] = []
                 try await eventually("it waits for the lock") {
                     waiters = try await pool.query(
@@ -273,7 +273,7 @@ import Testing
             let between = try await read(feed, after: before).cursor
             let kept = UUID()
             try await revoke(kept, on: tokens.database.pool)
-            try await feed.stamped.stamp()
+            try await feed.stamper.stamp()
             try await tokens.database.pool.query("UPDATE revocation_log SET stamped_at = now() - interval '8 days'")
             try await tokens.purgeRevocations()
             #expect(try await tokens.count("revocation_log") == 1)
@@ -303,7 +303,7 @@ import Testing
             // The purge comes between the next entry and the reader.
             let next = UUID()
             try await revoke(next, on: tokens.database.pool)
-            try await feed.stamped.stamp()
+            try await feed.stamper.stamp()
             try await tokens.purgeRevocations()
             #expect(try await read(feed, after: cursor).sessions == [next])
         }

@@ -26,7 +26,7 @@ struct FeedReader: Sendable {
 
     /// Stamps and reads until there are no more entries, starting over when the feed asks for it.
     mutating func follow(_ feed: RevocationFeed) async throws {
-        while try await feed.stamped.stamp() > 0 {}
+        while try await feed.stamper.stamp() > 0 {}
         while true {
             let page = try await feed.page(after: cursor, waitingUntil: .now)
             seen.formUnion(page.entries.map(\.sessionID))

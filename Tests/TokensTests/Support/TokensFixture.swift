@@ -89,7 +89,7 @@ struct TokensFixture: Sendable {
     /// Stamps what was committed, so that the feed contains it.
     func feed(pageSize: Int = 1000) async throws -> RevocationFeed {
         let feed = RevocationFeed(database: database.pool, pageSize: pageSize, logger: .quiet)
-        try await feed.stamped.stamp()
+        try await feed.stamper.stamp()
         return feed
     }
 

@@ -27,7 +27,7 @@ struct AdmittedRequest {
     var opensStream = false
     /// The CORS lines of the response: whole field lines.
     var cors: [UInt8] = []
-    var client: ClientAddress
+    var clientAddress: ClientAddress
     /// Whether 4xx responses of the service, and a slow body, count against the client's address.
     var countsRejections = false
     /// When the request was admitted; nanoseconds of the worker's clock.
@@ -39,7 +39,7 @@ struct AdmittedRequest {
 extension RequestAdmission {
     mutating func forward(identity: VerifiedToken?, bearerError: ErrorCode?, maxForwards: Int?) -> AdmissionResult {
         guard let routeState, let place, let method, case .route(let route, let forwardedPath) = match else {
-            return refuse(.notFound)
+            preconditionFailure("A request is forwarded to its route, after it has taken a place.")
         }
         let given = fields.traceparent.flatMap {
             TraceParent(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
@@ -66,7 +66,7 @@ extension RequestAdmission {
             connectionOptions: framing == .chunked
                 ? fields.connectionOptions(in: bytes) + gateway.settings.droppedFields : [], requestID: requestID,
             trace: trace, clientSpan: clientSpan, serverSpan: serverSpan, identity: identity,
-            upgrades: upgrades, opensStream: opensStream, cors: Array(cors.utf8), client: address,
+            upgrades: upgrades, opensStream: opensStream, cors: Array(cors.utf8), clientAddress: address,
             countsRejections: route.limitsRejections, startedAt: now, arrivedAt: arrivedAt)
         return .forward(Exchange(client: client, routeState: routeState, request: request, place: place))
     }

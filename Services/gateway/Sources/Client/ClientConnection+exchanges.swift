@@ -81,7 +81,7 @@ extension ClientConnection {
 
     /// - Returns: whether there may be more to do.
     func readBody() -> Bool {
-        if let exchange, !exchange.takesBody { return false }
+        if let exchange, !exchange.upstreamAcceptsBody { return false }
         let part: BodyReader.Part?
         do throws(HeadFault) {
             part = try body?.next(from: &input)
@@ -178,7 +178,7 @@ extension ClientConnection {
 
     /// Relays the input as far as the upstream takes it. The rest waits in `input`, and then in the socket.
     func relay() {
-        guard let exchange, exchange.takesBody, input.readableBytes > 0 else { return }
+        guard let exchange, exchange.upstreamAcceptsBody, input.readableBytes > 0 else { return }
         let bytes = input
         input = ByteBuffer()
         exchange.relay(bytes)

@@ -260,7 +260,7 @@ extension ClientConnectionMachine {
         case head
         /// The head is complete and waits for keys that its token needs.
         case waitingForKeys
-        /// The request's body is forwarded to the upstream.
+        /// The request's body is forwarded to the upstream, or dropped if the gateway has answered.
         case body
         /// The response is written; the rest of the request's body is discarded.
         case discardingBody

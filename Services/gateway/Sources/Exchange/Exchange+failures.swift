@@ -50,7 +50,7 @@ extension Exchange {
     var isStatusFaultOfAddress: Bool { routeState.errorStatusIsFault && (502...504).contains(status) }
 
     func timedOut() {
-        switch state.timedOut(takesBody: takesBody, at: worker.now) {
+        switch state.timedOut(upstreamAcceptsBody: upstreamAcceptsBody, at: worker.now) {
         case .forward: endBuffering()
         case .refuseSlowBody:
             countRejection()

@@ -20,7 +20,7 @@ extension Exchange {
         // The request waits, because a client that is refused at once retries at once. A flood of retries would cost
         // more.
         if let place = place.take() { worker.gateway.places.leave(place) }
-        place = worker.gateway.places.take(waits, of: address)
+        place = worker.gateway.places.take(waits, of: clientKey)
         guard place != nil else { return refuseForQueue() }
         // The times differ, because clients that are refused together would retry together.
         let time = worker.clientTimes.queue
@@ -39,7 +39,7 @@ extension Exchange {
         if sendsPassword { return (gateway.passwords, gateway.passwordWaits) }
         // Other users may share the address, so its requests continue, a few at a time.
         guard excessOfRejections != nil else { return nil }
-        return (gateway.rejectedNetworks.places(of: address), gateway.rejectedWaits)
+        return (gateway.rejectedNetworks.places(of: clientKey), gateway.rejectedWaits)
     }
 
     private var sendsPassword: Bool {
@@ -51,7 +51,7 @@ extension Exchange {
     }
 
     private var excessOfRejections: RateLimit.Excess? {
-        request.countsRejections ? worker.gateway.rejectionLimiter?.excess(of: address, now: worker.now) : nil
+        request.countsRejections ? worker.gateway.rejectionLimiter?.excess(of: clientKey, now: worker.now) : nil
     }
 
     private func placeIsFree(_ ticket: Int) {
@@ -76,7 +76,7 @@ extension Exchange {
     /// The request has its place in the queue: moves it to its upstream's share and forwards it.
     private func proceedFromQueue() {
         if let place = place.take() { worker.gateway.places.leave(place) }
-        place = routeState.share.flatMap { worker.gateway.places.take($0, of: address) }
+        place = routeState.share.flatMap { worker.gateway.places.take($0, of: clientKey) }
         guard place != nil else { return refuse(Problem(.unavailable)) }
         client.allow(until: state.deadline)
         start()

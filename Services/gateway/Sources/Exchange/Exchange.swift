@@ -63,7 +63,7 @@ final class Exchange {
     }
 
     var method: RequestMethod { request.method }
-    var address: AddressKey { request.client.key }
+    var clientKey: AddressKey { request.clientAddress.key }
     var framing: BodyFraming { request.framing }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
@@ -83,7 +83,7 @@ final class Exchange {
     ///
     /// - Returns: `false` where the client has as many streams as it may.
     private func becomeStream() -> Bool {
-        guard let streamPlace = worker.gateway.streams.take(for: address) else { return false }
+        guard let streamPlace = worker.gateway.streams.take(for: clientKey) else { return false }
         self.streamPlace = streamPlace
         if let place = place.take() { worker.gateway.places.leave(place) }
         return true
@@ -106,9 +106,9 @@ final class Exchange {
     private func proceed() { if routeState.route.hasQueue { passQueue() } else { start() } }
 
     func start() {
-        let isRetry = state.begin()
+        let isRetry = state.beginAttempt()
         if request.serverSpan != 0 { noteSending(isRetry: isRetry) }
-        if isRetry { client.allow(until: state.deadline) } else { routeState.balancer?.countRequest(self) }
+        if isRetry { client.allow(until: state.deadline) } else { routeState.balancer?.countRequest() }
         guard let pool = routeState.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
             return failed(.unreachable, .never)
         }
@@ -150,7 +150,7 @@ final class Exchange {
     }
 
     /// Whether a part of the body can be taken now.
-    var takesBody: Bool {
+    var upstreamAcceptsBody: Bool {
         guard state.phase != .buffering else { return true }
         guard let upstreamConnection, upstreamConnection.isWritable else { return false }
         return unsent == 0 || unsent < worker.requestBodies.allowance
@@ -242,7 +242,7 @@ final class Exchange {
 
     func countRejection() {
         guard request.countsRejections else { return }
-        _ = worker.gateway.rejectionLimiter?.take(address, now: worker.now)
+        _ = worker.gateway.rejectionLimiter?.take(clientKey, now: worker.now)
     }
 
     /// The upstream switches to WebSocket, as the client requested.
@@ -290,9 +290,9 @@ final class Exchange {
 
     func flushClient() { client.flush() }
 
-    var clientTakesBody: Bool { client.takesResponse }
+    var clientAcceptsBody: Bool { client.takesResponse }
 
-    func clientIsWritable() { if clientTakesBody { upstreamConnection?.resumeReading() } }
+    func clientIsWritable() { if clientAcceptsBody { upstreamConnection?.resumeReading() } }
 
     /// The response is complete and the upstream's connection has been released.
     func receiveEnd(trailers: ByteBuffer?) {
@@ -322,7 +322,8 @@ final class Exchange {
         let line = worker.logAccess(
             always: status >= 500 || isRecorded,
             AccessLine(
-                requestID: request.requestID, method: method.description, path: request.path, client: request.client,
+                requestID: request.requestID, method: method.description, path: request.path,
+                client: request.clientAddress,
                 isHTTP2: client.peer.isHTTP2, route: routeState.route.name, status: status, nanoseconds: duration,
                 upstreamNanoseconds: upstreamTime, bytesIn: state.bodyBytes, bytesOut: responseBytes, refusal: refusal,
                 traceID: request.trace.traceID, spanID: isRecorded ? Hexadecimal.string(request.serverSpan) : nil))

@@ -126,10 +126,10 @@ struct ExchangeMachine: Sendable {
 
     // MARK: The request
 
-    /// An address is about to be chosen.
+    /// Counts an attempt, for which an address is about to be chosen.
     ///
-    /// - Returns: whether the request was sent before, or an attempt to send it was made.
-    mutating func begin() -> Bool {
+    /// - Returns: whether it is a retry: an attempt was made before.
+    mutating func beginAttempt() -> Bool {
         phase = .connecting
         attempts += 1
         return attempts > 1
@@ -244,12 +244,12 @@ struct ExchangeMachine: Sendable {
         return .retry
     }
 
-    /// - Parameter takesBody: whether the upstream would take more of the body.
-    func timedOut(takesBody: Bool, at now: Int64) -> AfterTimeout {
+    /// - Parameter upstreamAcceptsBody: whether the upstream would take more of the body.
+    func timedOut(upstreamAcceptsBody: Bool, at now: Int64) -> AfterTimeout {
         if phase == .buffering { return now < deadline ? .forward : .refuseSlowBody }
         if phase == .queued { return .leaveQueue }
         guard phase == .waitingForResponse else { return .fail(.never) }
         if isProbe, now < deadline { return .fail(.elsewhere) }
-        return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(.never)
+        return !isRequestComplete && upstreamAcceptsBody ? .refuseSlowBody : .fail(.never)
     }
 }

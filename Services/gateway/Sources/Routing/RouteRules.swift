@@ -76,6 +76,9 @@ final class Route: Sendable {
     var hasQueue: Bool { passwords != .never || limitsRejections }
     /// The format of the gateway's own refusals.
     let errorForm: ErrorForm
+    /// The name under which replicas share the route's limit in Redis. It never changes, so that replicas of two
+    /// versions share it too.
+    var sharedLimitName: String { "MethodSet(rawValue: \(methods.rawValue)) \(pattern)" }
 
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: PublicRoute.Bearer,
@@ -141,8 +144,7 @@ enum RequestMethod: UInt8, Sendable {
 }
 
 struct MethodSet: Sendable, Hashable, ExpressibleByArrayLiteral {
-    /// One bit for each method. Replicas share a route's limit by a name that contains this property, so its name and
-    /// bits never change.
+    /// One bit for each method. ``Route/sharedLimitName`` contains it, so the bits never change.
     private(set) var rawValue: UInt8 = 0
 
     static let all: MethodSet = [.get, .head, .post, .put, .patch, .delete, .options]

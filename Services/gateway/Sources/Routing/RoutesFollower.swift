@@ -14,7 +14,7 @@ import UnixSignals
 /// used.
 struct RoutesFollower: Service {
     let source: RoutesSource
-    let store: RouteStore
+    let store: CurrentRoutes
     let names: UpstreamNames
     let logger: Logger
     /// Between two checks of the file.
@@ -28,7 +28,7 @@ struct RoutesFollower: Service {
         "gatehouse_gateway_routes_last_reload_success_timestamp_seconds",
         help: "When the routes file last came into force, in seconds since 1970.")
 
-    init(source: RoutesSource, store: RouteStore, names: UpstreamNames, logger: Logger) {
+    init(source: RoutesSource, store: CurrentRoutes, names: UpstreamNames, logger: Logger) {
         self.source = source
         self.store = store
         self.names = names
@@ -100,7 +100,7 @@ extension RouteTable {
 
 /// The routes in force, replaced as a whole. Each event loop keeps its own snapshot and is notified of changes, so no
 /// request takes the lock here.
-final class RouteStore: Sendable {
+final class CurrentRoutes: Sendable {
     private struct State {
         var routes: RoutesInForce
         var listeners: [@Sendable () -> Void] = []
@@ -195,7 +195,7 @@ struct RoutesInForce: Sendable {
         table.routes.reduce(into: [:]) { limiters, route in
             guard let limit = route.limit else { return }
             let kept = previous[Served(route)].flatMap { $0.limit == limit ? $0 : nil }
-            limiters[Served(route)] = kept ?? limits.limiter(ofRoute: "\(route.methods) \(route.pattern)", limit)
+            limiters[Served(route)] = kept ?? limits.limiter(ofRoute: route.sharedLimitName, limit)
         }
     }
 

@@ -6,10 +6,10 @@ import TokenValidation
 /// The state that all event loops share.
 final class Gateway: Sendable {
     let settings: GatewaySettings
-    let routes: RouteStore
+    let routes: CurrentRoutes
     let names: UpstreamNames
     let health: HealthChecker
-    let keys: KeyStore<TrustedIssuer>
+    let keys: IssuerKeys<TrustedIssuer>
     let revoked: RevokedSessions
     let addressLimiter: AddressLimiter?
     let userLimiter: RateLimiter<UserKey>?
@@ -50,7 +50,7 @@ final class Gateway: Sendable {
     ///   - isStopping: whether the process is shutting down. It is called for each response, and becomes true some time
     ///     before the server receives the graceful shutdown.
     init(
-        settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore<TrustedIssuer>,
+        settings: GatewaySettings, routes: CurrentRoutes, names: UpstreamNames, keys: IssuerKeys<TrustedIssuer>,
         revoked: RevokedSessions, logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil,
         isStopping: @escaping @Sendable () -> Bool = { false }
     ) {

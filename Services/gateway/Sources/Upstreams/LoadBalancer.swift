@@ -14,7 +14,7 @@ final class LoadBalancer {
         budget = previous?.budget ?? RetryBudget(share: worker.gateway.settings.retryShare)
     }
 
-    func countRequest(_ exchange: Exchange) { budget.countRequest(now: exchange.request.startedAt) }
+    func countRequest() { budget.countRequest(now: worker.now) }
 
     /// - Returns: `false` where the budget has no retry left.
     func takeRetry() -> Bool {

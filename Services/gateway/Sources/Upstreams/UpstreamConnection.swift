@@ -113,7 +113,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func read(context: ChannelHandlerContext) {
         switch state.phase {
         case .body, .tunnel:
-            if let exchange, !exchange.clientTakesBody { holdsRead = true } else { readMore(context) }
+            if let exchange, !exchange.clientAcceptsBody { holdsRead = true } else { readMore(context) }
         case .idle, .head, .closed: context.read()
         }
     }

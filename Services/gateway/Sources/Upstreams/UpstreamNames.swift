@@ -29,7 +29,7 @@ final class UpstreamNames: Service {
 
     private struct NoAddress: Error {}
 
-    private let routes: RouteStore
+    private let routes: CurrentRoutes
     private let logger: Logger
     private let lookup: Lookup
     private let pause: Duration
@@ -43,7 +43,7 @@ final class UpstreamNames: Service {
     ///   - pause: between two rounds. Together with the time of a look-up, the addresses are 5 s old at most.
     ///   - timeout: for the look-ups of names that are new with a table.
     init(
-        routes: RouteStore, logger: Logger, pause: Duration = .seconds(2), timeout: Duration = .seconds(2),
+        routes: CurrentRoutes, logger: Logger, pause: Duration = .seconds(2), timeout: Duration = .seconds(2),
         lookup: @escaping Lookup = SystemLookup.shared.addresses
     ) {
         self.routes = routes

@@ -13,14 +13,14 @@ final class BearerVerifier {
         case waitsForKeys
     }
 
-    private let keys: KeyStore<TrustedIssuer>
+    private let keys: IssuerKeys<TrustedIssuer>
     private let revoked: RevokedSessions
-    private var snapshot: KeyStore<TrustedIssuer>.Snapshot
+    private var snapshot: IssuerKeys<TrustedIssuer>.Snapshot
     private var cache: TokenCache
     /// Whether the last verified token was found in the cache.
     private(set) var didFindLast = false
 
-    init(keys: KeyStore<TrustedIssuer>, revoked: RevokedSessions, cacheCapacity: Int) {
+    init(keys: IssuerKeys<TrustedIssuer>, revoked: RevokedSessions, cacheCapacity: Int) {
         self.keys = keys
         self.revoked = revoked
         snapshot = keys.snapshot

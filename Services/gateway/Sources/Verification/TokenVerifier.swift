@@ -72,7 +72,7 @@ extension TrustedIssuer: KeyIssuer {
     }
 }
 
-extension KeyStore where Issuer == TrustedIssuer {
+extension IssuerKeys where Issuer == TrustedIssuer {
     /// Of one issuer's keys.
     convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
         self.init(issuers: [TrustedIssuer(issuer: issuer, audience: audience)], leeway: leeway)

@@ -3,7 +3,7 @@
 /// After a failed fetch the known keys stay in use up to a limit, and the fetch is retried after a pause that doubles.
 /// An unknown key id triggers a fetch, but only once per cooldown, so that forged tokens do not each cause a fetch.
 ///
-/// Unlike `TokenValidation.KeyStore`, which polls, this cache fetches on demand: an installation without Apple fetches
+/// Unlike `TokenValidation.IssuerKeys`, which polls, this cache fetches on demand: an installation without Apple fetches
 /// nothing.
 struct AppleKeyCache<Keys: Sendable>: Sendable {
     struct Rules: Sendable {

@@ -44,6 +44,7 @@ struct AppleSignIn: Sendable {
         }
         await enqueueExchange(
             of: request.authorizationCode, for: request.redirectUri, by: issued.account, from: token)
+        worker.wake()
         return issued.auth
     }
 
@@ -60,7 +61,6 @@ struct AppleSignIn: Sendable {
             try await Deadline.with(nil) {
                 try await grants.enqueueExchange(of: grant, subject: token.subject, userID: account.id)
             }
-            worker.wake()
         } catch {
             logger.warning("An authorization code was not stored", metadata: ["error": "\(error)"])
         }

@@ -26,14 +26,14 @@ struct AppleTokenVerifier: Sendable {
             let payload = try key.payload(of: parts.compact)
             if let claims = try? StrictJSON.decode(Claims.self, from: payload) { return claims }
         } catch {
-            try Self.requireRefusal(error)
+            try Self.throwIfCryptographyFailed(error)
         }
         logger.info("An Apple token was refused", metadata: ["reason": "signature or claims"])
         return nil
     }
 
     /// - Throws: `UNAVAILABLE` when OpenSSL failed. The token may be genuine.
-    static func requireRefusal(_ error: AccessTokenError) throws(Problem) {
+    static func throwIfCryptographyFailed(_ error: AccessTokenError) throws(Problem) {
         guard error.code != .cryptography else { throw Problem(.unavailable) }
     }
 }

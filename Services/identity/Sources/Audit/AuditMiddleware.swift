@@ -19,7 +19,7 @@ struct AuditMiddleware: RouterMiddleware {
             userID: context.user?.id,
             origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
         // A request that reads adds no entry.
-        defer { if request.method != .get { events.stamped.wake() } }
+        defer { if request.method != .get { events.stamper.wake() } }
         return try await AuditScope.$current.withValue(scope) {
             try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
                 do {

@@ -81,7 +81,7 @@ extension AuditStore {
     /// statement, because each sign-in runs it.
     /// - Parameter account: as it was when the user was verified.
     /// - Returns: the account's present versions; `nil` when it is gone.
-    static func recordSignIn(
+    static func recordSignInIfUnchanged(
         to account: Account, by methods: [AuthenticationMethod], session: UUID, on database: some PostgresQuerying
     ) async throws -> AccountVersions? {
         let origin = AuditScope.current?.origin

@@ -65,10 +65,10 @@ final class AuditWorker: Service, Sendable {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let seen = self.events.stamped.changeCount
+                let seen = self.events.stamper.changeCount
                 let isDone = await self.round()
                 try? await Task.sleep(for: Self.interval)
-                if isDone { await self.events.stamped.waitForChange(after: seen, until: .now + Self.rest) }
+                if isDone { await self.events.stamper.waitForChange(after: seen, until: .now + Self.rest) }
             }
         }
         await writeRefusals(all: true)
@@ -123,7 +123,7 @@ final class AuditWorker: Service, Sendable {
                 refusals.withLock { $0.putBack(counted, for: key) }
                 logger.warning("Refused sign-ins could not be stored yet", metadata: ["error": "\(error)"])
             }
-            events.stamped.wake()
+            events.stamper.wake()
         }
     }
 }

@@ -7,7 +7,7 @@ import ServiceKitPostgres
 /// Events about users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.
 struct EventFeedStore: Sendable {
-    let stamped: StampedFeed
+    let stamper: StampedFeed
     private let view: StampedFeed.View<Entry>
 
     /// An entry of the audit log; `event` is `nil` where the entry is not an event.
@@ -21,7 +21,7 @@ struct EventFeedStore: Sendable {
     static let pageSize = 1000
 
     init(database: PostgresPool, pageSize: Int = pageSize, logger: Logger) {
-        stamped = StampedFeed(
+        stamper = StampedFeed(
             log: """
                 (SELECT seq, tag, id, event, audit_entries.at, user_id, session_id, detail
                 FROM audit_log JOIN audit_entries ON id = entry_id) AS entry
@@ -37,7 +37,7 @@ struct EventFeedStore: Sendable {
     /// - Parameter cursor: the cursor of an earlier page; `nil` or empty begins with the oldest event, ``latest`` at
     ///   the end.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> AccountEventPage {
-        let page = try await stamped.page(view, after: cursor, waitingUntil: end)
+        let page = try await stamper.page(view, after: cursor, waitingUntil: end)
         return AccountEventPage(
             events: page.entries.compactMap(\.event), cursor: page.cursor, reset: page.reset, more: page.more)
     }

@@ -21,10 +21,6 @@ struct IdentifierStore: Sendable {
         ).first?.decode(String.self)
     }
 
-    static func removeEmail(of userID: UUID, on transaction: PostgresTransaction) async throws {
-        try await transaction.query("DELETE FROM identifiers WHERE user_id = \(userID) AND kind = 'email'")
-    }
-
     /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. The user's previous identifier of the
     /// same kind has to be removed before. When another transaction has changed the identifier's row in between, it
     /// decides again.
@@ -271,6 +267,18 @@ extension IdentifierStore {
             UPDATE identifiers SET
                 changed_at = \(origin.since), merged_from = \(origin.mergedFrom), merged_at = \(origin.mergedAt)
             WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value)
+            """)
+    }
+
+    /// Inserts an identifier that was deleted in the same transaction, with its age and origin.
+    static func putBack(
+        _ former: AccountIdentifier, of userID: UUID, on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO identifiers (kind, value, user_id, verified, changed_at, merged_from, merged_at)
+            VALUES (\(former.identifier.kind.rawValue), \(former.identifier.value), \(userID), \(former.isVerified),
+                    \(former.origin.since), \(former.origin.mergedFrom), \(former.origin.mergedAt))
             """)
     }
 

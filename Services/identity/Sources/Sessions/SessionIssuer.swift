@@ -60,7 +60,7 @@ struct SessionIssuer: Sendable {
             try await confirm()
             // A session is issued only if the audit log has recorded it.
             let versions = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
-                try await AuditStore.recordSignIn(
+                try await AuditStore.recordSignInIfUnchanged(
                     to: account, by: methods, session: issued.sessionID, on: accounts.database)
             }
             outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: versions)
@@ -70,14 +70,14 @@ struct SessionIssuer: Sendable {
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
         } catch {
-            await discard(issued.sessionID)
+            await revokeUnused(issued.sessionID)
             throw error
         }
         if outcome == .valid {
             await remember(device, methods, of: account, context: context)
             return issued
         }
-        await discard(issued.sessionID)
+        await revokeUnused(issued.sessionID)
         switch outcome {
         case .gone: throw refusal
         case .disabled: throw Problem(.accountDisabled)
@@ -117,7 +117,7 @@ struct SessionIssuer: Sendable {
         } catch .userDeleted {
             throw refusal
         } catch .unknown(let error) {
-            await discardIfCreated(request.sessionID)
+            await revokeIfCreated(request.sessionID)
             throw error
         } catch .notMade(let error) {
             throw error
@@ -127,7 +127,7 @@ struct SessionIssuer: Sendable {
     /// Revokes a session that may not exist yet, because the request that creates it may still be in progress. The
     /// session is revoked at once, and again by the outbox when that request must have ended. The client waits for
     /// neither revocation, and neither ends at the request's deadline.
-    private func discardIfCreated(_ session: UUID) async {
+    private func revokeIfCreated(_ session: UUID) async {
         await Deadline.shielded {
             do {
                 try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
@@ -140,7 +140,7 @@ struct SessionIssuer: Sendable {
 
     /// Revokes a session that was issued to no client, even if the client has disconnected or the request's deadline
     /// has passed. If tokens is unavailable now, the outbox does so later.
-    private func discard(_ session: UUID) async {
+    private func revokeUnused(_ session: UUID) async {
         await Deadline.shielded {
             do {
                 try await tokens.revokeUnused(session: session)

@@ -7,7 +7,7 @@ import ServiceKitPostgres
 /// The revocation feed (`GET /internal/revocations`): delivers each revoked session to every reader at least once, in
 /// no particular order.
 struct RevocationFeed: Sendable {
-    let stamped: StampedFeed
+    let stamper: StampedFeed
     private let all: StampedFeed.View<RevocationPage.Entry>
     private let alive: StampedFeed.View<RevocationPage.Entry>
     private let access: StampedFeed.View<AccessRevocationPage.Entry>
@@ -24,7 +24,7 @@ struct RevocationFeed: Sendable {
     private static let age = "greatest(0, date_part('epoch', clock_timestamp() - revoked_at)) AS age"
 
     init(database: PostgresPool, pageSize: Int = 1000, logger: Logger) {
-        stamped = StampedFeed(
+        stamper = StampedFeed(
             log: "revocation_log", function: "stamp_revocations", database: database, interval: Self.interval,
             stampsAtOnce: true, logger: logger)
         let columns = "session_id, user_id, revoked_at, \(Self.age), access_expires_at, reason"
@@ -47,7 +47,7 @@ struct RevocationFeed: Sendable {
     func page(
         after cursor: String?, verifiesOnly: Bool = false, waitingUntil end: ContinuousClock.Instant
     ) async throws -> RevocationPage {
-        let page = try await stamped.page(verifiesOnly ? alive : all, after: cursor, waitingUntil: end)
+        let page = try await stamper.page(verifiesOnly ? alive : all, after: cursor, waitingUntil: end)
         return RevocationPage(entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }
 
@@ -55,7 +55,7 @@ struct RevocationFeed: Sendable {
     func accessPage(
         after cursor: String?, waitingUntil end: ContinuousClock.Instant
     ) async throws -> AccessRevocationPage {
-        let page = try await stamped.page(access, after: cursor, waitingUntil: end)
+        let page = try await stamper.page(access, after: cursor, waitingUntil: end)
         return AccessRevocationPage(
             entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }

@@ -4,7 +4,7 @@ package import Foundation
 import Synchronization
 
 /// The keys that access tokens are verified with, shared by all threads and replaced as a whole.
-package final class KeyStore<Issuer: KeyIssuer>: Sendable {
+package final class IssuerKeys<Issuer: KeyIssuer>: Sendable {
     /// The keys of one issuer, and how long they are trusted.
     package struct Source: Sendable {
         /// `nil` until keys were read for the first time.
