@@ -199,7 +199,7 @@ let services: [Target] = [
         "devices",
         uses: [
             "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", .crypto, .hummingbird, .lifecycle, .logging,
+            "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .yams,
         ],
         embeds: [.embedInCode("Sources/Migrations")]),
 ]
@@ -292,7 +292,10 @@ let everyTest: [Target] =
                 "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
         tests(
-            "Devices", uses: ["Contracts", "DevicesService", "Postgres", "Sealing", "Settings", .hummingbird, .nioCore]),
+            "Devices",
+            uses: [
+                "Contracts", "DevicesService", "Postgres", "Sealing", "ServiceKit", "Settings", .hummingbird, .nioCore,
+            ]),
         // Against the running system: real binaries, real sockets, real faults.
         tests(
             "EndToEnd",

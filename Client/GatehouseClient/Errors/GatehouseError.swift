@@ -166,8 +166,8 @@ extension GatehouseError {
         case .internal: .server
         case .badGateway, .unavailable: .unavailable
         case .timeout: .timedOut
-        case .methodNotAllowed, .targetTooLong, .unsupportedMediaType, .expectationFailed, .headersTooLarge,
-            .versionNotSupported:
+        case .methodNotAllowed, .idempotencyKeyReused, .targetTooLong, .unsupportedMediaType, .expectationFailed,
+            .headersTooLarge, .versionNotSupported:
             .misuse
         }
     }

@@ -41,6 +41,30 @@ struct EventsCommand: AsyncParsableCommand {
     }
 }
 
+/// `devices push --user UUID --title TEXT`
+struct PushCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "push",
+        abstract: "Send a notification to a user's devices. Prints the push's id and the number of devices.")
+
+    @OptionGroup var options: UserOption
+
+    @Option(help: "The notification's title.")
+    var title: String
+
+    @Option(help: "The notification's text.")
+    var body: String?
+
+    @Option(help: "The app's bundle id. Default: the only one of the user's devices.")
+    var bundle: String?
+
+    func run() async throws {
+        let push = try await DeviceAdministration().push(
+            to: options.user, title: title, body: body, bundleID: bundle)
+        print("\(push.id)\t\(push.devices)")
+    }
+}
+
 /// `--user UUID`
 struct UserOption: ParsableArguments {
     @Option(help: "The user's identifier.", transform: Self.uuid)

@@ -13,6 +13,6 @@ struct Devices: AsyncParsableCommand {
             CheckConfigCommand<DevicesApplication>.self, DescribeCommand<DevicesApplication>.self,
             HealthCommand<DevicesApplication>.self,
             DoctorCommand<DevicesApplication>.self, ListCommand.self,
-            EventsCommand.self,
+            EventsCommand.self, PushCommand.self,
         ])
 }

@@ -19,29 +19,50 @@ public enum DevicesApplication: MigratingApplication {
     public static func build(
         _ configuration: DevicesConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
+        // The client to APNs is constructed here, of `configuration.push`: its keys and the addresses of APNs.
+        assemble(configuration, boot: boot, lane: nil)
+    }
+
+    /// - Parameter lane: sends pushes; without one they are refused.
+    static func assemble(
+        _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane)?
+    ) -> ServiceAssembly {
         let database = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
         let devices = DeviceStore(database: database)
-        let registrations = RegistrationStore(
-            database: database,
-            protection: PushTokenProtection(
-                hashKey: configuration.tokenHashKey, sealingKeys: configuration.tokenKeys))
+        let protection = PushTokenProtection(
+            hashKey: configuration.tokenHashKey, sealingKeys: configuration.tokenKeys)
+        let registrations = RegistrationStore(database: database, protection: protection)
         configuration.registerMetrics()
 
+        let activity = PushActivity()
+        let pushes = PushStore(database: database)
         let router = ServiceRouter()
         DeviceRoutes(store: devices, registrations: registrations, timeZones: .system()).add(to: router)
         UserRoutes(store: devices).add(to: router)
+        PushRoutes(
+            store: pushes, callers: configuration.push.callers, activity: activity,
+            queueLimit: configuration.push.queueLimit, canSend: lane != nil
+        ).add(to: router)
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
             httpClient: boot.httpClient, dependencyTimeout: boot.dependencyTimeout)
         let consumer = RevocationConsumer(
-            tokens: tokens, store: RevokedSessionStore(database: database), logger: boot.logger)
+            tokens: tokens, store: RevokedSessionStore(database: database), activity: activity, logger: boot.logger)
+        let metrics = PushMetrics()
+        let sender = lane.map {
+            PushSender(
+                queue: PushQueueStore(database: database), scheduled: pushes, lane: $0, protection: protection,
+                rules: DeliveryRules(
+                    retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
+                activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
+        }
 
         return ServiceAssembly(
             services: [
                 database, consumer,
                 ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
-            ],
+            ] + (sender.map { [$0] } ?? []),
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }

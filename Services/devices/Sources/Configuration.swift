@@ -8,7 +8,7 @@ import Settings
 /// The settings of the devices service.
 public struct DevicesConfiguration: Sendable {
     public var database: DatabaseConfiguration
-    /// The credentials of the gateway and of identity.
+    /// The credentials of the gateway, of identity, and of the services that push.
     public var credentials: CallerCredentials
     public var tokensURLs: [URL]
     public var tokensCredential: String
@@ -17,10 +17,14 @@ public struct DevicesConfiguration: Sendable {
     /// One key, by whose hash a push token is found.
     public var tokenHashKey: KeyRing
     var unseen: UnseenRules
+    var push: PushConfiguration
 
     init(settings: Settings) {
         database = DatabaseConfiguration(settings: settings)
-        credentials = settings.credentials(ofCallers: "gateway", "identity")
+        // `operator` is the caller of `devices push`.
+        push = PushConfiguration(
+            settings: settings, reservedCallers: ["gateway", "identity", DeviceAdministration.caller])
+        credentials = settings.credentials(ofCallers: "gateway", "identity").adding(push.callers.credentials)
         tokensURLs = settings.urls("tokensURL", "replicas of tokens")
         tokensCredential = settings.secret("tokensCredential", "devices' credential for tokens")
         tokenKeys = Self.keys(

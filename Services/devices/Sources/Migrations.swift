@@ -17,5 +17,8 @@ enum Migrations {
         PostgresMigration(
             number: 5, name: "live_activities", up: PackageResources._005_live_activities_up_sql,
             down: PackageResources._005_live_activities_down_sql),
+        PostgresMigration(
+            number: 6, name: "push", up: PackageResources._006_push_up_sql,
+            down: PackageResources._006_push_down_sql),
     ]
 }

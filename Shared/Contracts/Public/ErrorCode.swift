@@ -12,6 +12,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case notFound = "NOT_FOUND"
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case identifierTaken = "IDENTIFIER_TAKEN"
+    case idempotencyKeyReused = "IDEMPOTENCY_KEY_REUSED"
     case payloadTooLarge = "PAYLOAD_TOO_LARGE"
     case targetTooLong = "URI_TOO_LONG"
     case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
@@ -33,7 +34,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .forbidden, .accountDisabled, .reauthenticationRequired: 403
         case .notFound: 404
         case .methodNotAllowed: 405
-        case .identifierTaken: 409
+        case .identifierTaken, .idempotencyKeyReused: 409
         case .payloadTooLarge: 413
         case .targetTooLong: 414
         case .unsupportedMediaType: 415
@@ -64,6 +65,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
         case .identifierTaken: "Already registered"
+        case .idempotencyKeyReused: "Request key used before"
         case .payloadTooLarge: "Request too large"
         case .targetTooLong: "Address too long"
         case .unsupportedMediaType: "Unsupported media type"
@@ -94,6 +96,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .notFound: "There is nothing here."
         case .methodNotAllowed: "This cannot be done here."
         case .identifierTaken: "There is an account with this address or number already."
+        case .idempotencyKeyReused: "The key of this request was used for a different one."
         case .payloadTooLarge: "The request is too large."
         case .targetTooLong: "The request's address is too long."
         case .unsupportedMediaType: "The request's media type is not supported here."

@@ -27,6 +27,14 @@ public enum StrictJSON {
         }
     }
 
+    /// The bytes of a member of a JSON object, as they were written; `nil` without such a member.
+    ///
+    /// - Parameter bytes: a text that ``decode(_:from:)`` has accepted.
+    public static func bytes(ofMember name: String, in bytes: [UInt8]) -> ArraySlice<UInt8>? {
+        var parser = StrictJSONParser(bytes)
+        return (try? parser.parseRange(ofMember: VerbatimString(name))).map { bytes[$0] }
+    }
+
     static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
         var parser = StrictJSONParser(bytes)
         return try parser.parseDocument()
@@ -66,6 +74,22 @@ struct StrictJSONParser {
         let value = try parseValue(depth: 0)
         try lexer.end()
         return value
+    }
+
+    /// The place of the value of a member of the outermost object.
+    mutating func parseRange(ofMember wanted: VerbatimString) throws(JSONError) -> Range<Int>? {
+        try lexer.expect(UInt8(ascii: "{"))
+        guard !lexer.take(UInt8(ascii: "}")) else { return nil }
+        repeat {
+            let name = VerbatimString(try parseString(anyUpTo: 0))
+            try lexer.expect(UInt8(ascii: ":"))
+            // Skips white space.
+            _ = lexer.peek()
+            let start = lexer.position
+            _ = try parseValue(depth: 1)
+            if name == wanted { return start..<lexer.position }
+        } while lexer.take(UInt8(ascii: ","))
+        return nil
     }
 
     private mutating func parseValue(depth: Int) throws(JSONError) -> JSONValue {

@@ -12,6 +12,15 @@ public struct CallerCredentials: Sendable {
         }
     }
 
+    /// These credentials and those of other callers.
+    public func adding(_ others: CallerCredentials) -> CallerCredentials {
+        CallerCredentials(accepted: accepted + others.accepted)
+    }
+
+    private init(accepted: [(caller: String, credential: [UInt8])]) {
+        self.accepted = accepted
+    }
+
     /// The caller with this credential. The time does not depend on which credential matches: each is compared in
     /// constant time.
     public func caller(showing credential: String) -> String? {

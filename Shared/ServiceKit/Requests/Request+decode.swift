@@ -14,10 +14,17 @@ extension Request {
     /// - Parameter limit: bytes.
     /// - Throws: `INVALID_REQUEST` with the invalid field, `UNSUPPORTED_MEDIA_TYPE`, `PAYLOAD_TOO_LARGE`.
     public func decode<Value: Decodable>(_ type: Value.Type, limit: Int = BodyLimit.bytes) async throws -> Value {
-        let body = try await collectBody(limit: limit)
-        guard body.readableBytes > 0 else { return try StrictJSON.decode(type, from: Array("{}".utf8)) }
+        try await decodeKeepingBody(type, limit: limit).value
+    }
+
+    /// As ``decode(_:limit:)``, with the bytes of the body.
+    public func decodeKeepingBody<Value: Decodable>(
+        _ type: Value.Type, limit: Int = BodyLimit.bytes
+    ) async throws -> (value: Value, body: [UInt8]) {
+        let body = Array(buffer: try await collectBody(limit: limit))
+        guard !body.isEmpty else { return (try StrictJSON.decode(type, from: Array("{}".utf8)), body) }
         guard MediaType(headers[.contentType])?.isJSON == true else { throw Problem(.unsupportedMediaType) }
-        return try StrictJSON.decode(type, from: Array(buffer: body))
+        return (try StrictJSON.decode(type, from: body), body)
     }
 
     /// Reads the body as a form (`application/x-www-form-urlencoded`), as OAuth's endpoints require.

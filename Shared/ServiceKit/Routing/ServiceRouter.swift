@@ -42,7 +42,12 @@ public final class ServiceRouter: RouterMethods {
 
     /// Routes below `/internal`, open only to the named callers. Any other caller gets `FORBIDDEN`.
     public func `internal`(callers: String...) -> RouterGroup<GatehouseRequestContext> {
-        group("/internal").add(middleware: InternalAuthentication(callers: Set(callers)))
+        self.internal(callers: Set(callers))
+    }
+
+    /// The same for callers from a file.
+    public func `internal`(callers: Set<String>) -> RouterGroup<GatehouseRequestContext> {
+        group("/internal").add(middleware: InternalAuthentication(callers: callers))
     }
 
     func makeResponder() -> RoutingResponder {

@@ -8,7 +8,7 @@ import Testing
 
 /// The plans of the service's statements on partitioned tables.
 @Suite struct PartitionPruningTests {
-    private static let tables = ["devices", "revoked_sessions", "security_events"]
+    private static let tables = ["devices", "push_targets", "revoked_sessions", "security_events"]
 
     private func withPartitions(_ body: (PostgresServer, TestRegistry) async throws -> Void) async throws {
         try await withPostgresServer { server in
@@ -30,6 +30,38 @@ import Testing
                 .init(
                     sessionID: session, userID: UUID(), revokedAt: .now, accessExpiresAt: .now + 3600, reason: .logout)
             ], cursor: session.uuidString, reset: false, more: false)
+    }
+
+    /// Pushes to users of several buckets in each way.
+    private func push(_ pushes: TestPushes) async throws {
+        let users = (0..<8).map { _ in SignedIn() }
+        var devices: [PushRequest.DeviceTarget] = []
+        for (number, user) in users.enumerated() {
+            let device = try await pushes.register(user, token: "bb0\(number)")
+            devices.append(.init(user: user.id, device: device.id))
+        }
+        for targets in [
+            .init(users: users.map(\.id)), .init(sessions: users.map(\.session)), .init(devices: devices),
+        ] as [PushRequest.Targets] {
+            let push = try await pushes.accept(targets)
+            for reason in ["ServiceUnavailable", nil] {
+                var due = try await pushes.queue.due(limit: 100)
+                let claims = try await pushes.queue.claim(due.take(100), lease: .seconds(30))
+                #expect(claims.count == 8)
+                let decision =
+                    reason.map { DeliveryDecision(state: .dead, reason: $0) }
+                    ?? DeliveryDecision(state: .accepted, registration: .accepted)
+                let outcomes = claims.map { ClaimOutcome(claim: $0, decision: decision) }
+                #expect(try await pushes.queue.record(outcomes).allSatisfy { $0 })
+                #expect(try await pushes.status(of: push).counts.values.reduce(0, +) == 8)
+                _ = try await pushes.store.dead(of: TestPushes.caller, after: nil)
+                #expect(
+                    try await pushes.store.replay(push, of: TestPushes.caller, until: .now + 60)
+                        == (reason == nil ? 0 : 8))
+            }
+            #expect(try await pushes.store.cancel(push, of: TestPushes.caller))
+        }
+        _ = try await pushes.queue.survey()
     }
 
     /// Also where a token passes from one user to another: each step reads the bucket of one of them.
@@ -58,17 +90,25 @@ import Testing
                     _ = try await expired.purge(table, in: Bucket(user: ada))
                 }
             }
+            try await push(TestPushes(registry: store))
             try await store.database.query("SELECT FROM devices WHERE bucket = 0")
             try await eventually("the plans are in the log") {
                 try server.statements(onPartitionsOf: Self.tables).contains { $0.text.hasSuffix("WHERE bucket = 0") }
             }
             let statements = try server.statements(onPartitionsOf: Self.tables)
-            // The owners of a range of hashes are in any bucket: the sweep looks for each one's registration.
-            let scattered = Set(statements.filter(\.isScattered).map(\.text)).filter {
-                !$0.contains("DELETE FROM push_token_owners WHERE token_hash IN")
+            // The owners of a range of hashes are in any bucket: the sweep looks for each one's registration. Targets
+            // are due in any bucket; operators and callers list dead letters now and then.
+            let spread = [
+                "DELETE FROM push_token_owners WHERE token_hash IN", "WITH RECURSIVE callers", "GROUP BY caller, state",
+                "WHERE state = 'dead'",
+            ]
+            let scattered = Set(statements.filter(\.isScattered).map(\.text)).filter { text in
+                !spread.contains { text.contains($0) }
             }
             #expect(scattered == [])
-            #expect(Set(statements.flatMap { $0.partitions["devices"] ?? [] }).count > 1)
+            for table in ["devices", "push_targets"] {
+                #expect(Set(statements.flatMap { $0.partitions[table] ?? [] }).count > 1)
+            }
             let connection = try await PostgresConnection.patient(server.url())
             try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).down(on: connection, to: 0)
             await connection.close()

@@ -126,4 +126,15 @@ import Testing
             }
         }
     }
+
+    /// What is passed on stays as it was written.
+    @Test(arguments: [
+        (#"{"a":1,"b": {"c" : [1.0, "x"]} ,"d":null}"#, "b", #"{"c" : [1.0, "x"]}"#),
+        (#"{ "a" :  1e5  }"#, "a", "1e5"), (#"{"\u0061":"\u00e9"}"#, "a", #""\u00e9""#), (#"{"a":{"b":1}}"#, "b", nil),
+        ("{}", "a", nil), ("[]", "a", nil), (#"{"a":null}"#, "a", "null"),
+    ])
+    func aMemberKeepsItsBytes(_ text: String, _ name: String, _ value: String?) {
+        let bytes = StrictJSON.bytes(ofMember: name, in: Array(text.utf8))
+        #expect(bytes.map { String(decoding: $0, as: UTF8.self) } == value)
+    }
 }

@@ -1,4 +1,5 @@
 public import Contracts
+import Crypto
 public import Foundation
 import Logging
 import Postgres
@@ -9,6 +10,9 @@ import Settings
 /// The operator's commands that read the database directly, without the running service. They need only the settings
 /// of the database.
 public struct DeviceAdministration: Sendable {
+    /// The caller of the pushes that operators send.
+    static let caller = "operator"
+
     private let store: DeviceStore
     private let unseen: UnseenRules
 
@@ -44,6 +48,38 @@ public struct DeviceAdministration: Sendable {
     /// - Throws: the exit code of a command.
     public func ownerChanges(of user: UUID) async throws -> [OwnerChange] {
         try await read { try await $0.ownerChanges(of: user) }
+    }
+
+    /// Queues an alert to the user's devices. A replica sends it within some seconds.
+    ///
+    /// - Parameter bundleID: `nil` for the only app that the user's devices have registered.
+    /// - Returns: the push's id and the number of devices.
+    /// - Throws: the exit code of a command.
+    public func push(
+        to user: UUID, title: String, body: String?, bundleID: String?
+    ) async throws -> (id: String, devices: Int) {
+        try await read { store in
+            let apps = Set(try await store.devices(of: user).filter { $0.kind == .alert }.map(\.bundleId))
+            guard let app = bundleID ?? (apps.count == 1 ? apps.first : nil) else {
+                let found = apps.isEmpty ? "no app" : apps.sorted().joined(separator: ", ")
+                throw UnknownApp(description: "the user's devices have registered \(found); choose one with --bundle")
+            }
+            var alert = ["title": JSONContent.string(title)]
+            if let body { alert["body"] = .string(body) }
+            let payload = JSONContent.object(["aps": .object(["alert": .object(alert), "sound": .string("default")])])
+            let request = PushRequest(
+                targets: .init(users: [user]), bundleId: app, pushType: .alert, payload: payload, urgency: .urgent)
+            let bytes = try JSON.encode(payload)
+            let push = try PushRules.validate(request, payload: Array(bytes), now: .now)
+            let acceptance = try await PushStore(database: store.database).accept(
+                push, of: Self.caller, key: nil, hash: Data(SHA256.hash(data: bytes)))
+            guard case .accepted(let answer, _) = acceptance else { return ("", 0) }
+            return (answer.id ?? "", answer.devices ?? 0)
+        }
+    }
+
+    private struct UnknownApp: Error, CustomStringConvertible {
+        let description: String
     }
 
     private func read<Value: Sendable>(_ body: (DeviceStore) async throws -> Value) async throws -> Value {

@@ -16,11 +16,15 @@ struct ExpiredRegistrationStore: Sendable {
     private static let gap: Duration = .milliseconds(100)
     /// Days for which security events are kept: two years.
     private static let eventRetentionDays = 730
+    /// Days for which the outcomes of a push are kept after its expiration.
+    private static let pushRetentionDays = 7
 
     enum Table: String, CaseIterable {
         case devices
         case owners = "push_token_owners"
         case events = "security_events"
+        case targets = "push_targets"
+        case pushes
     }
 
     let database: PostgresPool
@@ -49,6 +53,8 @@ struct ExpiredRegistrationStore: Sendable {
             case .devices: try await removeUnseen(in: bucket) + removeVoid(in: bucket)
             case .owners: try await removeOwners(in: bucket)
             case .events: try await removeEvents(in: bucket)
+            case .targets: try await removeTargets(in: bucket)
+            case .pushes: try await removePushes()
             }
         removed[table.rawValue]?.increment(by: count)
         return count
@@ -108,6 +114,28 @@ struct ExpiredRegistrationStore: Sendable {
                 WHERE bucket = \(bucket)
                   AND occurred_at < now() - make_interval(days => \(Int32(Self.eventRetentionDays)))
                 ORDER BY occurred_at LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    private func removeTargets(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM push_targets WHERE bucket = \(bucket) AND (push_id, device_id) IN (
+                SELECT push_id, device_id FROM push_targets
+                WHERE bucket = \(bucket) AND day < current_date - \(Int32(Self.pushRetentionDays))
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    /// Those of all buckets, and after their targets, each of which is purged within a day.
+    private func removePushes() async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM pushes WHERE id IN (
+                SELECT id FROM pushes WHERE day < current_date - \(Int32(Self.pushRetentionDays + 1))
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
     }

@@ -27,11 +27,15 @@ struct DeviceStore: Sendable {
         return result.affectedRows > 0
     }
 
-    /// Removes all of the user's devices, and the user as the owner of tokens. Idempotent.
+    /// Removes all of the user's devices, the outcomes of pushes to them, and the user as the owner of tokens.
+    /// Idempotent.
     func erase(user: UUID) async throws(PostgresError) {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(
             "DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
+        // Of a bucket's targets: without an index of users, which each push would write.
+        try await database.query(
+            "DELETE FROM push_targets WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
     }
 
     /// When tokens of the user passed to other users, the latest first.

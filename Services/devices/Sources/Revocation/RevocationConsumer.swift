@@ -12,11 +12,14 @@ import ServiceLifecycle
 struct RevocationConsumer: Service {
     /// Seconds that tokens holds a request open while the feed has no new entries.
     static let wait = 20
+    /// The same while pushes are pending, so that a lost connection is noticed before they are sent for long.
+    static let pendingWait = 1
     private static let purgeBatch = 1000
     private static let backoff: ClosedRange<Double> = 0.1...2
 
     let tokens: ServiceClient
     let store: RevokedSessionStore
+    let activity: PushActivity
     let logger: Logger
     private let resets = Counter(
         "devices_revocation_feed_resets_total",
@@ -36,9 +39,13 @@ struct RevocationConsumer: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var metrics = metrics
+            // The first page, and the first one after a failure, come at once: pushes wait for them.
+            var isFollowing = false
             await followRevocations(pauses: Self.backoff) {
-                metrics.read(try await readPage())
+                metrics.read(try await readPage(waits: isFollowing))
+                isFollowing = true
             } onFailure: { error, _ in
+                isFollowing = false
                 metrics.failed()
                 logger.warning("revocation feed not read", error: error)
             }
@@ -46,11 +53,12 @@ struct RevocationConsumer: Service {
     }
 
     /// Fetches the page after the cursor and applies it.
-    private func readPage() async throws -> RevocationPage {
+    private func readPage(waits: Bool) async throws -> RevocationPage {
         let position = try await store.position()
         if let session = position.checkedThrough { try await checkSessions(after: session) }
+        let wait = activity.isPending ? Self.pendingWait : Self.wait
         let page = try await tokens.revocations(
-            after: position.cursor, waiting: position.checkedThrough == nil ? Self.wait : 0)
+            after: position.cursor, waiting: waits && position.checkedThrough == nil ? wait : 0)
         if page.reset {
             // Entries may be lost. The sessions that have registrations are checked one by one instead.
             logger.warning("revocation feed is read again from its beginning, and registered sessions are checked")
@@ -60,6 +68,7 @@ struct RevocationConsumer: Service {
         if isNew, let count = try await store.apply(page, after: position.cursor) {
             detached.increment(by: count)
         }
+        if !page.more, !page.reset, position.checkedThrough == nil { activity.feedWasRead() }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
         return page
     }

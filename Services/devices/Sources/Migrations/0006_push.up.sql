@@ -1,0 +1,248 @@
+-- Pushes, and where each stands on each device. A push has one row, which names its recipients and the buckets of its
+-- targets. A target stands in its user's bucket. Each function below touches one bucket, its first argument.
+CREATE TABLE pushes (
+    id               uuid        NOT NULL PRIMARY KEY,
+    -- The calling service. It sees its own pushes.
+    caller           text        NOT NULL,
+    -- NULL when the caller has used the key again, a day later.
+    idempotency_key  text,
+    -- SHA-256 of the request.
+    request_hash     bytea       NOT NULL CHECK (octet_length(request_hash) = 32),
+    -- `scheduled` before `send_at`: it has no targets yet. `sending` ever after, unless it was cancelled.
+    state            text        NOT NULL CHECK (state IN ('scheduled', 'sending', 'cancelled')),
+    created_at       timestamptz NOT NULL DEFAULT now(),
+    send_at          timestamptz,
+    expires_at       timestamptz NOT NULL,
+    -- That of `expires_at`, by which the row is purged.
+    day              date        NOT NULL,
+    bundle_id        text        NOT NULL,
+    environment      text,
+    push_type        text        NOT NULL,
+    priority         smallint    NOT NULL,
+    collapse_id      text,
+    payload          bytea       NOT NULL,
+    on_doubt         text        NOT NULL,
+    urgency          text        NOT NULL,
+    -- The recipients: buckets, kinds (`user`, `session`, `device`), ids, and the users of devices.
+    recipient_buckets  smallint[]  NOT NULL,
+    recipient_kinds    text[]      NOT NULL,
+    recipient_ids      uuid[]      NOT NULL,
+    recipient_users    uuid[]      NOT NULL,
+    -- The number of targets; NULL while it is scheduled.
+    devices          integer
+) WITH (fillfactor = 90);
+
+-- For idempotency, and to find the callers.
+CREATE UNIQUE INDEX pushes_key ON pushes (caller, idempotency_key);
+CREATE INDEX pushes_scheduled ON pushes (send_at) WHERE state = 'scheduled';
+CREATE INDEX pushes_day ON pushes (day);
+
+CREATE TABLE push_targets (
+    bucket       smallint    NOT NULL CHECK (bucket BETWEEN 0 AND 4095),
+    push_id      uuid        NOT NULL,
+    device_id    uuid        NOT NULL,
+    user_id      uuid        NOT NULL,
+    caller       text        NOT NULL,
+    urgency      text        NOT NULL,
+    -- See `DeliveryRules.swift`.
+    state        text        NOT NULL,
+    reason       text,
+    -- When it may be claimed. Of a claimed one: the end of the lease. NULL in a final state.
+    due_at       timestamptz,
+    -- How often it was sent, or may have been.
+    attempts     integer     NOT NULL DEFAULT 0,
+    -- Rises with each claim. Only the holder of the latest lease records an outcome.
+    lease_epoch  bigint      NOT NULL DEFAULT 0,
+    updated_at   timestamptz NOT NULL DEFAULT now(),
+    -- That of the push.
+    day          date        NOT NULL,
+    PRIMARY KEY (bucket, push_id, device_id)
+) WITH (fillfactor = 80);
+
+CREATE INDEX push_targets_due ON push_targets (caller, urgency, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX push_targets_dead ON push_targets (caller, push_id, device_id) WHERE state = 'dead';
+CREATE INDEX push_targets_day ON push_targets (bucket, day);
+
+-- When Apple first accepted the token: any user can register an invented one.
+ALTER TABLE devices ADD COLUMN apns_accepted_at timestamptz;
+-- Apple has refused too many pushes in a row to the device (429).
+ALTER TABLE devices ADD COLUMN apns_paused_until timestamptz;
+
+CREATE OR REPLACE VIEW owned_devices AS
+    SELECT devices.bucket, devices.id, devices.user_id, devices.session_id, devices.token_hash, devices.token_epoch,
+           devices.sealed_token, devices.environment, devices.bundle_id, devices.kind, devices.installation_id,
+           devices.status, devices.status_reason, devices.locale, devices.time_zone, devices.app_version,
+           devices.os_version, devices.model, devices.created_at, devices.last_seen_at, devices.activity,
+           devices.attributes_type, devices.apns_accepted_at, devices.apns_paused_until
+    FROM devices
+    JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
+        AND owners.user_id = devices.user_id AND owners.epoch = devices.token_epoch;
+
+-- Adds the targets of one recipient: the devices that are registered now. A device that is named, and is not there,
+-- gets a target too, which says so. Returns how many targets are new.
+CREATE FUNCTION add_push_targets(
+    in_bucket smallint, recipient_kind text, recipient_id uuid, recipient_user uuid, of_push uuid, of_bundle_id text,
+    of_kind text, of_environment text, of_caller text, of_urgency text, first_due_at timestamptz, of_day date
+) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    added integer;
+BEGIN
+    IF recipient_kind = 'user' THEN
+        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
+            SELECT in_bucket, of_push, id, user_id, of_caller, of_urgency, 'queued', first_due_at, of_day
+            FROM owned_devices
+            WHERE bucket = in_bucket AND user_id = recipient_id AND bundle_id = of_bundle_id AND kind = of_kind
+              AND (of_environment IS NULL OR environment = of_environment)
+            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+    ELSIF recipient_kind = 'session' THEN
+        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
+            SELECT in_bucket, of_push, id, user_id, of_caller, of_urgency, 'queued', first_due_at, of_day
+            FROM owned_devices
+            WHERE bucket = in_bucket AND session_id = recipient_id AND bundle_id = of_bundle_id AND kind = of_kind
+              AND (of_environment IS NULL OR environment = of_environment)
+            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+    ELSIF EXISTS (
+        SELECT FROM owned_devices
+        WHERE bucket = in_bucket AND id = recipient_id AND user_id = recipient_user AND bundle_id = of_bundle_id
+          AND kind = of_kind AND (of_environment IS NULL OR environment = of_environment)
+    ) THEN
+        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
+            VALUES (in_bucket, of_push, recipient_id, recipient_user, of_caller, of_urgency, 'queued', first_due_at,
+                    of_day)
+            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+    ELSE
+        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, reason, day)
+            VALUES (in_bucket, of_push, recipient_id, recipient_user, of_caller, of_urgency, 'suppressed', 'noDevice',
+                    of_day)
+            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+    END IF;
+    GET DIAGNOSTICS added = ROW_COUNT;
+    RETURN added;
+END
+$$;
+
+-- A claimed target with its registration, whose columns are NULL if the registration is gone or void.
+CREATE TYPE push_claim AS (
+    bucket smallint, push_id uuid, device_id uuid, user_id uuid, lease_epoch bigint, attempts integer, reason text,
+    is_takeover boolean, claimed_at timestamptz, token_hash bytea, token_epoch bigint, sealed_token bytea,
+    environment text, bundle_id text, kind text, status text, status_reason text, last_seen_at timestamptz,
+    apns_accepted_at timestamptz, apns_paused_until timestamptz);
+
+-- Claims a target that is due, for `lease` seconds. No row if it is not due any more, or another replica is claiming
+-- it. One whose lease has ended may have been sent by the former holder.
+CREATE FUNCTION claim_push_target(in_bucket smallint, of_push uuid, of_device uuid, lease double precision)
+RETURNS SETOF push_claim
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    claim push_claim;
+    former text;
+BEGIN
+    SELECT state INTO former FROM push_targets
+        WHERE bucket = in_bucket AND push_id = of_push AND device_id = of_device AND due_at <= clock_timestamp()
+        FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    UPDATE push_targets AS target SET
+        state = 'claimed', due_at = clock_timestamp() + make_interval(secs => lease), updated_at = clock_timestamp(),
+        lease_epoch = target.lease_epoch + 1,
+        attempts = target.attempts + CASE WHEN former = 'claimed' THEN 1 ELSE 0 END
+        WHERE target.bucket = in_bucket AND target.push_id = of_push AND target.device_id = of_device
+        RETURNING target.user_id, target.lease_epoch, target.attempts, target.reason, target.updated_at
+        INTO claim.user_id, claim.lease_epoch, claim.attempts, claim.reason, claim.claimed_at;
+    SELECT device.token_hash, device.token_epoch, device.sealed_token, device.environment, device.bundle_id,
+           device.kind, device.status, device.status_reason, device.last_seen_at, device.apns_accepted_at,
+           device.apns_paused_until
+        INTO claim.token_hash, claim.token_epoch, claim.sealed_token, claim.environment, claim.bundle_id, claim.kind,
+             claim.status, claim.status_reason, claim.last_seen_at, claim.apns_accepted_at, claim.apns_paused_until
+        FROM owned_devices AS device
+        WHERE device.bucket = in_bucket AND device.id = of_device AND device.user_id = claim.user_id;
+    claim.bucket := in_bucket;
+    claim.push_id := of_push;
+    claim.device_id := of_device;
+    claim.is_takeover := former = 'claimed';
+    RETURN NEXT claim;
+END
+$$;
+
+-- Records the outcome of a claim, if its lease is the latest. False if another replica has taken over.
+--
+-- `change` is what it means for the registration with the token of `of_token_epoch`: `accepted`; `invalid`, unless it
+-- was seen after `change_at`; `pause` until then; or nothing.
+CREATE FUNCTION record_push_outcome(
+    in_bucket smallint, of_push uuid, of_device uuid, of_epoch bigint, new_state text, new_reason text,
+    new_due_at timestamptz, tries integer, of_token_epoch bigint, change text, change_at timestamptz
+) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    UPDATE push_targets SET
+        state = new_state, reason = new_reason, due_at = new_due_at, attempts = attempts + tries,
+        updated_at = clock_timestamp()
+        WHERE bucket = in_bucket AND push_id = of_push AND device_id = of_device AND lease_epoch = of_epoch
+          AND state = 'claimed';
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF change = 'accepted' THEN
+        UPDATE devices SET apns_accepted_at = clock_timestamp()
+            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch AND apns_accepted_at IS NULL;
+    ELSIF change = 'invalid' THEN
+        UPDATE devices SET status = 'invalid', status_reason = new_reason
+            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch AND status = 'active'
+              AND (change_at IS NULL OR last_seen_at <= change_at);
+    ELSIF change = 'pause' THEN
+        UPDATE devices SET apns_paused_until = change_at
+            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch;
+    END IF;
+    RETURN true;
+END
+$$;
+
+-- Cancels the targets that no replica holds. Those in flight are cancelled if they would be sent again.
+CREATE FUNCTION cancel_push_targets(in_bucket smallint, of_push uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    UPDATE push_targets SET state = 'cancelled', reason = NULL, due_at = NULL, updated_at = clock_timestamp()
+        WHERE bucket = in_bucket AND push_id = of_push AND state IN ('queued', 'retryAt');
+END
+$$;
+
+-- Queues the dead targets of a push again. Returns how many.
+CREATE FUNCTION replay_push_targets(in_bucket smallint, of_push uuid, of_day date) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    replayed integer;
+BEGIN
+    UPDATE push_targets SET
+        state = 'queued', reason = NULL, due_at = clock_timestamp(), attempts = 0, updated_at = clock_timestamp()
+        WHERE bucket = in_bucket AND push_id = of_push AND state = 'dead';
+    GET DIAGNOSTICS replayed = ROW_COUNT;
+    UPDATE push_targets SET day = of_day WHERE bucket = in_bucket AND push_id = of_push AND day < of_day;
+    RETURN replayed;
+END
+$$;
+
+-- The number of targets in each state.
+CREATE FUNCTION count_push_targets(in_bucket smallint, of_push uuid, OUT in_state text, OUT number bigint)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY SELECT state, count(*) FROM push_targets
+        WHERE bucket = in_bucket AND push_id = of_push GROUP BY state;
+END
+$$;
+
+-- The targets of a push after a device, in order.
+CREATE TYPE push_target_row AS (
+    bucket smallint, device_id uuid, user_id uuid, state text, reason text, updated_at timestamptz, attempts integer);
+CREATE FUNCTION list_push_targets(in_bucket smallint, of_push uuid, after_device uuid, most bigint)
+RETURNS SETOF push_target_row
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY SELECT t.bucket, t.device_id, t.user_id, t.state, t.reason, t.updated_at, t.attempts
+        FROM push_targets AS t
+        WHERE t.bucket = in_bucket AND t.push_id = of_push AND (after_device IS NULL OR t.device_id > after_device)
+        ORDER BY t.device_id LIMIT most;
+END
+$$;

@@ -1,0 +1,225 @@
+import Contracts
+import Foundation
+
+/// Where a push stands on one device. `PushTargetState` is its form for callers.
+enum TargetState: String, Sendable, CaseIterable {
+    case queued
+    case claimed
+    case accepted
+    case rejected
+    case retryAt
+    case suppressed
+    case expired
+    case cancelled
+    case dead
+    case inDoubt
+
+    /// Whether nothing more is sent. Only a replay leaves ``dead``.
+    var isFinal: Bool {
+        switch self {
+        case .queued, .claimed, .retryAt: false
+        case .accepted, .rejected, .suppressed, .expired, .cancelled, .dead, .inDoubt: true
+        }
+    }
+
+    /// Whether one state may follow the other. A claim follows a claim when another replica takes over.
+    func mayBecome(_ next: TargetState) -> Bool {
+        switch self {
+        case .queued, .retryAt: next == .claimed || next == .cancelled
+        case .claimed: true
+        case .dead: next == .queued
+        case .accepted, .rejected, .suppressed, .expired, .cancelled, .inDoubt: false
+        }
+    }
+}
+
+/// The decision on a target that a replica holds.
+struct DeliveryDecision: Sendable, Equatable {
+    var state: TargetState
+    var reason: String?
+    /// When it is claimed again; `nil` in a final state.
+    var dueAt: Date?
+    /// Whether the request was sent, or may have been.
+    var isAttempt = false
+    var registration = RegistrationChange.none
+}
+
+/// What an answer of Apple means for the registration.
+enum RegistrationChange: Sendable, Equatable {
+    case none
+    /// Apple has accepted the token.
+    case accepted
+    /// Nothing is sent to the token until it is registered again.
+    ///
+    /// - Parameter unlessSeenAfter: a later registration stays valid.
+    case invalid(unlessSeenAfter: Date?)
+    /// Nothing is sent to the device until then.
+    case pause(until: Date)
+}
+
+/// The rules of delivery: what happens before a push is sent, and after each outcome.
+struct DeliveryRules: Sendable {
+    /// Seconds after which a push is repeated that APNs could not take (500, 503).
+    var retryDelay: TimeInterval = 900
+    /// Days without a registration after which nothing is sent.
+    var unseen: UnseenRules
+
+    /// The limit of exponential growth: 64 times the first delay.
+    private static let maximumDoublings = 6
+    /// Reasons for which the lane stops or renews its token. The push is not at fault, so it waits for the operator.
+    private static let reasonsOfLane: Set<String> = [
+        "ExpiredProviderToken", "UnrelatedKeyIdInToken", "InvalidProviderToken", "MissingProviderToken",
+        "BadEnvironmentKeyIdInToken", "TopicDisallowed", "BadCertificateEnvironment", "BadCertificate", "IdleTimeout",
+        "TooManyProviderTokenUpdates",
+    ]
+    private static let reasonsOfToken: Set<String> = ["BadDeviceToken", "DeviceTokenNotForTopic"]
+
+    // MARK: - Before sending
+
+    /// The decision on a claimed target that is not sent now; `nil` if it is to be sent.
+    func decide(_ claim: ClaimedTarget, of push: PushContent, isCancelled: Bool) -> DeliveryDecision? {
+        if isCancelled { return DeliveryDecision(state: .cancelled) }
+        if claim.isTakeover, push.onDoubt == .drop { return DeliveryDecision(state: .inDoubt, reason: "noAnswer") }
+        if push.expiresAt <= claim.claimedAt {
+            return DeliveryDecision(state: claim.attempts > 0 ? .dead : .expired, reason: claim.reason)
+        }
+        guard let device = claim.device else { return DeliveryDecision(state: .suppressed, reason: "sessionEnded") }
+        let isMeant =
+            device.bundleID.utf8.elementsEqual(push.bundleID.utf8) && device.kind == push.type.registrationKind
+            && (push.environment.map { $0 == device.environment } ?? true)
+        guard isMeant else { return DeliveryDecision(state: .suppressed, reason: "noDevice") }
+        guard device.isActive else {
+            return DeliveryDecision(state: .rejected, reason: device.statusReason ?? "Unregistered")
+        }
+        guard unseen.isReached(lastSeenAt: device.lastSeenAt, now: claim.claimedAt) else {
+            return DeliveryDecision(state: .suppressed, reason: "unseen")
+        }
+        if let until = device.pausedUntil, until > claim.claimedAt {
+            return wait(.queued, until: until, reason: "TooManyRequests", expiresAt: push.expiresAt)
+        }
+        return nil
+    }
+
+    // MARK: - After sending
+
+    /// The decision on an outcome. Apple, "Handling notification responses from APNs".
+    ///
+    /// - Parameters:
+    ///   - attempts: how often the push was sent to the device before.
+    ///   - random: from 0 to 1, for jitter.
+    func decide(
+        _ outcome: LaneOutcome, attempts: Int, of push: PushContent, now: Date, random: Double
+    ) -> DeliveryDecision {
+        switch outcome {
+        case .answered(let answer):
+            var decision = decide(answer, attempts: attempts, of: push, now: now, random: random)
+            decision.isAttempt = true
+            return decision
+        case .inDoubt where push.onDoubt == .drop:
+            return DeliveryDecision(state: .inDoubt, reason: "noAnswer", isAttempt: true)
+        case .inDoubt:
+            let delay = Self.backoff(from: 5, attempts: attempts, random: random)
+            var decision = wait(.retryAt, until: now + delay, reason: "noAnswer", expiresAt: push.expiresAt)
+            decision.isAttempt = true
+            return decision
+        case .notSent(let reason):
+            let delay = Self.delay(after: reason) * (1 + random)
+            return wait(.queued, until: now + delay, reason: reason.rawValue, expiresAt: push.expiresAt)
+        }
+    }
+
+    private func decide(
+        _ answer: APNsAnswer, attempts: Int, of push: PushContent, now: Date, random: Double
+    ) -> DeliveryDecision {
+        let reason = answer.reason ?? "status \(answer.status)"
+        func retry(from delay: TimeInterval) -> DeliveryDecision {
+            let delay = max(
+                Self.backoff(from: delay, attempts: attempts, random: random), Double(answer.retryAfter ?? 0))
+            return wait(.retryAt, until: now + delay, reason: reason, expiresAt: push.expiresAt)
+        }
+        switch answer.status {
+        case 200:
+            return DeliveryDecision(state: .accepted, registration: .accepted)
+        case _ where Self.reasonsOfLane.contains(reason):
+            return retry(from: 60)
+        case 410:
+            return DeliveryDecision(
+                state: .rejected, reason: reason, registration: .invalid(unlessSeenAfter: answer.invalidSince))
+        case 400 where Self.reasonsOfToken.contains(reason):
+            return DeliveryDecision(state: .rejected, reason: reason, registration: .invalid(unlessSeenAfter: nil))
+        case 429:
+            var decision = retry(from: 10)
+            if let until = decision.dueAt { decision.registration = .pause(until: until) }
+            return decision
+        case 503 where reason == "Shutdown":
+            // Another connection can take it at once.
+            return wait(.retryAt, until: now + 1 + random, reason: reason, expiresAt: push.expiresAt)
+        case 500...:
+            return retry(from: retryDelay)
+        default:
+            return DeliveryDecision(state: .rejected, reason: reason)
+        }
+    }
+
+    /// At the expiration it is claimed too, and then ends.
+    private func wait(_ state: TargetState, until: Date, reason: String, expiresAt: Date) -> DeliveryDecision {
+        DeliveryDecision(state: state, reason: reason, dueAt: min(until, expiresAt))
+    }
+
+    /// Seconds. Jitter only adds: APNs must not be asked again earlier.
+    private static func backoff(from delay: TimeInterval, attempts: Int, random: Double) -> TimeInterval {
+        delay * Double(1 << min(attempts, maximumDoublings)) * (1 + random / 4)
+    }
+
+    /// Seconds.
+    private static func delay(after reason: NotSentReason) -> TimeInterval {
+        switch reason {
+        case .tooLate, .saturated: 0.1
+        case .unreachable: 2
+        case .laneStopped: 10
+        case .noKey: 60
+        }
+    }
+}
+
+/// A target that this replica holds, with the registration as of the claim.
+struct ClaimedTarget: Sendable, Equatable {
+    var target: PushTarget
+    var user: UUID
+    /// Only this epoch's holder may record an outcome.
+    var leaseEpoch: Int64
+    /// How often the push was sent to the device, or may have been.
+    var attempts: Int
+    /// The last reason for waiting.
+    var reason: String?
+    /// Another replica held it, and may have sent it.
+    var isTakeover: Bool
+    /// By PostgreSQL's clock.
+    var claimedAt: Date
+    /// `nil` when the registration is gone or void.
+    var device: ClaimedDevice?
+}
+
+/// A push on one device.
+struct PushTarget: Sendable, Hashable {
+    var bucket: Bucket
+    var push: UUID
+    var device: UUID
+}
+
+/// A registration as of a claim.
+struct ClaimedDevice: Sendable, Equatable {
+    var tokenHash: Data
+    /// Differs for each token and owner.
+    var tokenEpoch: Int64
+    var sealedToken: Data
+    var environment: PushEnvironment
+    var bundleID: String
+    var kind: PushKind
+    var isActive: Bool
+    var statusReason: String?
+    var lastSeenAt: Date
+    /// Apple has accepted the token before.
+    var isProven: Bool
+    var pausedUntil: Date?
+}

@@ -1,0 +1,68 @@
+import Contracts
+import Foundation
+
+/// A push service, such as APNs. Takes a rendered push, and returns the outcome.
+protocol Lane: Sendable {
+    /// Sends one push. Does not throw: each failure is an outcome. Returns within some seconds of `sendBefore`.
+    func send(_ push: RenderedPush) async -> LaneOutcome
+}
+
+/// A push for one device, ready to be sent.
+struct RenderedPush: Sendable {
+    /// UUIDv5 of push and device, so that a repetition has the same id (`apns-id`).
+    let id: UUID
+    let token: PushToken
+    let environment: PushEnvironment
+    /// `apns-topic`, with the suffix of its push type.
+    let topic: String
+    /// `apns-push-type`
+    let type: PushType
+    /// `apns-priority`
+    let priority: PushPriority
+    let collapseID: String?
+    /// `apns-expiration`
+    let expiresAt: Date
+    /// JSON.
+    let payload: [UInt8]
+    /// Apple has accepted the token before. Any user can register an invented one, so others use a connection of their
+    /// own.
+    let isProven: Bool
+    let isUrgent: Bool
+    /// No stream is opened after this, because the sessions' state is known as of a moment before, and another replica
+    /// may take over after the lease. Checked right before the stream opens.
+    let sendBefore: ContinuousClock.Instant
+}
+
+/// What became of one push.
+enum LaneOutcome: Sendable, Equatable {
+    /// APNs answered. ``DeliveryRules`` decides on it.
+    case answered(APNsAnswer)
+    /// No byte of the request left this process: the lane is stopped or has no connection, or `sendBefore` passed.
+    case notSent(NotSentReason)
+    /// The request may have arrived, and no answer came (time-out, connection lost).
+    case inDoubt
+}
+
+/// APNs' response to a push. Apple, "Handling notification responses from APNs".
+struct APNsAnswer: Sendable, Equatable {
+    var status: Int
+    /// Apple's reason, such as `BadDeviceToken`; nil for 200.
+    var reason: String?
+    /// Of a 410: since when the token is invalid (milliseconds since 1970 in the response).
+    var invalidSince: Date?
+    /// The `Retry-After` header, seconds.
+    var retryAfter: Int?
+}
+
+/// Why a push did not leave this process.
+enum NotSentReason: String, Sendable, CaseIterable {
+    /// No key of the team is for this topic and environment.
+    case noKey
+    /// Apple refuses the key. An operator must act.
+    case laneStopped
+    case unreachable
+    /// `sendBefore` passed.
+    case tooLate
+    /// Apple allows no more streams at the moment.
+    case saturated
+}

@@ -1,0 +1,69 @@
+import Foundation
+import ServiceKitPostgres
+import Synchronization
+
+/// What the parts of one replica know of each other: whether pushes wait, and how old the knowledge of ended sessions
+/// is.
+final class PushActivity: Sendable {
+    private struct State {
+        /// Until when pushes count as pending.
+        var pendingUntil = ContinuousClock.now
+        var feedReadAt: ContinuousClock.Instant?
+        var survey = PushQueueStore.Survey()
+        /// Targets that this replica has accepted since the survey.
+        var added: [String: Int] = [:]
+    }
+
+    /// How long after the last push the queue counts as busy.
+    static let calm: Duration = .seconds(10)
+
+    /// Counts the reasons to look at the queue.
+    let wakeups = Signal()
+    private let state = Mutex(State())
+
+    // MARK: - Pending pushes
+
+    /// Whether pushes wait or have been sent within ``calm``.
+    var isPending: Bool { state.withLock { .now < $0.pendingUntil } }
+
+    func notePending() {
+        state.withLock { $0.pendingUntil = .now + Self.calm }
+    }
+
+    /// This replica has accepted a push. It is sent without a wait for the next look.
+    func accepted(_ targets: Int, of caller: String) {
+        state.withLock { state in
+            state.pendingUntil = .now + Self.calm
+            state.added[caller, default: 0] += targets
+        }
+        wakeups.send()
+    }
+
+    /// The targets of a caller that wait, as far as this replica knows.
+    func queueLength(of caller: String) -> Int {
+        state.withLock { $0.survey.length(of: caller) + ($0.added[caller] ?? 0) }
+    }
+
+    func surveyed(_ survey: PushQueueStore.Survey) {
+        state.withLock { state in
+            state.survey = survey
+            state.added = [:]
+        }
+    }
+
+    // MARK: - The revocation feed
+
+    /// The feed was read to its end, and each session that has ended since is detached.
+    func feedWasRead() {
+        let wasUnread = state.withLock { state in
+            defer { state.feedReadAt = .now }
+            return state.feedReadAt == nil
+        }
+        if wasUnread { wakeups.send() }
+    }
+
+    /// Whether the feed was read within `maximumStaleness`. Before the first time nothing is sent.
+    func isFeedFresh(within maximumStaleness: Duration) -> Bool {
+        state.withLock { state in state.feedReadAt.map { .now - $0 <= maximumStaleness } ?? false }
+    }
+}

@@ -1,0 +1,110 @@
+import Contracts
+import Crypto
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// The routes of services that push. A caller sees its own pushes only.
+struct PushRoutes: Sendable {
+    let store: PushStore
+    let callers: PushCallers
+    let activity: PushActivity
+    /// Targets of one caller that may wait.
+    let queueLimit: Int
+    /// Whether a lane exists that sends pushes.
+    let canSend: Bool
+
+    /// Seconds after which a caller with a full queue may try again.
+    private static let retryAfter = 5
+
+    func add(to router: ServiceRouter) {
+        router.internal(callers: callers.names)
+            .post("/push", use: accept)
+            .get("/push/dead", use: listDead)
+            .post("/push/dead/{id}/replay", use: replay)
+            .get("/push/{id}", use: status)
+            .delete("/push/{id}", use: cancel)
+    }
+
+    private func accept(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let caller = try caller(context)
+        guard canSend else {
+            throw Problem(.unavailable, "Push delivery is not configured (DEVICES_APNS_KEYS_FILE).", retryAfter: 60)
+        }
+        guard let key = request.headers[.idempotencyKey], PushRules.isKey(key) else {
+            throw Problem.invalid(
+                "Idempotency-Key", "This header must have 1 to \(PushRules.maximumKey) visible ASCII characters.")
+        }
+        let (input, body) = try await request.decodeKeepingBody(PushRequest.self)
+        let payload = StrictJSON.bytes(ofMember: "payload", in: body) ?? []
+        let push = try PushRules.validate(input, payload: Array(payload), now: .now)
+        guard caller.allows(push.content.type, to: push.content.bundleID) else { throw Problem(.forbidden) }
+        guard push.isDryRun || activity.queueLength(of: caller.name) < queueLimit else {
+            throw Problem(.rateLimited, "Too many pushes wait.", retryAfter: Self.retryAfter)
+        }
+        let acceptance = try await store.accept(
+            push, of: caller.name, key: push.isDryRun ? nil : key, hash: Data(SHA256.hash(data: body)))
+        switch acceptance {
+        case .keyReused: throw Problem(.idempotencyKeyReused)
+        case .accepted(let answer, let isNew):
+            if isNew { activity.accepted(answer.devices ?? 0, of: caller.name) }
+            return try .json(answer, status: push.isDryRun ? .ok : .accepted, holdsToken: true)
+        }
+    }
+
+    private func status(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let cursor = try Self.cursor(of: request, TargetCursor.init(text:))
+        let push = try await store.status(of: context.uuid("id"), of: caller(context).name, after: cursor)
+        guard let push else { throw Problem(.notFound) }
+        return try .json(push, holdsToken: true)
+    }
+
+    private func cancel(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        guard try await store.cancel(context.uuid("id"), of: caller(context).name) else { throw Problem(.notFound) }
+        return .empty()
+    }
+
+    private func listDead(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let cursor = try Self.cursor(of: request, DeadCursor.init(text:))
+        return try .json(await store.dead(of: caller(context).name, after: cursor), holdsToken: true)
+    }
+
+    private func replay(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let caller = try caller(context)
+        let expiresAt = try PushRules.validate(await request.decode(PushReplay.self), now: .now)
+        let id = try context.uuid("id")
+        guard let devices = try await store.replay(id, of: caller.name, until: expiresAt) else {
+            throw Problem(.notFound)
+        }
+        activity.accepted(devices, of: caller.name)
+        return try .json(
+            PushAccepted(id: id.uuidString.lowercased(), devices: devices), status: .accepted, holdsToken: true)
+    }
+
+    private func caller(_ context: GatehouseRequestContext) throws(Problem) -> PushCaller {
+        guard let caller = context.caller.flatMap({ callers.callers[$0] }) else { throw Problem(.forbidden) }
+        return caller
+    }
+
+    private static func cursor<Cursor>(
+        of request: Request, _ parse: (String) -> Cursor?
+    ) throws(Problem) -> Cursor? {
+        guard let text = request.uri.queryParameters.get("after") else { return nil }
+        guard let cursor = parse(text) else { throw Problem.invalid("after", "This must be `next` of another page.") }
+        return cursor
+    }
+}
+
+extension InvalidPush: ProblemConvertible {
+    var problem: Problem {
+        Problem(
+            .invalidRequest, "Some of the input is not valid.",
+            errors: fields.map { Problem.FieldError(field: $0.name, message: $0.message) })
+    }
+}
+
+extension HTTPField.Name {
+    /// As in the IETF's draft "The Idempotency-Key HTTP Header Field".
+    fileprivate static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
+}

@@ -1,0 +1,190 @@
+import Bytes
+import Contracts
+import Crypto
+import Foundation
+
+/// A push that Apple would not refuse for its form, with its recipients.
+struct ValidPush: Sendable, Equatable {
+    let content: PushContent
+    let recipients: [PushRecipient]
+    /// `nil`: at once.
+    let sendAt: Date?
+    let isDryRun: Bool
+}
+
+/// What is sent.
+struct PushContent: Sendable, Equatable {
+    var bundleID: String
+    /// `nil`: both.
+    var environment: PushEnvironment?
+    var type: PushType
+    var priority: PushPriority
+    var collapseID: String?
+    var expiresAt: Date
+    /// JSON, as the caller wrote it.
+    var payload: [UInt8]
+    var onDoubt: PushDoubt
+    var urgency: PushUrgency
+
+    /// `apns-topic`
+    var topic: String { bundleID + type.topicSuffix }
+}
+
+/// A user, a session or a device that a push names. Its bucket has all its devices.
+struct PushRecipient: Sendable, Equatable {
+    enum Kind: String, Sendable {
+        case user
+        case session
+        case device
+    }
+
+    let bucket: Bucket
+    let kind: Kind
+    let id: UUID
+    /// The owner of a device. For others the same as `id`.
+    let user: UUID
+
+    static func user(_ id: UUID) -> Self { Self(bucket: Bucket(user: id), kind: .user, id: id, user: id) }
+    static func session(_ id: UUID) -> Self { Self(bucket: Bucket(session: id), kind: .session, id: id, user: id) }
+    static func device(_ id: UUID, of user: UUID) -> Self {
+        Self(bucket: Bucket(user: user), kind: .device, id: id, user: user)
+    }
+}
+
+/// What is wrong with a push: every field, not only the first.
+struct InvalidPush: Error, Equatable, CustomStringConvertible {
+    let fields: [InvalidRegistration.Field]
+
+    var description: String { fields.map { "\($0.name): \($0.message)" }.joined(separator: " ") }
+}
+
+/// The checks before anything is kept.
+enum PushRules {
+    /// Users, sessions and devices that a push may name.
+    static let maximumRecipients = 1000
+    /// Bytes of `apns-collapse-id`. Apple, "Sending notification requests to APNs".
+    static let maximumCollapseID = 64
+    static let maximumKey = 255
+    /// Seconds: the longest that APNs stores a notification (ibid.), and the longest that one is scheduled ahead.
+    static let maximumPeriod: TimeInterval = 30 * 86_400
+    static let defaultPeriod: TimeInterval = 86_400
+
+    /// - Parameter payload: the bytes of the request's `payload`.
+    /// - Throws: every field that is wrong.
+    static func validate(_ request: PushRequest, payload: [UInt8], now: Date) throws(InvalidPush) -> ValidPush {
+        var wrong: [InvalidRegistration.Field] = []
+        func check(_ field: String, _ isGood: Bool, _ message: String) {
+            if !isGood { wrong.append(.init(name: field, message: message)) }
+        }
+        let type = request.pushType
+        let priority = request.priority ?? type.priorities[0]
+        let start = request.sendAt.map { max($0, now) } ?? now
+        let recipients =
+            (request.targets.users ?? []).map(PushRecipient.user)
+            + (request.targets.sessions ?? []).map(PushRecipient.session)
+            + (request.targets.devices ?? []).map { PushRecipient.device($0.device, of: $0.user) }
+
+        check(
+            "targets", (1...maximumRecipients).contains(recipients.count),
+            "Must name 1 to \(maximumRecipients) users, sessions and devices.")
+        check("bundleId", BundleID.isValid(request.bundleId), "Must be an app's bundle identifier.")
+        check(
+            "environment", request.environment?.isKnown ?? true,
+            "Must be one of \(PushEnvironment.known.map(\.rawValue).joined(separator: ", ")).")
+        check("pushType", type.registrationKind != nil, "Devices cannot register for this push type.")
+        check(
+            "priority", type.priorities.contains(priority),
+            "Must be \(type.priorities.map { String($0.rawValue) }.joined(separator: " or ")) for this push type.")
+        check(
+            "collapseId", request.collapseId.map(isCollapseID) ?? true,
+            "Must be 1 to \(maximumCollapseID) visible ASCII characters.")
+        check(
+            "sendAt", start.timeIntervalSince(now) <= maximumPeriod, "Must be within 30 days.")
+        let expiresAt = request.expiresAt ?? start + defaultPeriod
+        check(
+            "expiresAt", expiresAt > start && expiresAt.timeIntervalSince(start) <= maximumPeriod,
+            "Must be at most 30 days after the push is due, and not before.")
+        check("payload", payload.first == UInt8(ascii: "{"), "Must be a JSON object.")
+        check(
+            "payload", payload.count <= type.maximumPayload,
+            "Must be at most \(type.maximumPayload) bytes for this push type.")
+        guard wrong.isEmpty else { throw InvalidPush(fields: wrong) }
+        return ValidPush(
+            content: PushContent(
+                bundleID: request.bundleId, environment: request.environment, type: type, priority: priority,
+                collapseID: request.collapseId, expiresAt: expiresAt, payload: payload,
+                onDoubt: request.onDoubt ?? .repeat, urgency: request.urgency ?? .normal),
+            recipients: recipients, sendAt: start > now ? start : nil, isDryRun: request.dryRun ?? false)
+    }
+
+    /// The expiration of dead letters that are sent again.
+    static func validate(_ replay: PushReplay, now: Date) throws(InvalidPush) -> Date {
+        let expiresAt = replay.expiresAt ?? now + defaultPeriod
+        guard expiresAt > now, expiresAt.timeIntervalSince(now) <= maximumPeriod else {
+            throw InvalidPush(fields: [.init(name: "expiresAt", message: "Must be within 30 days.")])
+        }
+        return expiresAt
+    }
+
+    /// Whether a text may be an `Idempotency-Key`.
+    static func isKey(_ text: String) -> Bool { isVisible(text, upTo: maximumKey) }
+
+    private static func isCollapseID(_ text: String) -> Bool { isVisible(text, upTo: maximumCollapseID) }
+
+    private static func isVisible(_ text: String, upTo maximum: Int) -> Bool {
+        (1...maximum).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    /// The `apns-id` of a push on a device, the same for each repetition: a UUID of version 5 (RFC 9562 §5.5) of the
+    /// device in the namespace of the push.
+    static func id(of push: UUID, on device: UUID) -> UUID {
+        var hash = Insecure.SHA1()
+        withUnsafeBytes(of: push.uuid) { hash.update(bufferPointer: $0) }
+        withUnsafeBytes(of: device.uuid) { hash.update(bufferPointer: $0) }
+        var id = Array(hash.finalize().prefix(16))
+        id[6] = 0x50 | id[6] & 0x0F
+        id[8] = 0x80 | id[8] & 0x3F
+        return id.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    }
+}
+
+/// Apple's rules for each push type: "Sending notification requests to APNs".
+extension PushType {
+    /// What follows the bundle id in `apns-topic`.
+    var topicSuffix: String {
+        switch self {
+        case .alert, .background, .mdm: ""
+        case .controls: ".push-type.controls"
+        case .location: ".location-query"
+        case .voip: ".voip"
+        case .complication: ".complication"
+        case .fileprovider: ".pushkit.fileprovider"
+        case .liveactivity: ".push-type.liveactivity"
+        case .pushtotalk: ".voip-ptt"
+        case .widgets: ".push-type.widgets"
+        }
+    }
+
+    /// The kind of registrations whose tokens are for this type. Another kind's token is `DeviceTokenNotForTopic`.
+    /// `nil` while devices register no such tokens, and for `mdm`, whose topic is no bundle id.
+    var registrationKind: PushKind? {
+        switch self {
+        case .alert, .background: .alert
+        case .voip: .voip
+        case .liveactivity: .liveactivity
+        case .controls, .location, .complication, .fileprovider, .mdm, .pushtotalk, .widgets: nil
+        }
+    }
+
+    /// The priorities that APNs accepts, the default first. Of `background` "using priority 10 is an error".
+    var priorities: [PushPriority] {
+        switch self {
+        case .background: [.considerate]
+        case .pushtotalk: [.immediate]
+        default: [.immediate, .considerate, .powerSaving]
+        }
+    }
+
+    /// Bytes. "Generating a remote notification".
+    var maximumPayload: Int { self == .voip ? 5120 : 4096 }
+}

@@ -1,0 +1,320 @@
+import Contracts
+import Foundation
+import Instruments
+import Logging
+import ServiceKit
+import ServiceKitPostgres
+import ServiceLifecycle
+import Synchronization
+
+/// Sends the pushes that are due, for as long as the service runs. Every replica does.
+///
+/// A target is claimed right before it is sent, and never more of them than may be in flight. So when a process dies,
+/// at most those in flight are in doubt. Another replica claims them when their lease has ended.
+struct PushSender: Service {
+    /// The bounds and times of a sender.
+    struct Limits: Sendable {
+        /// Targets in flight.
+        var concurrency = 1000
+        /// The time between two looks at the queue while pushes are pending.
+        var interval: Duration = .milliseconds(500)
+        /// The same after ``PushActivity/calm`` without any.
+        var idleInterval: Duration = .seconds(5)
+        /// The time between two surveys of the queue.
+        var surveyInterval: Duration = .seconds(10)
+        /// No other replica claims a target for so long. A lane answers sooner.
+        var lease: Duration = .seconds(30)
+        /// No stream is opened in the last part of a lease.
+        var leaseMargin: Duration = .seconds(1)
+        /// How long the sessions' and owners' state of a claim counts.
+        var freshness: Duration = .milliseconds(500)
+        /// Without the revocation feed for so long, nothing is sent.
+        var maximumStaleness: Duration = .seconds(60)
+    }
+
+    /// Targets of one claim.
+    private static let batch = 250
+    /// Targets that one look reads of each caller and urgency.
+    private static let lookSize = 500
+    private static let longestPause: Duration = .seconds(2)
+
+    let queue: PushQueueStore
+    let scheduled: PushStore
+    let lane: any Lane
+    let protection: PushTokenProtection
+    let rules: DeliveryRules
+    let activity: PushActivity
+    let limits: Limits
+    let metrics: PushMetrics
+    let logger: Logger
+    private let outcomes = OutcomeBuffer()
+
+    init(
+        queue: PushQueueStore, scheduled: PushStore, lane: any Lane, protection: PushTokenProtection,
+        rules: DeliveryRules, activity: PushActivity, limits: Limits = Limits(), metrics: PushMetrics, logger: Logger
+    ) {
+        self.queue = queue
+        self.scheduled = scheduled
+        self.lane = lane
+        self.protection = protection
+        self.rules = rules
+        self.activity = activity
+        self.limits = limits
+        self.metrics = metrics
+        self.logger = logger
+    }
+
+    /// Sends until the service shuts down. Then what is in flight ends, and its outcomes are recorded.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await recordOutcomes() }
+            await withDiscardingTaskGroup { await send(in: &$0) }
+            outcomes.close()
+            await group.waitForAll()
+        }
+    }
+
+    // MARK: - Sending
+
+    /// The targets that one look has found, in the order in which they are sent.
+    private struct Look {
+        var queue = FairQueue()
+        var end = ContinuousClock.now
+        /// When scheduled pushes are looked for again: their time is not known to the millisecond.
+        var nextStart = ContinuousClock.now
+    }
+
+    private func send(in group: inout DiscardingTaskGroup) async {
+        var look = Look()
+        var surveyedAt: ContinuousClock.Instant?
+        var pause = limits.interval
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            let seen = activity.wakeups.count
+            let freed = outcomes.recorded.count
+            do {
+                if surveyedAt.map({ .now - $0 >= limits.surveyInterval }) ?? true {
+                    try await survey()
+                    surveyedAt = .now
+                }
+                let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
+                metrics.isPaused.set(isPaused ? 1 : 0)
+                let free = limits.concurrency - outcomes.inFlight
+                if !isPaused, free > 0 {
+                    if look.queue.isEmpty || look.end <= .now { try await lookForTargets(&look) }
+                    if !look.queue.isEmpty {
+                        try await send(look.queue.take(min(free, Self.batch)), in: &group)
+                        continue
+                    }
+                }
+                pause = limits.interval
+                if free <= 0 {
+                    await outcomes.recorded.wait(after: freed, until: .now + limits.interval)
+                } else {
+                    let interval = activity.isPending ? limits.interval : limits.idleInterval
+                    await activity.wakeups.wait(after: seen, until: .now + interval)
+                }
+            } catch {
+                if Task.isCancelled { return }
+                logger.warning("pushes could not be read", error: error)
+                await activity.wakeups.wait(after: activity.wakeups.count, until: .now + pause)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+    }
+
+    private func lookForTargets(_ look: inout Look) async throws {
+        if look.nextStart <= .now {
+            look.nextStart = .now + limits.interval
+            if try await scheduled.startScheduled() > 0 { activity.notePending() }
+        }
+        look.end = .now + limits.freshness
+        look.queue = try await queue.due(limit: Self.lookSize)
+        if !look.queue.isEmpty { activity.notePending() }
+    }
+
+    /// Claims targets, and begins to send them.
+    private func send(_ targets: [PushTarget], in group: inout DiscardingTaskGroup) async throws {
+        // Before the statement: so the lease that PostgreSQL keeps ends later.
+        let claimedAt = ContinuousClock.now
+        let claims = try await queue.claim(targets, lease: limits.lease)
+        guard !claims.isEmpty else { return }
+        outcomes.begin(claims.count)
+        let contents: [UUID: (content: PushContent, isCancelled: Bool)]
+        do {
+            contents = try await queue.contents(of: Set(claims.map(\.target.push)))
+        } catch {
+            // Nothing was sent.
+            for claim in claims { putBack(claim, reason: "unreadable", for: 1) }
+            throw error
+        }
+        let sendBefore = claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
+        for claim in claims {
+            guard let push = contents[claim.target.push] else {
+                putBack(claim, reason: "unreadable", for: 60)
+                continue
+            }
+            if let decision = rules.decide(claim, of: push.content, isCancelled: push.isCancelled) {
+                outcomes.add(ClaimOutcome(claim: claim, decision: decision))
+                continue
+            }
+            guard let device = claim.device,
+                let token = protection.open(device.sealedToken, hash: device.tokenHash)
+            else {
+                // The key is not among this replica's: another one, or a later start, may have it.
+                putBack(claim, reason: "unknownKey", for: 60)
+                continue
+            }
+            let rendered = RenderedPush(
+                id: PushRules.id(of: claim.target.push, on: claim.target.device), token: token,
+                environment: device.environment, topic: push.content.topic, type: push.content.type,
+                priority: push.content.priority, collapseID: push.content.collapseID,
+                expiresAt: push.content.expiresAt, payload: push.content.payload, isProven: device.isProven,
+                isUrgent: push.content.urgency == .urgent, sendBefore: sendBefore)
+            group.addTask { await send(rendered, for: claim, of: push.content) }
+        }
+    }
+
+    private func send(_ push: RenderedPush, for claim: ClaimedTarget, of content: PushContent) async {
+        let start = ContinuousClock.now
+        let outcome = start < push.sendBefore ? await lane.send(push) : .notSent(.tooLate)
+        let decision = rules.decide(
+            outcome, attempts: claim.attempts, of: content, now: .now, random: .random(in: 0..<1))
+        if case .answered = outcome { metrics.answer.record(.now - start) }
+        outcomes.add(ClaimOutcome(claim: claim, decision: decision))
+    }
+
+    private func putBack(_ claim: ClaimedTarget, reason: String, for seconds: TimeInterval) {
+        let decision = DeliveryDecision(state: .queued, reason: reason, dueAt: .now + seconds)
+        outcomes.add(ClaimOutcome(claim: claim, decision: decision))
+    }
+
+    private func survey() async throws {
+        let survey = try await queue.survey()
+        activity.surveyed(survey)
+        metrics.record(survey)
+    }
+
+    // MARK: - Outcomes
+
+    /// Records outcomes in batches until the buffer is closed and empty. While PostgreSQL is unavailable they stay in
+    /// the buffer, and count as in flight.
+    private func recordOutcomes() async {
+        var pause: Duration = .milliseconds(100)
+        while let batch = await outcomes.next() {
+            do {
+                let recorded = try await queue.record(batch)
+                outcomes.end(batch.count)
+                pause = .milliseconds(100)
+                for (outcome, wasRecorded) in zip(batch, recorded) { metrics.record(outcome, wasRecorded: wasRecorded) }
+                // What became due again at once.
+                if batch.contains(where: { $0.decision.dueAt != nil }) { activity.notePending() }
+            } catch {
+                outcomes.putBack(batch)
+                if Task.isCancelled { return }
+                logger.warning("outcomes of pushes could not be recorded", error: error)
+                try? await Task.sleep(for: pause)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+    }
+}
+
+/// The outcomes of a sender that are not recorded yet.
+private final class OutcomeBuffer: Sendable {
+    private struct State {
+        var inFlight = 0
+        var outcomes: [ClaimOutcome] = []
+        var isClosed = false
+    }
+
+    /// Outcomes of one statement.
+    private static let batch = 500
+
+    /// Counts recorded batches.
+    let recorded = Signal()
+    private let state = Mutex(State())
+    /// Wakes the only reader. Not a ``Signal``, which ends at the shutdown: outcomes come after it.
+    private let (notices, notice) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    /// Claimed targets without a recorded outcome.
+    var inFlight: Int { state.withLock { $0.inFlight } }
+
+    func begin(_ count: Int) {
+        state.withLock { $0.inFlight += count }
+    }
+
+    func add(_ outcome: ClaimOutcome) {
+        state.withLock { $0.outcomes.append(outcome) }
+        notice.yield()
+    }
+
+    func putBack(_ outcomes: [ClaimOutcome]) {
+        state.withLock { $0.outcomes = outcomes + $0.outcomes }
+    }
+
+    func end(_ count: Int) {
+        state.withLock { $0.inFlight -= count }
+        recorded.send()
+    }
+
+    /// No more outcomes are added.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        notice.yield()
+    }
+
+    /// The next outcomes; `nil` when the buffer is closed and empty, or the task is cancelled.
+    func next() async -> [ClaimOutcome]? {
+        while true {
+            let (batch, isClosed) = state.withLock { state in
+                let batch = Array(state.outcomes.prefix(Self.batch))
+                state.outcomes.removeFirst(batch.count)
+                return (batch, state.isClosed)
+            }
+            if !batch.isEmpty { return batch }
+            if isClosed { return nil }
+            var iterator = notices.makeAsyncIterator()
+            guard await iterator.next() != nil else { return nil }
+        }
+    }
+}
+
+/// The metrics of a sender, also while push delivery is not configured.
+struct PushMetrics: Sendable {
+    let isPaused = Gauge(
+        "devices_push_paused", help: "1 while no push is sent, because the revocation feed cannot be read.")
+    let answer = DurationHistogram(
+        "devices_push_answer_seconds", help: "Time from handing a push to the lane until Apple's answer.")
+    private let outcomes: [TargetState: Counter]
+    private let lengths: [TargetState: Gauge]
+    private let scheduled = Gauge("devices_push_scheduled", help: "Pushes whose time has not come.")
+    private let oldest = Gauge(
+        "devices_push_oldest_due_seconds", help: "For how long the oldest push has been due; 0 without any.")
+    private let superseded = Counter(
+        "devices_push_superseded_total", help: "Outcomes that came after another replica had taken the push over.")
+
+    init() {
+        outcomes = Dictionary(
+            uniqueKeysWithValues: TargetState.allCases.filter { $0 != .claimed }.map {
+                let help = "Devices to which a push was sent, or not: by the state that followed."
+                return ($0, Counter("devices_push_outcomes_total", help: help, labels: [("state", $0.rawValue)]))
+            })
+        lengths = Dictionary(
+            uniqueKeysWithValues: TargetState.allCases.filter { !$0.isFinal }.map {
+                let help = "Devices to which a push is to be sent, in all replicas' queue, by state."
+                return ($0, Gauge("devices_push_queue_length", help: help, labels: [("state", $0.rawValue)]))
+            })
+    }
+
+    func record(_ outcome: ClaimOutcome, wasRecorded: Bool) {
+        (wasRecorded ? outcomes[outcome.decision.state] : superseded)?.increment()
+    }
+
+    func record(_ survey: PushQueueStore.Survey) {
+        for (state, gauge) in lengths {
+            gauge.set(survey.lengths.reduce(0) { $0 + ($1.state == state ? $1.count : 0) })
+        }
+        scheduled.set(survey.scheduled.values.reduce(0, +))
+        oldest.set(survey.oldestDueAt.map { max(0, survey.now.timeIntervalSince($0)) } ?? 0)
+    }
+}

@@ -1,0 +1,334 @@
+public import Foundation
+
+/// The kind of a push (`apns-push-type`), which decides its topic, its priorities and its size. Apple, "Sending
+/// notification requests to APNs".
+public enum PushType: String, Codable, Sendable, CaseIterable {
+    case alert
+    case background
+    case controls
+    case location
+    case voip
+    case complication
+    case fileprovider
+    case mdm
+    case liveactivity
+    case pushtotalk
+    case widgets
+}
+
+/// The priority of a push (`apns-priority`).
+public enum PushPriority: Int, Codable, Sendable, CaseIterable {
+    /// Saves power above all, and does not wake the device.
+    case powerSaving = 1
+    /// Delivered when the device's power allows.
+    case considerate = 5
+    /// Delivered at once.
+    case immediate = 10
+}
+
+/// Which pushes are sent first.
+public enum PushUrgency: String, Codable, Sendable, CaseIterable {
+    case urgent
+    case normal
+    case bulk
+}
+
+/// What happens to a push that Apple may have received without answering, because a connection or a process ended.
+public enum PushDoubt: String, Codable, Sendable, CaseIterable {
+    /// It is sent again under the same `apns-id`. The device may show it twice.
+    case `repeat`
+    /// It is not sent again. The device may not have received it.
+    case drop
+}
+
+/// `POST /internal/push`
+public struct PushRequest: Codable, Sendable, Equatable {
+    /// The recipients. A device that several of them name receives the push once.
+    public struct Targets: Codable, Sendable, Equatable {
+        /// Users: each of their devices.
+        public var users: [UUID]?
+        /// Sessions: the devices that registered with them.
+        public var sessions: [UUID]?
+        public var devices: [DeviceTarget]?
+
+        public init(users: [UUID]? = nil, sessions: [UUID]? = nil, devices: [DeviceTarget]? = nil) {
+            self.users = users
+            self.sessions = sessions
+            self.devices = devices
+        }
+    }
+
+    /// A device of a user. Another user's device does not receive the push.
+    public struct DeviceTarget: Codable, Sendable, Equatable {
+        @LowercaseUUID public var user: UUID
+        @LowercaseUUID public var device: UUID
+
+        public init(user: UUID, device: UUID) {
+            self.user = user
+            self.device = device
+        }
+    }
+
+    public var targets: Targets
+    public var bundleId: String
+    /// Default: both.
+    public var environment: PushEnvironment?
+    public var pushType: PushType
+    /// Default 10; 5 for `background`.
+    public var priority: PushPriority?
+    /// At most 64 visible ASCII characters. A later push replaces an earlier one with the same id on the device.
+    public var collapseId: String?
+    /// When the push is of no more use. Default: a day after it is due; at most 30 days after.
+    public var expiresAt: Date?
+    /// When the push is due: at most 30 days ahead. Its devices are those that are registered then. Default: at once.
+    public var sendAt: Date?
+    /// The notification, which is sent byte for byte.
+    public var payload: JSONContent
+    /// Default `repeat`.
+    public var onDoubt: PushDoubt?
+    /// Default `normal`.
+    public var urgency: PushUrgency?
+    /// Checks the request and counts the devices, and sends nothing.
+    public var dryRun: Bool?
+
+    public init(
+        targets: Targets, bundleId: String, environment: PushEnvironment? = nil, pushType: PushType,
+        priority: PushPriority? = nil, collapseId: String? = nil, expiresAt: Date? = nil, sendAt: Date? = nil,
+        payload: JSONContent, onDoubt: PushDoubt? = nil, urgency: PushUrgency? = nil, dryRun: Bool? = nil
+    ) {
+        self.targets = targets
+        self.bundleId = bundleId
+        self.environment = environment
+        self.pushType = pushType
+        self.priority = priority
+        self.collapseId = collapseId
+        self.expiresAt = expiresAt
+        self.sendAt = sendAt
+        self.payload = payload
+        self.onDoubt = onDoubt
+        self.urgency = urgency
+        self.dryRun = dryRun
+    }
+}
+
+/// The answer to `POST /internal/push`: the push is kept, and will be sent or have a recorded reason.
+public struct PushAccepted: Codable, Sendable, Equatable {
+    /// Absent after a dry run.
+    public var id: String?
+    /// The number of devices; absent before a scheduled push is due.
+    public var devices: Int?
+
+    public init(id: String? = nil, devices: Int? = nil) {
+        self.id = id
+        self.devices = devices
+    }
+}
+
+/// The answer to `GET /internal/push/{id}`
+public struct PushStatus: Codable, Sendable, Equatable {
+    /// What became of the push on one device.
+    public struct Entry: Codable, Sendable, Equatable {
+        @LowercaseUUID public var device: UUID
+        @LowercaseUUID public var user: UUID
+        public var state: PushTargetState
+        /// Apple's reason, or the cause of a suppression.
+        public var reason: String?
+        /// When the state was reached.
+        public var at: Date
+        /// How often the push was sent to the device.
+        public var attempts: Int
+
+        public init(device: UUID, user: UUID, state: PushTargetState, reason: String? = nil, at: Date, attempts: Int) {
+            self.device = device
+            self.user = user
+            self.state = state
+            self.reason = reason
+            self.at = at
+            self.attempts = attempts
+        }
+    }
+
+    @LowercaseUUID public var id: UUID
+    public var state: PushState
+    public var createdAt: Date
+    public var sendAt: Date?
+    public var expiresAt: Date
+    /// The number of devices in each state.
+    public var counts: [String: Int]
+    /// A page of the devices.
+    public var devices: [Entry]
+    /// Opaque. The caller sends it as `after` for the next page. Absent on the last page.
+    public var next: String?
+
+    public init(
+        id: UUID, state: PushState, createdAt: Date, sendAt: Date?, expiresAt: Date, counts: [String: Int],
+        devices: [Entry], next: String?
+    ) {
+        self.id = id
+        self.state = state
+        self.createdAt = createdAt
+        self.sendAt = sendAt
+        self.expiresAt = expiresAt
+        self.counts = counts
+        self.devices = devices
+        self.next = next
+    }
+}
+
+/// Where a push stands as a whole.
+public struct PushState: OpenValue {
+    /// `sendAt` has not come.
+    public static let scheduled = Self(rawValue: "scheduled")
+    public static let sending = Self(rawValue: "sending")
+    /// Each device has a final state.
+    public static let done = Self(rawValue: "done")
+    public static let cancelled = Self(rawValue: "cancelled")
+
+    public static let known: [Self] = [.scheduled, .sending, .done, .cancelled]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
+/// Where a push stands on one device.
+public struct PushTargetState: OpenValue {
+    public static let queued = Self(rawValue: "queued")
+    /// A replica is sending it.
+    public static let claimed = Self(rawValue: "claimed")
+    /// Apple answered 200. Apple does not say whether the device received it.
+    public static let accepted = Self(rawValue: "accepted")
+    public static let rejected = Self(rawValue: "rejected")
+    /// It is sent again later.
+    public static let retryAt = Self(rawValue: "retryAt")
+    public static let suppressed = Self(rawValue: "suppressed")
+    /// It expired before it was sent.
+    public static let expired = Self(rawValue: "expired")
+    public static let cancelled = Self(rawValue: "cancelled")
+    /// It expired while Apple refused it temporarily. It can be replayed.
+    public static let dead = Self(rawValue: "dead")
+    /// Apple may have received it, and it is not sent again.
+    public static let inDoubt = Self(rawValue: "inDoubt")
+
+    public static let known: [Self] = [
+        .queued, .claimed, .accepted, .rejected, .retryAt, .suppressed, .expired, .cancelled, .dead, .inDoubt,
+    ]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
+/// The answer to `GET /internal/push/dead`
+public struct DeadPushList: Codable, Sendable, Equatable {
+    /// A push that was not delivered to a device in time.
+    public struct Entry: Codable, Sendable, Equatable {
+        @LowercaseUUID public var push: UUID
+        @LowercaseUUID public var device: UUID
+        @LowercaseUUID public var user: UUID
+        /// The last reason of Apple.
+        public var reason: String?
+        public var at: Date
+        public var attempts: Int
+
+        public init(push: UUID, device: UUID, user: UUID, reason: String?, at: Date, attempts: Int) {
+            self.push = push
+            self.device = device
+            self.user = user
+            self.reason = reason
+            self.at = at
+            self.attempts = attempts
+        }
+    }
+
+    public var entries: [Entry]
+    /// Opaque. The caller sends it as `after` for the next page. Absent on the last page.
+    public var next: String?
+
+    public init(entries: [Entry], next: String?) {
+        self.entries = entries
+        self.next = next
+    }
+}
+
+/// `POST /internal/push/dead/{id}/replay`
+public struct PushReplay: Codable, Sendable, Equatable {
+    /// Default: in a day; at most in 30 days.
+    public var expiresAt: Date?
+
+    public init(expiresAt: Date? = nil) {
+        self.expiresAt = expiresAt
+    }
+}
+
+/// Any JSON value.
+public enum JSONContent: Codable, Sendable, Equatable {
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    case number(Double)
+    case string(String)
+    case array([JSONContent])
+    case object([String: JSONContent])
+
+    private struct Key: CodingKey {
+        var stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    public init(from decoder: any Decoder) throws {
+        if let members = try? decoder.container(keyedBy: Key.self) {
+            self = .object(
+                try members.allKeys.reduce(into: [:]) { object, key in
+                    object[key.stringValue] =
+                        try members.decodeNil(forKey: key) ? .null : members.decode(JSONContent.self, forKey: key)
+                })
+        } else if var elements = try? decoder.unkeyedContainer() {
+            var array: [JSONContent] = []
+            while !elements.isAtEnd {
+                array.append(try elements.decodeNil() ? .null : elements.decode(JSONContent.self))
+            }
+            self = .array(array)
+        } else {
+            let value = try decoder.singleValueContainer()
+            if value.decodeNil() {
+                self = .null
+            } else if let bool = try? value.decode(Bool.self) {
+                self = .bool(bool)
+            } else if let string = try? value.decode(String.self) {
+                self = .string(string)
+            } else if let integer = try? value.decode(Int64.self) {
+                self = .integer(integer)
+            } else {
+                self = .number(try value.decode(Double.self))
+            }
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .object(let members):
+            var container = encoder.container(keyedBy: Key.self)
+            for (name, value) in members { try container.encode(value, forKey: Key(stringValue: name)) }
+        case .array(let elements):
+            var container = encoder.unkeyedContainer()
+            for element in elements { try container.encode(element) }
+        default:
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .bool(let bool): try container.encode(bool)
+            case .integer(let integer): try container.encode(integer)
+            case .number(let number): try container.encode(number)
+            case .string(let string): try container.encode(string)
+            default: try container.encodeNil()
+            }
+        }
+    }
+}

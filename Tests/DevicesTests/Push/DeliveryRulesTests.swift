@@ -1,0 +1,208 @@
+import Contracts
+import Foundation
+import Testing
+
+@testable import DevicesService
+
+@Suite struct DeliveryRulesTests {
+    private static let now = Date(timeIntervalSince1970: 1_800_000_000)
+    private static let day: TimeInterval = 86_400
+    private let rules = DeliveryRules(unseen: UnseenRules(pauseDays: 60, retentionDays: 270))
+
+    private static func content(
+        onDoubt: PushDoubt = .repeat, expiresIn: TimeInterval = day, environment: PushEnvironment? = nil
+    ) -> PushContent {
+        PushContent(
+            bundleID: "com.example.app", environment: environment, type: .alert, priority: .immediate,
+            expiresAt: now + expiresIn, payload: [], onDoubt: onDoubt, urgency: .normal)
+    }
+
+    private func decide(
+        _ outcome: LaneOutcome, attempts: Int = 0, of content: PushContent = content(), random: Double = 0
+    ) -> DeliveryDecision {
+        rules.decide(outcome, attempts: attempts, of: content, now: Self.now, random: random)
+    }
+
+    private func answer(_ status: Int, _ reason: String? = nil, retryAfter: Int? = nil) -> LaneOutcome {
+        .answered(APNsAnswer(status: status, reason: reason, invalidSince: nil, retryAfter: retryAfter))
+    }
+
+    // MARK: - States
+
+    @Test func statesFollowEachOtherInOneDirection() {
+        for state in TargetState.allCases {
+            let next = TargetState.allCases.filter(state.mayBecome)
+            switch state {
+            case .queued, .retryAt: #expect(next == [.claimed, .cancelled])
+            case .claimed: #expect(next == TargetState.allCases)
+            case .dead: #expect(next == [.queued])
+            default: #expect(next.isEmpty && state.isFinal, "\(state)")
+            }
+            #expect(PushTargetState(rawValue: state.rawValue).isKnown)
+        }
+        #expect(PushTargetState.known.count == TargetState.allCases.count)
+    }
+
+    // MARK: - Answers
+
+    @Test func acceptedProvesTheToken() {
+        #expect(
+            decide(answer(200)) == DeliveryDecision(state: .accepted, isAttempt: true, registration: .accepted))
+    }
+
+    @Test func aTokenThatIsGoneIsInvalidUnlessItRegisteredLater() {
+        let since = Self.now - 60
+        let outcome = LaneOutcome.answered(
+            APNsAnswer(status: 410, reason: "Unregistered", invalidSince: since, retryAfter: nil))
+        #expect(
+            decide(outcome)
+                == DeliveryDecision(
+                    state: .rejected, reason: "Unregistered", isAttempt: true,
+                    registration: .invalid(unlessSeenAfter: since)))
+    }
+
+    @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic"])
+    func aTokenOfAnotherPlaceIsQuarantined(_ reason: String) {
+        #expect(
+            decide(answer(400, reason))
+                == DeliveryDecision(
+                    state: .rejected, reason: reason, isAttempt: true, registration: .invalid(unlessSeenAfter: nil)))
+    }
+
+    /// Apple, "Handling notification responses from APNs", except the reasons of other tests.
+    @Test(arguments: [
+        (400, "BadCollapseId"), (400, "BadExpirationDate"), (400, "BadMessageId"), (400, "BadPriority"),
+        (400, "BadTopic"), (400, "DuplicateHeaders"), (400, "InvalidPushType"), (400, "MissingDeviceToken"),
+        (400, "MissingTopic"), (400, "PayloadEmpty"), (403, "Forbidden"), (404, "BadPath"), (405, "MethodNotAllowed"),
+        (413, "PayloadTooLarge"), (418, nil),
+    ])
+    func whatAppleWillNeverTakeIsNotRepeated(_ status: Int, _ reason: String?) {
+        let decision = decide(answer(status, reason))
+        #expect(decision.state == .rejected && decision.dueAt == nil && decision.registration == .none)
+        #expect(decision.reason == reason ?? "status 418" && decision.isAttempt)
+    }
+
+    @Test(arguments: [
+        (403, "ExpiredProviderToken"), (403, "InvalidProviderToken"), (403, "MissingProviderToken"),
+        (403, "BadEnvironmentKeyIdInToken"), (403, "UnrelatedKeyIdInToken"), (403, "BadCertificateEnvironment"),
+        (400, "TopicDisallowed"), (400, "IdleTimeout"), (429, "TooManyProviderTokenUpdates"),
+    ])
+    func theLanesTroubleIsNotThePushs(_ status: Int, _ reason: String) {
+        let decision = decide(answer(status, reason))
+        #expect(decision.state == .retryAt && decision.dueAt == Self.now + 60 && decision.registration == .none)
+    }
+
+    @Test func tooManyRequestsPauseTheDevice() {
+        let decision = decide(answer(429, "TooManyRequests"), attempts: 1)
+        #expect(decision.state == .retryAt && decision.dueAt == Self.now + 20)
+        #expect(decision.registration == .pause(until: Self.now + 20))
+        #expect(decide(answer(429, "TooManyRequests", retryAfter: 300)).dueAt == Self.now + 300)
+    }
+
+    /// Apple asks for 15 minutes before the first repetition, and for growing times after that.
+    @Test(arguments: [(500, "InternalServerError"), (503, "ServiceUnavailable"), (502, nil)])
+    func anUnavailableServerIsAskedLater(_ status: Int, _ reason: String?) throws {
+        for (attempts, delay) in [(0, 900.0), (1, 1800), (2, 3600), (6, 57_600), (7, 57_600), (1000, 57_600)] {
+            let decision = decide(answer(status, reason), attempts: attempts)
+            #expect(decision.state == .retryAt && decision.dueAt == Self.now + delay && decision.isAttempt)
+            let jittered = try #require(decide(answer(status, reason), attempts: attempts, random: 0.99).dueAt)
+            #expect(jittered > Self.now + delay && jittered <= Self.now + delay * 1.25)
+        }
+        #expect(decide(answer(status, reason, retryAfter: 7200)).dueAt == Self.now + 7200)
+        // At the expiration it is claimed, and ends.
+        let short = Self.content(expiresIn: 60)
+        #expect(decide(answer(status, reason), of: short).dueAt == short.expiresAt)
+    }
+
+    @Test func aServerThatShutsDownIsReplacedAtOnce() {
+        #expect(decide(answer(503, "Shutdown")).dueAt == Self.now + 1)
+    }
+
+    @Test func aLostAnswerIsTheCallersChoice() {
+        let again = decide(.inDoubt)
+        #expect(again.state == .retryAt && again.reason == "noAnswer" && again.isAttempt)
+        #expect(again.dueAt == Self.now + 5)
+        #expect(
+            decide(.inDoubt, of: Self.content(onDoubt: .drop))
+                == DeliveryDecision(state: .inDoubt, reason: "noAnswer", isAttempt: true))
+    }
+
+    @Test(arguments: NotSentReason.allCases)
+    func whatWasNotSentWaitsAndIsNoAttempt(_ reason: NotSentReason) throws {
+        let decision = decide(.notSent(reason))
+        #expect(decision.state == .queued && decision.reason == reason.rawValue && !decision.isAttempt)
+        let delay = try #require(decision.dueAt).timeIntervalSince(Self.now)
+        #expect(delay > 0 && delay <= 60)
+    }
+
+    // MARK: - Before sending
+
+    private func claim(_ change: (inout ClaimedTarget) -> Void = { _ in }) -> ClaimedTarget {
+        var claim = ClaimedTarget(
+            target: PushTarget(bucket: Bucket(user: UUID()), push: UUID(), device: UUID()), user: UUID(), leaseEpoch: 1,
+            attempts: 0, isTakeover: false, claimedAt: Self.now,
+            device: ClaimedDevice(
+                tokenHash: Data(), tokenEpoch: 1, sealedToken: Data(), environment: .sandbox,
+                bundleID: "com.example.app", kind: .alert, isActive: true, lastSeenAt: Self.now, isProven: false))
+        change(&claim)
+        return claim
+    }
+
+    private func before(
+        _ content: PushContent = content(), isCancelled: Bool = false,
+        _ change: (inout ClaimedTarget) -> Void = { _ in }
+    ) -> DeliveryDecision? {
+        rules.decide(claim(change), of: content, isCancelled: isCancelled)
+    }
+
+    @Test func aLiveRegistrationIsSentTo() {
+        #expect(before() == nil)
+        #expect(before(Self.content(environment: .sandbox)) == nil)
+        #expect(before { $0.isTakeover = true } == nil)
+    }
+
+    @Test func whatMayNotBeSentHasAReason() {
+        #expect(before(isCancelled: true) == DeliveryDecision(state: .cancelled))
+        #expect(before { $0.device = nil } == DeliveryDecision(state: .suppressed, reason: "sessionEnded"))
+        #expect(
+            before { $0.device?.lastSeenAt = Self.now - 61 * Self.day }
+                == DeliveryDecision(state: .suppressed, reason: "unseen"))
+        #expect(before { $0.device?.lastSeenAt = Self.now - 59 * Self.day } == nil)
+        #expect(
+            before {
+                $0.device?.isActive = false
+                $0.device?.statusReason = "BadDeviceToken"
+            } == DeliveryDecision(state: .rejected, reason: "BadDeviceToken"))
+        for change: (inout ClaimedTarget) -> Void in [
+            { $0.device?.bundleID = "com.example.other" }, { $0.device?.kind = .voip },
+            { $0.device?.environment = .production },
+        ] {
+            #expect(
+                before(Self.content(environment: .sandbox), change)
+                    == DeliveryDecision(state: .suppressed, reason: "noDevice"))
+        }
+    }
+
+    @Test func whatHasExpiredIsDeadOnlyIfAppleRefusedItBefore() {
+        let expired = Self.content(expiresIn: 0)
+        #expect(before(expired) == DeliveryDecision(state: .expired))
+        #expect(
+            before(expired) {
+                $0.attempts = 1
+                $0.reason = "ServiceUnavailable"
+            } == DeliveryDecision(state: .dead, reason: "ServiceUnavailable"))
+    }
+
+    @Test func whatADeadReplicaMayHaveSentIsDroppedOnRequest() {
+        let drop = Self.content(onDoubt: .drop)
+        #expect(before(drop) { $0.isTakeover = true } == DeliveryDecision(state: .inDoubt, reason: "noAnswer"))
+        #expect(before(drop) == nil)
+    }
+
+    @Test func aPausedDeviceWaits() {
+        #expect(
+            before { $0.device?.pausedUntil = Self.now + 30 }
+                == DeliveryDecision(state: .queued, reason: "TooManyRequests", dueAt: Self.now + 30))
+        #expect(before { $0.device?.pausedUntil = Self.now } == nil)
+    }
+}

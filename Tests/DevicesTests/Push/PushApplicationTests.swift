@@ -1,0 +1,238 @@
+import Contracts
+import Foundation
+import Synchronization
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+/// The real application on a free port, with PostgreSQL, a feed and a lane of the test.
+@Suite struct PushApplicationTests {
+    let ada = SignedIn()
+
+    private static let callers = """
+        callers:
+          - name: orders
+            credential: dev-orders-devices
+            bundleIds: [com.example.app]
+            pushTypes: [alert, background]
+          - name: chat
+            credential: [dev-chat-devices, dev-chat-devices-2]
+            bundleIds: [com.example.app, com.example.chat]
+            pushTypes: voip
+        """
+
+    private func withDevices(
+        _ lane: FakeLane, settings more: [String: String] = [:],
+        _ body: @escaping @Sendable (TestDevices) async throws -> Void
+    ) async throws {
+        let tokens = FakeTokens()
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        try await DevicesWithLane.$lane.withValue(lane) {
+            try await withHTTPServer(tokens.router()) { tokensURL in
+                try await withDatabase(migrations: Migrations.all) { database in
+                    var settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: files)
+                    settings["DEVICES_PUSH_CALLERS_FILE"] = try files.write(Self.callers)
+                    try await withService(DevicesWithLane.self, settings: settings.merging(more) { $1 }) { service in
+                        try await body(TestDevices(url: service.url, tokens: tokens))
+                    }
+                }
+            }
+        }
+    }
+
+    private func headers(_ caller: String = "orders", key: String? = UUID().uuidString) -> [String: String] {
+        var headers = [HeaderName.credential: "dev-\(caller)-devices"]
+        headers["Idempotency-Key"] = key
+        return headers
+    }
+
+    private func request(_ change: (inout PushRequest) -> Void = { _ in }) -> PushRequest {
+        var request = PushRequest(
+            targets: .init(users: [ada.id]), bundleId: "com.example.app", pushType: .alert,
+            payload: .object(["aps": .object(["alert": .string("Hello")])]))
+        change(&request)
+        return request
+    }
+
+    private func status(
+        _ devices: TestDevices, of id: String?, as caller: String = "orders"
+    ) async throws -> PushStatus {
+        try await devices.client.get("/internal/push/\(id ?? "")", headers: headers(caller)).decode(PushStatus.self)
+    }
+
+    @Test func aPushIsAcceptedSentAndShown() async throws {
+        let lane = FakeLane()
+        try await withDevices(lane) { devices in
+            _ = try await devices.register(token: "aabb", as: ada)
+            // White space, order and numbers stay as the caller wrote them.
+            let payload =
+                #"{ "z": 1.50, "aps": {"alert" : "Gr\u00fc\u00dfe"}, "big": 12345678901234567890, "n": null }"#
+            let body = """
+                {"targets": {"users": ["\(ada.id)"]}, "bundleId": "com.example.app", "pushType": "alert",
+                 "payload": \(payload), "collapseId": "match"}
+                """
+            let response = try await devices.client.post("/internal/push", text: body, headers: headers())
+            #expect(response.status == 202, "\(response.text)")
+            let accepted = try response.decode(PushAccepted.self)
+            #expect(accepted.devices == 1)
+            try await eventually("it is accepted") { try await status(devices, of: accepted.id).state == .done }
+            #expect(try await status(devices, of: accepted.id).counts == ["accepted": 1])
+            #expect(lane.sent.map(\.payload) == [Array(payload.utf8)])
+            let text = try await devices.client.get("/internal/push/\(accepted.id ?? "")", headers: headers()).text
+            #expect(!text.contains("aabb") && !text.contains("Gr"))
+        }
+    }
+
+    @Test func aRequestIsAcceptedOnce() async throws {
+        try await withDevices(FakeLane()) { devices in
+            _ = try await devices.register(token: "aabb", as: ada)
+            let first = try await devices.client.post("/internal/push", json: request(), headers: headers(key: "k"))
+            let again = try await devices.client.post("/internal/push", json: request(), headers: headers(key: "k"))
+            #expect(first.status == 202 && again.status == 202 && first.body == again.body)
+            let other = try await devices.client.post(
+                "/internal/push", json: request { $0.collapseId = "x" }, headers: headers(key: "k"))
+            #expect(other.status == 409)
+            #expect(try other.problem().code == "IDEMPOTENCY_KEY_REUSED")
+            for key in [nil, "", "a b"] {
+                let response = try await devices.client.post(
+                    "/internal/push", json: request(), headers: headers(key: key))
+                #expect(response.status == 400)
+                #expect(try response.problem().errors?.map(\.field) == ["Idempotency-Key"])
+            }
+        }
+    }
+
+    @Test func aDryRunCountsDevices() async throws {
+        let lane = FakeLane()
+        try await withDevices(lane) { devices in
+            _ = try await devices.register(token: "aabb", as: ada)
+            let response = try await devices.client.post(
+                "/internal/push", json: request { $0.dryRun = true }, headers: headers())
+            #expect(response.status == 200)
+            #expect(try response.decode(PushAccepted.self) == PushAccepted(devices: 1))
+            #expect(lane.sent.isEmpty)
+        }
+    }
+
+    @Test func callersPushToTheirAppsOnly() async throws {
+        try await withDevices(FakeLane()) { devices in
+            for (credential, change, status) in [
+                ("dev-orders-devices", { $0.pushType = .background }, 202),
+                ("dev-orders-devices", { $0.pushType = .voip }, 403),
+                ("dev-orders-devices", { $0.bundleId = "com.example.chat" }, 403),
+                ("dev-chat-devices-2", { $0.pushType = .voip }, 202), ("dev-chat-devices", { _ in }, 403),
+                ("dev-gateway-devices", { _ in }, 403), ("dev-identity-devices", { _ in }, 403),
+                ("wrong", { _ in }, 403),
+            ] as [(String, (inout PushRequest) -> Void, Int)] {
+                var headers = headers()
+                headers[HeaderName.credential] = credential
+                let response = try await devices.client.post("/internal/push", json: request(change), headers: headers)
+                #expect(response.status == status, "\(credential) \(response.text)")
+            }
+            // Their credentials open nothing else.
+            #expect(try await devices.client.get("/internal/users/\(ada.id)/devices", headers: headers()).status == 403)
+            let accepted = try await devices.client.post("/internal/push", json: request(), headers: headers())
+            let path = "/internal/push/\(try accepted.decode(PushAccepted.self).id ?? "")"
+            #expect(try await devices.client.get(path, headers: headers("chat")).status == 404)
+            #expect(try await devices.client.delete(path, headers: headers("chat")).status == 404)
+            #expect(try await devices.client.get(path, headers: headers()).status == 200)
+            #expect(try await devices.client.delete(path, headers: headers()).status == 204)
+            for cursor in ["x", "1_x", "_"] {
+                #expect(try await devices.client.get(path + "?after=\(cursor)", headers: headers()).status == 400)
+            }
+            #expect(try await devices.client.get("/internal/push/\(UUID())", headers: headers()).status == 404)
+        }
+    }
+
+    @Test func aBadRequestIsRefusedFieldByField() async throws {
+        try await withDevices(FakeLane()) { devices in
+            let start = #"{"targets": {"users": ["\#(ada.id)"]}, "bundleId": "com.example.app""#
+            for (rest, field) in [
+                (#", "pushType": "alert", "payload": []}"#, "payload"), (#", "pushType": "alert"}"#, "payload"),
+                (#", "pushType": "fax", "payload": {}}"#, "pushType"),
+                (#", "pushType": "widgets", "payload": {}}"#, "pushType"),
+                (#", "pushType": "alert", "priority": 7, "payload": {}}"#, "priority"),
+                (#", "pushType": "background", "priority": 10, "payload": {}}"#, "priority"),
+                (#", "pushType": "alert", "payload": {"a": 1, "a": 2}}"#, nil),
+                (#", "pushType": "alert", "payload": {"a": "\#(String(repeating: "x", count: 4096))"}}"#, "payload"),
+            ] as [(String, String?)] {
+                let response = try await devices.client.post("/internal/push", text: start + rest, headers: headers())
+                #expect(response.status == 400, "\(rest)")
+                let problem = try response.problem()
+                if let field { #expect(problem.errors?.map(\.field) == [field], "\(rest)") }
+            }
+        }
+    }
+
+    @Test func aFullQueueRefuses() async throws {
+        let settings = ["DEVICES_PUSH_QUEUE_LIMIT": "2"]
+        try await withDevices(FakeLane { _ in .notSent(.noKey) }, settings: settings) { devices in
+            _ = try await devices.register(token: "aa", as: ada)
+            _ = try await devices.register(token: "bb", as: ada)
+            let first = try await devices.client.post("/internal/push", json: request(), headers: headers())
+            #expect(first.status == 202)
+            let second = try await devices.client.post("/internal/push", json: request(), headers: headers())
+            #expect(second.status == 429 && second.header("Retry-After") == "5")
+            #expect(try second.problem().code == "RATE_LIMITED")
+            let voip = PushRequest(
+                targets: .init(users: [ada.id]), bundleId: "com.example.chat", pushType: .voip, payload: .object([:]))
+            #expect(try await devices.client.post("/internal/push", json: voip, headers: headers("chat")).status == 202)
+        }
+    }
+
+    @Test func aRevokedSessionReceivesNothing() async throws {
+        let lane = FakeLane { _ in .notSent(.noKey) }
+        try await withDevices(lane) { devices in
+            _ = try await devices.register(token: "aa", as: ada)
+            devices.tokens.end(ada.session)
+            try await eventually("the device is detached") { try await devices.list(ada).isEmpty }
+            let accepted = try await devices.client.post("/internal/push", json: request(), headers: headers())
+            #expect(try accepted.decode(PushAccepted.self).devices == 0)
+            #expect(lane.sent.isEmpty)
+        }
+    }
+
+    @Test func nothingIsSentBeforeTheFeedIsRead() async throws {
+        let lane = FakeLane()
+        try await withDevices(lane) { devices in
+            devices.tokens.state.withLock { $0.feed.isDown = true }
+            _ = try await devices.register(token: "aa", as: ada)
+            let response = try await devices.client.post("/internal/push", json: request(), headers: headers())
+            let id = try response.decode(PushAccepted.self).id
+            devices.tokens.state.withLock { $0.feed.isDown = false }
+            try await eventually("it is accepted") { try await status(devices, of: id).state == .done }
+        }
+    }
+
+    @Test func deadLettersAreListedAndReplayed() async throws {
+        try await withDevices(FakeLane()) { devices in
+            let list = try await devices.client.get("/internal/push/dead", headers: headers())
+            #expect(list.status == 200)
+            #expect(try list.decode(DeadPushList.self) == DeadPushList(entries: [], next: nil))
+            let path = "/internal/push/dead/\(UUID())/replay"
+            #expect(try await devices.client.post(path, headers: headers()).status == 404)
+            let late = PushReplay(expiresAt: .now - 60)
+            #expect(try await devices.client.post(path, json: late, headers: headers()).status == 400)
+        }
+    }
+
+    /// Without Apple's keys nothing could be sent.
+    @Test func withoutALanePushesAreRefused() async throws {
+        let tokens = FakeTokens()
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        try await withHTTPServer(tokens.router()) { tokensURL in
+            try await withDatabase(migrations: Migrations.all) { database in
+                var settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: files)
+                settings["DEVICES_PUSH_CALLERS_FILE"] = try files.write(Self.callers)
+                try await withService(DevicesApplication.self, settings: settings) { service in
+                    let client = TestHTTPClient(service.url)
+                    let response = try await client.post("/internal/push", json: request(), headers: headers())
+                    #expect(response.status == 503 && response.header("Retry-After") == "60")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Contracts
+import Foundation
+import ServiceKit
+import Settings
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+@Suite struct PushConfigurationTests {
+    private func problems(
+        _ variables: [String: String], environment: String = "development"
+    ) -> (PushConfiguration, [String]) {
+        let settings = Settings(
+            service: "devices",
+            environment: variables.merging(["GATEHOUSE_ENVIRONMENT": environment]) { given, _ in given })
+        let configuration = PushConfiguration(settings: settings, reservedCallers: ["gateway"])
+        do { try settings.finish() } catch { return (configuration, error.problems.map { "\($0.name) \($0.message)" }) }
+        return (configuration, [])
+    }
+
+    @Test func callersHaveACredentialAppsAndTypes() throws {
+        let good = "{name: a, credential: dev-secret, bundleIds: [com.example.app], pushTypes: [alert, voip]}"
+        let callers = try PushCallers(yaml: "callers: [\(good)]", reserved: [])
+        #expect(callers.names == ["a"] && callers.credentials.caller(showing: "dev-secret") == "a")
+        #expect(callers.callers["a"]?.allows(.voip, to: "com.example.app") == true)
+        #expect(callers.callers["a"]?.allows(.background, to: "com.example.app") == false)
+        for wrong in [
+            "", "[]", "callers: []", "callers: [a]", "other: [\(good)]", "callers: [\(good), \(good)]",
+            "callers: [\(good.replacing("name: a", with: "name: gateway"))]",
+            "callers: [\(good.replacing("name: a", with: "name: ''"))]",
+            "callers: [\(good), \(good.replacing("name: a", with: "name: b"))]",
+            "callers: [\(good.replacing("dev-secret", with: "short"))]",
+            "callers: [\(good.replacing("voip", with: "widgets"))]",
+            "callers: [\(good.replacing("voip", with: "fax"))]",
+            "callers: [\(good.replacing("com.example.app", with: "'a b'"))]",
+            "callers: [\(good.replacing("pushTypes", with: "types"))]",
+            "callers: [\(good.replacing("}", with: ", more: 1}"))]",
+        ] {
+            let error = #expect(throws: InvalidPushFile.self) { try PushCallers(yaml: wrong, reserved: ["gateway"]) }
+            #expect(error?.description.contains("dev-secret") == false, "\(wrong)")
+        }
+    }
+
+    @Test func keysHaveATeamAnIdAndAText() throws {
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        let path = try files.write("-----BEGIN PRIVATE KEY-----\nMII=\n-----END PRIVATE KEY-----\n")
+        let good = "{team: ABCDE12345, keyId: KEY1234567, file: '\(path)', topics: [com.example.app]}"
+        let key = try #require(try APNsKeySettings.list(yaml: "keys: [\(good)]").first)
+        #expect(key.environments == PushEnvironment.known && key.pem.contains("MII="))
+        #expect(key.isFor("com.example.app") && !key.isFor("com.example.other"))
+        #expect(!"\(key)".contains("MII"))
+        let inline = """
+            keys:
+              - team: ABCDE12345
+                keyId: KEY1234567
+                environments: sandbox
+                pem: |
+                  -----BEGIN PRIVATE KEY-----
+                  MII=
+                  -----END PRIVATE KEY-----
+            """
+        let other = try #require(try APNsKeySettings.list(yaml: inline).first)
+        #expect(other.environments == [.sandbox] && other.isFor("com.example.other"))
+        for wrong in [
+            "keys: []", "keys: [\(good), \(good)]", "keys: [\(good.replacing("ABCDE12345", with: "ABC"))]",
+            "keys: [\(good.replacing("KEY1234567", with: "KEY_234567"))]",
+            "keys: [\(good.replacing(path, with: "/nowhere"))]", "keys: [\(good.replacing("file:", with: "pem:"))]",
+            "keys: [\(good.replacing("}", with: ", pem: x}"))]", "keys: [{team: ABCDE12345, keyId: KEY1234567}]",
+            "keys: [\(good.replacing("}", with: ", environments: moon}"))]",
+            "keys: [\(good.replacing("[com.example.app]", with: "['a b']"))]",
+        ] {
+            #expect(throws: InvalidPushFile.self, "\(wrong)") { try APNsKeySettings.list(yaml: wrong) }
+        }
+    }
+
+    /// A provider token in the clear could be used by a reader of the network.
+    @Test func productionNeedsTLS() {
+        for key in ["DEVICES_APNS_PRODUCTION_URL", "DEVICES_APNS_SANDBOX_URL"] {
+            let address = [key: "http://127.0.0.1:1"]
+            #expect(problems(address).1.isEmpty)
+            #expect(problems(address, environment: "production").1.contains { $0.hasPrefix(key) })
+        }
+        #expect(problems([:]).0.productionURL.absoluteString == "https://api.push.apple.com")
+        #expect(problems([:]).0.sandboxURL.absoluteString == "https://api.sandbox.push.apple.com")
+    }
+
+    @Test func filesAreSettings() throws {
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        let path = try files.write("nothing: 1\n")
+        for key in ["DEVICES_PUSH_CALLERS_FILE", "DEVICES_APNS_KEYS_FILE"] {
+            #expect(problems([key: path]).1.count { $0.hasPrefix(key) } == 1)
+        }
+        #expect(problems([:]).0.keys.isEmpty && problems([:]).0.callers.names.isEmpty)
+    }
+
+    // MARK: - Doctor
+
+    @Test func theDoctorSaysWhatKeepsPushesFromBeingSent() throws {
+        var configuration = problems([:]).0
+        #expect(configuration.findings.map(\.severity) == [.fine])
+        configuration.callers = try PushCallers(
+            yaml: "callers: [{name: a, credential: dev-secret, bundleIds: [com.example.app], pushTypes: [alert]}]",
+            reserved: [])
+        #expect(configuration.findings.map(\.severity) == [.warning])
+        let key = APNsKeySettings(
+            team: "ABCDE12345", keyID: "KEY1234567", pem: "", environments: PushEnvironment.known,
+            topics: ["com.example.other"])
+        configuration.keys = [key]
+        #expect(configuration.findings.map(\.severity) == [.fine, .problem])
+        configuration.callers = PushCallers()
+        #expect(configuration.findings.map(\.severity) == [.fine, .warning])
+    }
+}

@@ -1,0 +1,150 @@
+import Contracts
+import Foundation
+import Testing
+
+@testable import DevicesService
+
+@Suite struct PushRulesTests {
+    private static let now = Date(timeIntervalSince1970: 1_800_000_000)
+    private static let day: TimeInterval = 86_400
+
+    /// A request that changes in one respect.
+    private static func request(_ change: (inout PushRequest) -> Void = { _ in }) -> PushRequest {
+        var request = PushRequest(
+            targets: .init(users: [UUID()]), bundleId: "com.example.app", pushType: .alert, payload: .object([:]))
+        change(&request)
+        return request
+    }
+
+    /// The fields that are refused.
+    private func refused(_ request: PushRequest, payload: [UInt8] = Array("{}".utf8)) -> [String] {
+        do throws(InvalidPush) {
+            _ = try PushRules.validate(request, payload: payload, now: Self.now)
+            return []
+        } catch {
+            return error.fields.map(\.name)
+        }
+    }
+
+    @Test func whatIsLeftOutHasADefault() throws {
+        let push = try PushRules.validate(Self.request(), payload: Array("{}".utf8), now: Self.now)
+        #expect(push.content.expiresAt == Self.now + Self.day)
+        #expect(push.content.priority == .immediate && push.content.onDoubt == .repeat)
+        #expect(push.content.urgency == .normal && push.content.environment == nil)
+        #expect(push.sendAt == nil && !push.isDryRun)
+        let background = Self.request { $0.pushType = .background }
+        #expect(try PushRules.validate(background, payload: [0x7B], now: Self.now).content.priority == .considerate)
+    }
+
+    /// Each combination of push type and priority, as on Apple's page "Sending notification requests to APNs".
+    @Test(arguments: PushType.allCases)
+    func onlyCombinationsThatAppleAccepts(_ type: PushType) {
+        let registered: [PushType: PushKind] = [
+            .alert: .alert, .background: .alert, .voip: .voip, .liveactivity: .liveactivity,
+        ]
+        #expect(type.registrationKind == registered[type])
+        for priority in PushPriority.allCases {
+            let request = Self.request { ($0.pushType, $0.priority) = (type, priority) }
+            var expected: [String] = registered[type] == nil ? ["pushType"] : []
+            if type == .background, priority != .considerate { expected.append("priority") }
+            if type == .pushtotalk, priority != .immediate { expected.append("priority") }
+            #expect(refused(request) == expected, "\(type) \(priority)")
+        }
+    }
+
+    @Test func topicsHaveTheSuffixOfTheirType() {
+        let topics = PushType.allCases.map { "\($0.rawValue) com.example.app\($0.topicSuffix)" }
+        #expect(
+            topics == [
+                "alert com.example.app", "background com.example.app", "controls com.example.app.push-type.controls",
+                "location com.example.app.location-query", "voip com.example.app.voip",
+                "complication com.example.app.complication", "fileprovider com.example.app.pushkit.fileprovider",
+                "mdm com.example.app", "liveactivity com.example.app.push-type.liveactivity",
+                "pushtotalk com.example.app.voip-ptt", "widgets com.example.app.push-type.widgets",
+            ])
+    }
+
+    @Test func payloadsHaveApplesLimits() {
+        func object(_ bytes: Int) -> [UInt8] { Array("{".utf8) + [UInt8](repeating: 0x20, count: bytes - 2) + [0x7D] }
+        for (type, limit) in [(PushType.alert, 4096), (.background, 4096), (.liveactivity, 4096), (.voip, 5120)] {
+            let request = Self.request { $0.pushType = type }
+            #expect(refused(request, payload: object(limit)).isEmpty)
+            #expect(refused(request, payload: object(limit + 1)) == ["payload"])
+        }
+        for payload in ["", "[]", "null", "1", "\"text\""] {
+            #expect(refused(Self.request(), payload: Array(payload.utf8)) == ["payload"], "\(payload)")
+        }
+    }
+
+    @Test func collapseIdsHaveApplesLimit() {
+        for (id, isGood) in [
+            ("a", true), (String(repeating: "a", count: 64), true), (String(repeating: "a", count: 65), false),
+            ("", false), ("a b", false), ("é", false), ("a\nb", false),
+        ] {
+            #expect(refused(Self.request { $0.collapseId = id }).isEmpty == isGood, "\(id.debugDescription)")
+        }
+    }
+
+    @Test func timesHaveBounds() throws {
+        for (send, expiry, wrong) in [
+            (nil, 1.0, []), (nil, 0, ["expiresAt"]), (nil, -1, ["expiresAt"]), (nil, 30 * Self.day, []),
+            (nil, 30 * Self.day + 1, ["expiresAt"]), (30 * Self.day, nil, []), (30 * Self.day + 1, nil, ["sendAt"]),
+            (60, 61, []), (60, 60, ["expiresAt"]), (-60, nil, []), (-60, -30, ["expiresAt"]),
+            (30 * Self.day, 60 * Self.day, []), (30 * Self.day, 60 * Self.day + 1, ["expiresAt"]),
+        ] as [(Double?, Double?, [String])] {
+            let request = Self.request {
+                $0.sendAt = send.map { Self.now + $0 }
+                $0.expiresAt = expiry.map { Self.now + $0 }
+            }
+            #expect(refused(request) == wrong, "\(String(describing: send)) \(String(describing: expiry))")
+        }
+        let past = Self.request { $0.sendAt = Self.now - 60 }
+        #expect(try PushRules.validate(past, payload: [0x7B], now: Self.now).sendAt == nil)
+    }
+
+    @Test func recipientsAreBoundedAndStandInTheirBuckets() throws {
+        let users = (0..<1001).map { _ in UUID() }
+        #expect(refused(Self.request { $0.targets = .init() }) == ["targets"])
+        #expect(refused(Self.request { $0.targets = .init(users: users) }) == ["targets"])
+        let (user, device) = (UUID(), UUID())
+        let session = UUID.session(of: user)
+        let request = Self.request {
+            $0.targets = .init(users: [user], sessions: [session], devices: [.init(user: user, device: device)])
+        }
+        let recipients = try PushRules.validate(request, payload: [0x7B], now: Self.now).recipients
+        #expect(recipients.map(\.kind) == [.user, .session, .device])
+        #expect(recipients.map(\.id) == [user, session, device])
+        #expect(Set(recipients.map(\.bucket)) == [Bucket(user: user)])
+    }
+
+    @Test func everyFaultIsNamed() {
+        let request = Self.request {
+            $0.targets = .init()
+            $0.bundleId = "a b"
+            $0.environment = PushEnvironment(rawValue: "moon")
+        }
+        #expect(refused(request, payload: []) == ["targets", "bundleId", "environment", "payload"])
+    }
+
+    @Test func keysAreVisibleAndBounded() {
+        for key in ["", "a b", "ä", String(repeating: "k", count: 256)] { #expect(!PushRules.isKey(key)) }
+        for key in ["k", UUID().uuidString, String(repeating: "k", count: 255)] { #expect(PushRules.isKey(key)) }
+    }
+
+    /// The same id for each repetition, so that Apple and its logs can recognise one. Computed with Python's
+    /// `uuid.uuid5`, whose name is the device's bytes.
+    @Test func theIdIsAUUIDv5() throws {
+        let push = try #require(UUID(uuidString: "6ba7b810-9dad-11d1-80b4-00c04fd430c8"))
+        let device = try #require(UUID(uuidString: "9b2d7c14-1f0a-4f57-8a3e-52d1f0a3c9b6"))
+        #expect(PushRules.id(of: push, on: device).uuidString.lowercased() == "19f5b93c-f870-5f62-b362-e118b5ca2ccc")
+        #expect(PushRules.id(of: push, on: UUID()) != PushRules.id(of: push, on: device))
+    }
+
+    @Test func aReplayHasANewExpiration() throws {
+        #expect(try PushRules.validate(PushReplay(), now: Self.now) == Self.now + Self.day)
+        for (offset, isGood) in [(1.0, true), (0, false), (30 * Self.day, true), (30 * Self.day + 1, false)] {
+            let replay = PushReplay(expiresAt: Self.now + offset)
+            #expect(((try? PushRules.validate(replay, now: Self.now)) != nil) == isGood, "\(offset)")
+        }
+    }
+}

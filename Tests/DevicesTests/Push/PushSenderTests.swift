@@ -1,0 +1,473 @@
+import Contracts
+import Foundation
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+/// Senders with real PostgreSQL and a lane that answers as configured.
+@Suite struct PushSenderTests {
+    let ada = SignedIn()
+    let bob = SignedIn()
+
+    // MARK: - Sending
+
+    @Test func aPushIsSentAsItWasAccepted() async throws {
+        try await TestPushes.with { pushes in
+            let phone = try await pushes.register(ada, token: "aabb")
+            let push = try await pushes.accept(.init(users: [ada.id])) {
+                $0.collapseId = "match"
+                $0.priority = .considerate
+                $0.urgency = .urgent
+            }
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "accepted") }
+            let sent = try #require(lane.sent.first)
+            #expect(lane.sent.count == 1 && sent.id == PushRules.id(of: push, on: phone.id))
+            #expect(sent.token == PushToken(bytes: [0xAA, 0xBB]) && sent.environment == .sandbox)
+            #expect(sent.topic == "com.example.app" && sent.type == .alert && sent.priority == .considerate)
+            #expect(sent.collapseID == "match" && sent.isUrgent && !sent.isProven)
+            #expect(sent.payload == Array(#"{"aps":{}}"#.utf8))
+            let status = try await pushes.status(of: push)
+            #expect(status.state == .done && status.devices.map(\.attempts) == [1])
+            #expect(abs(status.expiresAt.timeIntervalSince(sent.expiresAt)) < 0.001)
+        }
+    }
+
+    @Test func aTokenIsProvenByItsFirstAcceptance() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let lane = FakeLane()
+            func acceptedAt() async throws -> Date? {
+                try await pushes.database.query("SELECT apns_accepted_at FROM devices")[0].decode(Date?.self)
+            }
+            try await pushes.sending(through: lane) {
+                #expect(try await acceptedAt() == nil)
+                try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
+                let first = try await acceptedAt()
+                #expect(first != nil)
+                try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
+                #expect(try await acceptedAt() == first)
+            }
+            #expect(lane.sent.map(\.isProven) == [false, true])
+        }
+    }
+
+    @Test func twoReplicasSendEachPushOnce() async throws {
+        try await TestPushes.with { pushes in
+            let users = (0..<20).map { _ in SignedIn() }
+            for (number, user) in users.enumerated() {
+                for device in 0..<5 {
+                    _ = try await pushes.register(user, token: String(format: "%04x%02x", number, device))
+                }
+            }
+            let push = try await pushes.accept(.init(users: users.map(\.id)))
+            let (first, second) = (FakeLane(), FakeLane())
+            try await pushes.sending(through: first) {
+                try await pushes.sending(through: second) {
+                    try await eventually("all are accepted") {
+                        try await pushes.status(of: push).counts == ["accepted": 100]
+                    }
+                }
+            }
+            let ids = (first.sent + second.sent).map(\.id)
+            #expect(ids.count == 100 && Set(ids).count == 100)
+        }
+    }
+
+    /// What is claimed is in doubt when the process dies.
+    @Test func noMoreIsClaimedThanMayBeInFlight() async throws {
+        try await TestPushes.with { pushes in
+            for number in 0..<10 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            var limits = TestPushes.limits
+            limits.concurrency = 3
+            let (gate, open) = AsyncStream.makeStream(of: Void.self)
+            let inFlight = Mutex((now: 0, most: 0))
+            let lane = FakeLane { _ in
+                inFlight.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
+                for await _ in gate { break }
+                inFlight.withLock { $0.now -= 1 }
+                return FakeLane.accepted
+            }
+            try await pushes.sending(through: lane, limits: limits) {
+                try await eventually("three are in flight") { lane.sent.count == 3 }
+                #expect(try await pushes.status(of: push).counts == ["claimed": 3, "queued": 7])
+                open.finish()
+                try await eventually("all are accepted") {
+                    try await pushes.status(of: push).counts == ["accepted": 10]
+                }
+            }
+            #expect(inFlight.withLock { $0.most } == 3)
+        }
+    }
+
+    @Test func aScheduledPushIsForTheDevicesThatAreThereWhenItIsDue() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
+            let immediate = try await pushes.accept(.init(users: [ada.id]))
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                try await pushes.eventually(immediate, is: "accepted")
+                #expect(try await pushes.status(of: push).state == .scheduled)
+                _ = try await pushes.register(ada, token: "bb")
+                try await pushes.database.query("UPDATE pushes SET send_at = now() WHERE id = \(push)")
+                try await pushes.eventually(push, is: "accepted", "accepted")
+            }
+            #expect(try await pushes.status(of: push).state == .done && lane.sent.count == 3)
+        }
+    }
+
+    // MARK: - Replicas that die
+
+    /// As after SIGKILL: the claim stays, and its outcome is unknown.
+    @Test func anotherReplicaRepeatsWhatADeadOneMayHaveSent() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let (dead, other) = (FakeLane.silent(), FakeLane())
+            try await pushes.sending(through: dead) {
+                try await eventually("it is in flight") { dead.sent.count == 1 }
+            }
+            #expect(try await pushes.states(of: push) == ["claimed"])
+            try await pushes.sending(through: other) {
+                let marker = try await pushes.accept(.init(users: [ada.id]))
+                try await pushes.eventually(marker, is: "accepted")
+                // The lease has not ended.
+                #expect(try await pushes.states(of: push) == ["claimed"])
+                try await pushes.makeDue()
+                try await pushes.eventually(push, is: "accepted")
+            }
+            #expect(other.sent.last?.id == dead.sent[0].id)
+            #expect(try await pushes.status(of: push).devices.map(\.attempts) == [2])
+        }
+    }
+
+    @Test func aCallerMayDropWhatADeadReplicaMayHaveSent() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id])) { $0.onDoubt = .drop }
+            let (dead, other) = (FakeLane.silent(), FakeLane())
+            try await pushes.sending(through: dead) {
+                try await eventually("it is in flight") { dead.sent.count == 1 }
+            }
+            try await pushes.makeDue()
+            try await pushes.sending(through: other) { try await pushes.eventually(push, is: "inDoubt noAnswer") }
+            #expect(other.sent.isEmpty)
+        }
+    }
+
+    // MARK: - Sessions, owners, registrations
+
+    @Test func aSessionThatEndedSinceTheAcceptanceReceivesNothing() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let page = RevocationPage(
+                entries: [
+                    .init(
+                        sessionID: ada.session, userID: ada.id, revokedAt: .now, accessExpiresAt: .now + 3600,
+                        reason: .logout)
+                ], cursor: "1", reset: false, more: false)
+            #expect(try await RevokedSessionStore(database: pushes.database).apply(page, after: nil) == 1)
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                try await pushes.eventually(push, is: "suppressed sessionEnded")
+            }
+            #expect(lane.sent.isEmpty)
+        }
+    }
+
+    /// The phone shows nothing of Ada's once it is Bob's, even before her registration is removed.
+    @Test func aTokenThatPassedToAnotherUserReceivesNothing() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.registry.own(DeviceStoreTests.registration(token: "aa"), by: bob.id)
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                try await pushes.eventually(push, is: "suppressed sessionEnded")
+            }
+            #expect(lane.sent.isEmpty)
+        }
+    }
+
+    @Test func anUnseenDeviceReceivesNothing() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.database.query("UPDATE devices SET last_seen_at = now() - interval '61 days'")
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "suppressed unseen") }
+            #expect(lane.sent.isEmpty)
+        }
+    }
+
+    @Test func aTokenThatAppleRefusesReceivesNothingUntilItRegistersAgain() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let bad = FakeLane.refusing(400, "BadDeviceToken")
+            try await pushes.sending(through: bad) {
+                for _ in 0..<2 {
+                    let push = try await pushes.accept(.init(users: [ada.id]))
+                    try await pushes.eventually(push, is: "rejected BadDeviceToken")
+                }
+            }
+            #expect(bad.sent.count == 1)
+            #expect(try await pushes.registry.devices(of: ada.id).map(\.status) == [.invalid])
+            // Nothing has changed, and the last registration was moments ago.
+            _ = try await pushes.register(ada, token: "aa")
+            #expect(try await pushes.registry.devices(of: ada.id).map(\.status) == [.active])
+            try await pushes.sending(through: FakeLane()) {
+                try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
+            }
+        }
+    }
+
+    /// Apple's time of a 410 says until when the token was valid. A later registration is valid.
+    @Test(arguments: [(-3600.0, DeviceStatus.active), (3600, .invalid)])
+    func aGoneTokenIsInvalidUnlessItRegisteredLater(_ since: Double, _ status: DeviceStatus) async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let lane = FakeLane.refusing(410, "Unregistered", since: .now + since)
+            try await pushes.sending(through: lane) {
+                try await pushes.eventually(
+                    try await pushes.accept(.init(users: [ada.id])), is: "rejected Unregistered")
+            }
+            #expect(try await pushes.registry.devices(of: ada.id).map(\.status) == [status])
+        }
+    }
+
+    /// The installation has a new token, and keeps its id.
+    @Test func anAnswerConcernsTheTokenThatWasSentTo() async throws {
+        try await TestPushes.with { pushes in
+            func register(_ token: String) async throws {
+                let registration = try DeviceStoreTests.registration(token: token, installation: "phone")
+                #expect(
+                    try await pushes.registry.register(registration, user: ada.id, session: ada.session) != nil)
+            }
+            try await register("aa")
+            let lane = FakeLane { [ada, registry = pushes.registry] _ in
+                if let registration = try? DeviceStoreTests.registration(token: "bb", installation: "phone") {
+                    _ = try? await registry.register(registration, user: ada.id, session: ada.session)
+                }
+                return .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: .now + 60))
+            }
+            try await pushes.sending(through: lane) {
+                try await pushes.eventually(
+                    try await pushes.accept(.init(users: [ada.id])), is: "rejected Unregistered")
+            }
+            #expect(try await pushes.registry.devices(of: ada.id).map(\.status) == [.active])
+            #expect(try await pushes.registry.tokens() == [PushToken(bytes: [0xBB])])
+        }
+    }
+
+    @Test func aDeviceWithTooManyRequestsIsPausedAlone() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.register(bob, token: "bb")
+            let lane = FakeLane { push in
+                guard push.token == PushToken(bytes: [0xAA]) else { return FakeLane.accepted }
+                return .answered(APNsAnswer(status: 429, reason: "TooManyRequests", retryAfter: 600))
+            }
+            try await pushes.sending(through: lane) {
+                let first = try await pushes.accept(.init(users: [ada.id]))
+                try await pushes.eventually(first, is: "retryAt TooManyRequests")
+                let second = try await pushes.accept(.init(users: [ada.id, bob.id]))
+                try await pushes.eventually(second, is: "accepted", "queued TooManyRequests")
+                #expect(lane.sent.count == 2)
+            }
+        }
+    }
+
+    // MARK: - Repetition, expiry, dead letters
+
+    @Test func whatAppleCannotTakeIsRepeatedLater() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.sending(through: .refusing(503, "ServiceUnavailable")) {
+                try await pushes.eventually(push, is: "retryAt ServiceUnavailable")
+            }
+            let due = try await pushes.database.query("SELECT due_at FROM push_targets")[0].decode(Date.self)
+            #expect(due.timeIntervalSinceNow > 800 && due.timeIntervalSinceNow < 1200)
+            try await pushes.makeDue()
+            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(push, is: "accepted") }
+            #expect(try await pushes.status(of: push).devices.map(\.attempts) == [2])
+        }
+    }
+
+    @Test func whatWasNeverSentExpires() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.expire(push)
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "expired") }
+            #expect(lane.sent.isEmpty)
+            #expect(try await pushes.store.dead(of: "orders", after: nil).entries.isEmpty)
+        }
+    }
+
+    @Test func aDeadLetterIsListedAndReplayed() async throws {
+        try await TestPushes.with { pushes in
+            let phone = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.sending(through: .refusing(500, "InternalServerError")) {
+                try await pushes.eventually(push, is: "retryAt InternalServerError")
+                try await pushes.expire(push)
+                try await pushes.eventually(push, is: "dead InternalServerError")
+            }
+            let entry = try #require(try await pushes.store.dead(of: "orders", after: nil).entries.first)
+            #expect(entry.push == push && entry.device == phone.id && entry.attempts == 1)
+            #expect(entry.reason == "InternalServerError")
+            let after = DeadCursor(push: push, device: phone.id)
+            #expect(try await pushes.store.dead(of: "orders", after: after).entries.isEmpty)
+            #expect(try await pushes.store.dead(of: "chat", after: nil).entries.isEmpty)
+
+            #expect(try await pushes.store.replay(push, of: "orders", until: .now + 3600) == 1)
+            #expect(try await pushes.store.replay(push, of: "orders", until: .now + 3600) == 0)
+            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(push, is: "accepted") }
+            #expect(try await pushes.store.dead(of: "orders", after: nil).entries.isEmpty)
+        }
+    }
+
+    @Test func whatWasNotSentWaitsForTheLane() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.sending(through: FakeLane { _ in .notSent(.noKey) }) {
+                try await pushes.eventually(push, is: "queued noKey")
+            }
+            #expect(try await pushes.status(of: push).devices.map(\.attempts) == [0])
+        }
+    }
+
+    // MARK: - Cancelling
+
+    @Test func aCancelledPushIsNotSent() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let scheduled = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
+            for id in [push, push, scheduled] { #expect(try await pushes.store.cancel(id, of: "orders")) }
+            try await pushes.database.query("UPDATE pushes SET send_at = now() WHERE send_at IS NOT NULL")
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                let marker = try await pushes.accept(.init(users: [ada.id]))
+                try await pushes.eventually(marker, is: "accepted")
+            }
+            #expect(lane.sent.count == 1)
+            #expect(try await pushes.states(of: push) == ["cancelled"])
+            #expect(try await pushes.status(of: scheduled).state == .cancelled)
+            #expect(try await pushes.status(of: scheduled).devices.isEmpty)
+        }
+    }
+
+    /// It is sent or cancelled, and the status says which.
+    @Test func whatIsInFlightIsNotRepeatedOnceItIsCancelled() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let (gate, open) = AsyncStream.makeStream(of: Void.self)
+            let lane = FakeLane { _ in
+                for await _ in gate {}
+                return .answered(APNsAnswer(status: 503, reason: "ServiceUnavailable"))
+            }
+            try await pushes.sending(through: lane) {
+                try await eventually("it is in flight") { lane.sent.count == 1 }
+                #expect(try await pushes.store.cancel(push, of: "orders"))
+                #expect(try await pushes.states(of: push) == ["claimed"])
+                open.finish()
+                try await pushes.eventually(push, is: "retryAt ServiceUnavailable")
+                try await pushes.makeDue()
+                try await pushes.eventually(push, is: "cancelled")
+            }
+            #expect(lane.sent.count == 1)
+        }
+    }
+
+    @Test func cancellingRacesWithSending() async throws {
+        try await TestPushes.with { pushes in
+            for number in 0..<20 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                for _ in 0..<5 {
+                    let push = try await pushes.accept(.init(users: [ada.id]))
+                    #expect(try await pushes.store.cancel(push, of: "orders"))
+                    try await eventually("all have ended") {
+                        let counts = try await pushes.status(of: push).counts
+                        return Set(counts.keys).isSubset(of: ["accepted", "cancelled"])
+                    }
+                }
+            }
+            let accepted = try await pushes.database.query(
+                "SELECT count(*) FROM push_targets WHERE state = 'accepted'")[0].decode(Int.self)
+            #expect(lane.sent.count == accepted)
+        }
+    }
+
+    // MARK: - The revocation feed, the shutdown
+
+    /// A session's end could be unknown.
+    @Test func nothingIsSentWithoutTheRevocationFeed() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let lane = FakeLane()
+            var limits = TestPushes.limits
+            limits.surveyInterval = .zero
+            let sender = pushes.sender(lane, limits: limits)
+            let task = Task { await sender.run() }
+            // The sender learns of them by surveys, a look apart.
+            var push = UUID()
+            for count in 1...3 {
+                let acceptance = try await pushes.store.accept(
+                    TestPushes.valid(.init(users: [ada.id])), of: "orders", key: nil, hash: Data(count: 32))
+                if case .accepted(let answer, _) = acceptance { push = UUID(uuidString: answer.id ?? "") ?? push }
+                try await eventually("the queue is surveyed") { pushes.activity.queueLength(of: "orders") == count }
+            }
+            #expect(lane.sent.isEmpty)
+            pushes.activity.feedWasRead()
+            try await pushes.eventually(push, is: "accepted")
+            task.cancel()
+            await task.value
+        }
+    }
+
+    @Test func theFeedAgesFromItsLastPage() {
+        let activity = PushActivity()
+        #expect(!activity.isFeedFresh(within: .seconds(60)))
+        activity.feedWasRead()
+        #expect(activity.isFeedFresh(within: .seconds(60)) && !activity.isFeedFresh(within: .zero))
+        #expect(!activity.isPending)
+        activity.accepted(1, of: "orders")
+        #expect(activity.isPending)
+    }
+
+    /// PostgreSQL refuses for a moment: the outcome is recorded when it is back.
+    @Test func anOutcomeOutlivesAnOutage() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let database = pushes.database
+            let lane = FakeLane { _ in
+                _ = try? await database.query(
+                    "ALTER FUNCTION record_push_outcome RENAME TO record_push_outcome_away")
+                return FakeLane.accepted
+            }
+            try await pushes.sending(through: lane) {
+                try await eventually("it is sent") { lane.sent.count == 1 }
+                #expect(try await pushes.states(of: push) == ["claimed"])
+                try await eventually("the function is away, and then back") {
+                    (try? await database.query(
+                        "ALTER FUNCTION record_push_outcome_away RENAME TO record_push_outcome")) != nil
+                }
+                try await pushes.eventually(push, is: "accepted")
+            }
+            #expect(lane.sent.count == 1)
+        }
+    }
+}

@@ -1,0 +1,259 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+@Suite struct PushStoreTests {
+    let ada = SignedIn()
+    let bob = SignedIn()
+
+    @Test func aPushIsForTheDevicesOfItsApp() async throws {
+        try await TestPushes.with { pushes in
+            let phone = try await pushes.register(ada, token: "aa")
+            let pad = try await pushes.register(SignedIn(id: ada.id), token: "bb")
+            _ = try await pushes.register(ada, token: "cc", bundle: "com.example.other")
+            _ = try await pushes.register(ada, token: "dd", kind: .voip)
+            let theirs = try await pushes.register(bob, token: "ee")
+            let all = try await pushes.accept(.init(users: [ada.id, bob.id]))
+            let status = try await pushes.status(of: all)
+            #expect(Set(status.devices.map(\.device)) == [phone.id, pad.id, theirs.id])
+            #expect(status.counts == ["queued": 3] && status.state == .sending && status.next == nil)
+            let session = try await pushes.accept(.init(sessions: [ada.session]))
+            #expect(try await pushes.status(of: session).devices.map(\.device) == [phone.id])
+            let production = try await pushes.accept(.init(users: [ada.id])) { $0.environment = .production }
+            #expect(try await pushes.status(of: production).state == .done)
+        }
+    }
+
+    @Test func aDeviceThatIsNamedTwiceReceivesOnce() async throws {
+        try await TestPushes.with { pushes in
+            let phone = try await pushes.register(ada, token: "aa")
+            let acceptance = try await pushes.store.accept(
+                TestPushes.valid(
+                    .init(
+                        users: [ada.id, ada.id], sessions: [ada.session],
+                        devices: [.init(user: ada.id, device: phone.id)])),
+                of: "orders", key: "k", hash: Data(count: 32))
+            guard case .accepted(let answer, true) = acceptance else {
+                Issue.record("not accepted")
+                return
+            }
+            #expect(answer.devices == 1)
+        }
+    }
+
+    /// Also another user's device, so that a caller cannot find out whose it is.
+    @Test func aNamedDeviceThatIsNotThereIsSuppressed() async throws {
+        try await TestPushes.with { pushes in
+            let phone = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(
+                .init(devices: [.init(user: bob.id, device: phone.id), .init(user: ada.id, device: UUID())]))
+            #expect(try await pushes.states(of: push) == ["suppressed noDevice", "suppressed noDevice"])
+            #expect(try await pushes.status(of: push).state == .done)
+        }
+    }
+
+    @Test func aDryRunKeepsNothing() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try TestPushes.valid(.init(users: [ada.id])) { $0.dryRun = true }
+            let acceptance = try await pushes.store.accept(push, of: "orders", key: nil, hash: Data(count: 32))
+            #expect(acceptance == .accepted(PushAccepted(devices: 1), isNew: false))
+            for table in ["pushes", "push_targets"] { #expect(try await pushes.registry.count(table) == 0) }
+        }
+    }
+
+    // MARK: - Idempotency
+
+    @Test func repeatedRequestsAtOnceAreOne() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try TestPushes.valid(.init(users: [ada.id]))
+            let answers = try await withThrowingTaskGroup(of: PushStore.Acceptance.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        try await pushes.store.accept(push, of: "orders", key: "key", hash: Data(count: 32))
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            var ids: Set<String?> = []
+            var new = 0
+            for case .accepted(let answer, let isNew) in answers {
+                ids.insert(answer.id)
+                new += isNew ? 1 : 0
+                #expect(answer.devices == 1)
+            }
+            #expect(answers.count == 20 && ids.count == 1 && new == 1)
+            #expect(try await pushes.registry.count("pushes") == 1)
+        }
+    }
+
+    @Test func aKeyIsForOneRequestOfOneCallerADay() async throws {
+        try await TestPushes.with { pushes in
+            let push = try TestPushes.valid(.init(users: [ada.id]))
+            func accept(_ caller: String, hash: UInt8) async throws -> String? {
+                let acceptance = try await pushes.store.accept(
+                    push, of: caller, key: "key", hash: Data(repeating: hash, count: 32))
+                guard case .accepted(let answer, _) = acceptance else { return nil }
+                return answer.id
+            }
+            let first = try await accept("orders", hash: 1)
+            #expect(first != nil)
+            #expect(try await accept("orders", hash: 1) == first)
+            #expect(try await accept("orders", hash: 2) == nil)
+            let other = try await accept("chat", hash: 2)
+            #expect(other != nil && other != first)
+            try await pushes.database.query("UPDATE pushes SET created_at = now() - interval '25 hours'")
+            let later = try await accept("orders", hash: 2)
+            #expect(later != nil && later != first)
+            #expect(try await accept("orders", hash: 1) == nil)
+        }
+    }
+
+    // MARK: - Callers and pages
+
+    @Test func aCallerSeesItsOwnPushesOnly() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            #expect(try await pushes.store.status(of: push, of: "chat", after: nil) == nil)
+            #expect(try await !pushes.store.cancel(push, of: "chat"))
+            #expect(try await pushes.store.replay(push, of: "chat", until: .now + 60) == nil)
+            #expect(try await pushes.states(of: push) == ["queued"])
+        }
+    }
+
+    @Test func allDevicesOfAPushAreListedPageByPage() async throws {
+        try await TestPushes.with { pushes in
+            let users = (0..<30).map { _ in SignedIn() }
+            for (number, user) in users.enumerated() {
+                for device in 0..<4 {
+                    _ = try await pushes.register(user, token: String(format: "%04x%02x", number, device))
+                }
+            }
+            let push = try await pushes.accept(.init(users: users.map(\.id)))
+            var seen: [UUID] = []
+            var cursor: TargetCursor?
+            repeat {
+                let page = try #require(try await pushes.store.status(of: push, of: "orders", after: cursor))
+                #expect(page.devices.count <= PushStore.pageSize && page.counts == ["queued": 120])
+                seen += page.devices.map(\.device)
+                cursor = page.next.flatMap(TargetCursor.init(text:))
+                #expect((page.next == nil) == (cursor == nil))
+            } while cursor != nil
+            #expect(seen.count == 120 && Set(seen).count == 120)
+        }
+    }
+
+    // MARK: - Leases
+
+    /// What a replica that was stopped for long reports is not believed.
+    @Test func onlyTheLatestLeaseRecordsAnOutcome() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            func claim() async throws -> ClaimedTarget? {
+                var due = try await pushes.queue.due(limit: 10)
+                return try await pushes.queue.claim(due.take(10), lease: .seconds(30)).first
+            }
+            let first = try #require(try await claim())
+            #expect(!first.isTakeover && first.attempts == 0)
+            #expect(try await claim() == nil)
+            try await pushes.makeDue()
+            let second = try #require(try await claim())
+            #expect(second.isTakeover && second.attempts == 1 && second.leaseEpoch == first.leaseEpoch + 1)
+            let late = ClaimOutcome(claim: first, decision: DeliveryDecision(state: .rejected, reason: "late"))
+            let decision = DeliveryDecision(state: .accepted, isAttempt: true, registration: .accepted)
+            #expect(
+                try await pushes.queue.record([late, ClaimOutcome(claim: second, decision: decision)]) == [false, true])
+            #expect(try await pushes.states(of: push) == ["accepted"])
+            #expect(try await pushes.queue.record([ClaimOutcome(claim: second, decision: decision)]) == [false])
+        }
+    }
+
+    @Test func replicasClaimEachTargetOnce() async throws {
+        try await TestPushes.with { pushes in
+            for number in 0..<40 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            var due = try await pushes.queue.due(limit: 100)
+            let targets = due.take(100)
+            #expect(targets.count == 40)
+            let claims = try await withThrowingTaskGroup(of: [ClaimedTarget].self) { group in
+                for _ in 0..<8 { group.addTask { try await pushes.queue.claim(targets, lease: .seconds(30)) } }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(claims.count == 40 && Set(claims.map(\.target)).count == 40)
+        }
+    }
+
+    // MARK: - The queue
+
+    @Test func theQueueIsSurveyed() async throws {
+        try await TestPushes.with { pushes in
+            #expect(try await pushes.queue.survey().lengths.isEmpty)
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            _ = try await pushes.accept(.init(users: [ada.id]), of: "chat")
+            _ = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
+            let survey = try await pushes.queue.survey()
+            #expect(survey.length(of: "orders") == 1 && survey.length(of: "chat") == 1)
+            #expect(survey.scheduled == ["orders": 1])
+            #expect(try #require(survey.oldestDueAt) <= survey.now)
+            pushes.activity.surveyed(survey)
+            pushes.activity.accepted(7, of: "chat")
+            #expect(pushes.activity.queueLength(of: "chat") == 8)
+        }
+    }
+
+    /// Otherwise a large push of one caller would fill what a look reads.
+    @Test func aLookSeesEachCaller() async throws {
+        try await TestPushes.with { pushes in
+            for number in 0..<20 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
+            _ = try await pushes.register(bob, token: "ff")
+            _ = try await pushes.accept(.init(users: [ada.id]), of: "news")
+            let chat = try await pushes.accept(.init(users: [bob.id]), of: "chat")
+            var due = try await pushes.queue.due(limit: 5)
+            let targets = due.take(100)
+            #expect(targets.count == 6)
+            #expect(targets.prefix(2).contains { $0.push == chat })
+        }
+    }
+
+    // MARK: - Retention
+
+    @Test func outcomesArePurgedAWeekAfterTheExpiration() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let expired = ExpiredRegistrationStore(database: pushes.database, unseen: TestPushes.unseen)
+            func purge() async throws -> [Int] {
+                [
+                    try await expired.purge(.targets, in: Bucket(user: ada.id)),
+                    try await expired.purge(.pushes, in: Bucket(user: bob.id)),
+                ]
+            }
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            #expect(try await purge() == [0, 0])
+            for (days, removed) in [(7, [0, 0]), (8, [1, 0]), (9, [0, 1])] {
+                for table in ["pushes", "push_targets"] {
+                    try await pushes.database.query(
+                        "UPDATE \(unescaped: table) SET day = current_date - \(Int32(days))")
+                }
+                #expect(try await purge() == removed, "\(days)")
+            }
+        }
+    }
+
+    @Test func anErasedUsersOutcomesGo() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.register(bob, token: "bb")
+            let push = try await pushes.accept(.init(users: [ada.id, bob.id]))
+            try await pushes.registry.erase(user: ada.id)
+            #expect(try await pushes.status(of: push).devices.map(\.user) == [bob.id])
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import Contracts
+import Foundation
+import Postgres
+import ServiceKit
+import Settings
+import Synchronization
+import TestKit
+
+@testable import DevicesService
+
+/// A lane that answers as a test configures it.
+final class FakeLane: Lane {
+    private struct State {
+        var sent: [RenderedPush] = []
+        var answer: @Sendable (RenderedPush) async -> LaneOutcome
+    }
+
+    static let accepted = LaneOutcome.answered(
+        APNsAnswer(status: 200, reason: nil, invalidSince: nil, retryAfter: nil))
+
+    private let state: Mutex<State>
+
+    init(_ answer: @escaping @Sendable (RenderedPush) async -> LaneOutcome = { _ in accepted }) {
+        state = Mutex(State(answer: answer))
+    }
+
+    /// A lane whose answers never come.
+    static func silent() -> FakeLane {
+        FakeLane { _ in
+            for await _ in AsyncStream(Void.self, { _ in }) {}
+            return .inDoubt
+        }
+    }
+
+    static func refusing(_ status: Int, _ reason: String?, since: Date? = nil) -> FakeLane {
+        FakeLane { _ in
+            .answered(APNsAnswer(status: status, reason: reason, invalidSince: since, retryAfter: nil))
+        }
+    }
+
+    /// The pushes that were sent, in order.
+    var sent: [RenderedPush] { state.withLock { $0.sent } }
+
+    func send(_ push: RenderedPush) async -> LaneOutcome {
+        let answer = state.withLock { state in
+            state.sent.append(push)
+            return state.answer
+        }
+        return await answer(push)
+    }
+}
+
+/// The stores of push delivery in one database, and senders as of several replicas.
+struct TestPushes: Sendable {
+    let registry: TestRegistry
+    let activity = PushActivity()
+
+    var database: PostgresPool { registry.database }
+    var store: PushStore { PushStore(database: database) }
+    var queue: PushQueueStore { PushQueueStore(database: database) }
+
+    static let caller = "orders"
+    static let app = "com.example.app"
+    static let unseen = UnseenRules(pauseDays: 60, retentionDays: 270)
+
+    /// The limits of a sender that looks often.
+    static let limits: PushSender.Limits = {
+        var limits = PushSender.Limits()
+        limits.interval = .milliseconds(20)
+        limits.idleInterval = .milliseconds(20)
+        // A busy machine does not reach it.
+        limits.freshness = .seconds(20)
+        return limits
+    }()
+
+    static func with(_ body: (TestPushes) async throws -> Void) async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            try await body(TestPushes(registry: TestRegistry(database.pool)))
+        }
+    }
+
+    /// Registers a device of a user.
+    func register(_ user: SignedIn, token: String, kind: PushKind = .alert, bundle: String = app) async throws -> Device
+    {
+        let registration = try DeviceStoreTests.registration(token: token, bundle: bundle, kind: kind)
+        guard let device = try await registry.register(registration, user: user.id, session: user.session) else {
+            throw TestKitError("the session has ended")
+        }
+        return device
+    }
+
+    static func valid(
+        _ targets: PushRequest.Targets, _ change: (inout PushRequest) -> Void = { _ in }
+    ) throws -> ValidPush {
+        var request = PushRequest(targets: targets, bundleId: app, pushType: .alert, payload: .object([:]))
+        change(&request)
+        return try PushRules.validate(request, payload: Array(#"{"aps":{}}"#.utf8), now: .now)
+    }
+
+    /// Accepts a push. Returns its id.
+    func accept(
+        _ targets: PushRequest.Targets, of caller: String = caller, _ change: (inout PushRequest) -> Void = { _ in }
+    ) async throws -> UUID {
+        let acceptance = try await store.accept(
+            Self.valid(targets, change), of: caller, key: UUID().uuidString, hash: Data(count: 32))
+        guard case .accepted(let answer, _) = acceptance, let id = answer.id.flatMap(UUID.init(uuidString:)) else {
+            throw TestKitError("not accepted")
+        }
+        activity.accepted(answer.devices ?? 0, of: caller)
+        return id
+    }
+
+    func status(of push: UUID) async throws -> PushStatus {
+        guard let status = try await store.status(of: push, of: Self.caller, after: nil) else {
+            throw TestKitError("no such push")
+        }
+        return status
+    }
+
+    /// The states of the push's devices, each with its reason.
+    func states(of push: UUID) async throws -> [String] {
+        try await status(of: push).devices.map { $0.state.rawValue + ($0.reason.map { " \($0)" } ?? "") }.sorted()
+    }
+
+    func eventually(_ push: UUID, is states: String...) async throws {
+        nonisolated(unsafe) var found: [String] = []
+        try await TestKit.eventually("\(found) is \(states)") {
+            found = try await self.states(of: push)
+            return found == states.sorted()
+        }
+    }
+
+    func sender(_ lane: FakeLane, limits: PushSender.Limits = limits) -> PushSender {
+        PushSender(
+            queue: queue, scheduled: store, lane: lane, protection: registry.protection,
+            rules: DeliveryRules(unseen: Self.unseen), activity: activity, limits: limits, metrics: PushMetrics(),
+            logger: .quiet)
+    }
+
+    /// Runs a sender for as long as `body` runs. Then it is cancelled: what it holds stays claimed.
+    func sending(
+        through lane: FakeLane, limits: PushSender.Limits = limits, _ body: () async throws -> Void
+    ) async throws {
+        activity.feedWasRead()
+        let sender = sender(lane, limits: limits)
+        let task = Task { await sender.run() }
+        do {
+            try await body()
+        } catch {
+            task.cancel()
+            await task.value
+            throw error
+        }
+        task.cancel()
+        await task.value
+    }
+
+    /// Makes waiting targets due, and ends leases.
+    func makeDue() async throws {
+        try await database.query(
+            "UPDATE push_targets SET due_at = now() - interval '1 second' WHERE due_at IS NOT NULL")
+    }
+
+    func expire(_ push: UUID) async throws {
+        try await database.query("UPDATE pushes SET expires_at = now() - interval '1 second' WHERE id = \(push)")
+        try await makeDue()
+    }
+}
+
+/// The service with a lane of a test.
+enum DevicesWithLane: ServiceApplication {
+    @TaskLocal static var lane = FakeLane()
+
+    static let name = DevicesApplication.name
+    static let defaultPort = DevicesApplication.defaultPort
+
+    static func configuration(from settings: Settings) -> DevicesConfiguration {
+        DevicesConfiguration(settings: settings)
+    }
+
+    static func build(_ configuration: DevicesConfiguration, boot: ServiceBoot) async throws -> ServiceAssembly {
+        DevicesApplication.assemble(configuration, boot: boot, lane: lane)
+    }
+}

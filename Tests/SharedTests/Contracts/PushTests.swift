@@ -1,0 +1,26 @@
+import Contracts
+import Foundation
+import ServiceKit
+import Testing
+
+@Suite struct PushTests {
+    @Test func anyJSONIsContent() throws {
+        let text = #"{"a":[1,-2.5,"x",true,null,{}],"b":null,"c":9007199254740993}"#
+        let content = JSONContent.object([
+            "a": .array([.integer(1), .number(-2.5), .string("x"), .bool(true), .null, .object([:])]), "b": .null,
+            "c": .integer(9_007_199_254_740_993),
+        ])
+        #expect(try StrictJSON.decode(JSONContent.self, from: Array(text.utf8)) == content)
+        #expect(try JSON.decode(JSONContent.self, from: Data(text.utf8)) == content)
+        #expect(String(decoding: try JSON.encode(content), as: UTF8.self) == text)
+    }
+
+    @Test func aRequestReadsBack() throws {
+        let request = PushRequest(
+            targets: .init(users: [UUID()], devices: [.init(user: UUID(), device: UUID())]),
+            bundleId: "com.example.app", environment: .sandbox, pushType: .liveactivity, priority: .immediate,
+            expiresAt: Date(timeIntervalSince1970: 1_800_000_000), payload: .object(["aps": .object([:])]),
+            onDoubt: .drop, urgency: .bulk)
+        #expect(try StrictJSON.decode(PushRequest.self, from: Array(JSON.encode(request))) == request)
+    }
+}
