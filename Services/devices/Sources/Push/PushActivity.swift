@@ -23,7 +23,7 @@ final class PushActivity: Sendable {
 
     // MARK: - Pending pushes
 
-    /// Whether pushes wait or have been sent within ``calm``.
+    /// Whether pushes are due, or were within ``calm``.
     var isPending: Bool { state.withLock { .now < $0.pendingUntil } }
 
     func notePending() {
