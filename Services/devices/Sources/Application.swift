@@ -3,6 +3,7 @@ import Observability
 public import Postgres
 public import ServiceKit
 public import ServiceKitPostgres
+import ServiceLifecycle
 public import Settings
 
 /// The devices service: which push address belongs to which user.
@@ -23,7 +24,8 @@ public enum DevicesApplication: MigratingApplication {
         assemble(configuration, boot: boot, lane: nil)
     }
 
-    /// - Parameter lane: sends pushes; without one they are refused.
+    /// - Parameter lane: sends pushes; without one they are refused. One that is a service runs for longer than the
+    ///   sender.
     static func assemble(
         _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane)?
     ) -> ServiceAssembly {
@@ -62,7 +64,8 @@ public enum DevicesApplication: MigratingApplication {
             services: [
                 database, consumer,
                 ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
-            ] + (sender.map { [$0] } ?? []),
+                lane as? any Service, sender,
+            ].compactMap { $0 },
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }

@@ -194,6 +194,22 @@ import Testing
         }
     }
 
+    /// A lost connection to tokens must be noticed soon while pushes could be sent to ended sessions.
+    @Test func theFeedIsPolledEverySecondWhilePushesArePending() async throws {
+        try await withDevices(FakeLane { _ in .notSent(.saturated) }) { devices in
+            func waits() -> [Int] { devices.tokens.state.withLock { $0.feed.waits } }
+            try await eventually("the feed is followed") { waits().count == 2 }
+            #expect(waits() == [0, RevocationConsumer.wait])
+            _ = try await devices.register(token: "aa", as: ada)
+            let response = try await devices.client.post("/internal/push", json: request(), headers: headers())
+            #expect(response.status == 202)
+            // The next poll begins when this one ends.
+            devices.tokens.end(UUID())
+            try await eventually("the feed is polled") { waits().count == 3 }
+            #expect(waits()[2] == RevocationConsumer.pendingWait)
+        }
+    }
+
     @Test func nothingIsSentBeforeTheFeedIsRead() async throws {
         let lane = FakeLane()
         try await withDevices(lane) { devices in

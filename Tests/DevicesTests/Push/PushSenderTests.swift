@@ -121,6 +121,31 @@ import Testing
         }
     }
 
+    @Test func anOperatorSendsANotification() async throws {
+        try await TestPushes.with { pushes in
+            let store = DeviceStore(database: pushes.database)
+            func push(_ bundle: String? = nil) async throws -> (id: String, devices: Int) {
+                try await DeviceAdministration.push(
+                    to: ada.id, title: "Grüße", body: "Hello", bundleID: bundle, through: store)
+            }
+            await #expect(throws: DeviceAdministration.UnknownApp.self) { try await push() }
+            _ = try await pushes.register(ada, token: "aa")
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                let sent = try await push()
+                #expect(sent.devices == 1 && UUID(uuidString: sent.id) != nil)
+                try await eventually("it is sent") { lane.sent.count == 1 }
+            }
+            #expect(
+                lane.sent[0].payload
+                    == Array(#"{"aps":{"alert":{"body":"Hello","title":"Grüße"},"sound":"default"}}"#.utf8))
+            #expect(lane.sent[0].isUrgent && lane.sent[0].topic == "com.example.app")
+            _ = try await pushes.register(ada, token: "bb", bundle: "com.example.other")
+            await #expect(throws: DeviceAdministration.UnknownApp.self) { try await push() }
+            #expect(try await push("com.example.other").devices == 1)
+        }
+    }
+
     // MARK: - Replicas that die
 
     /// As after SIGKILL: the claim stays, and its outcome is unknown.

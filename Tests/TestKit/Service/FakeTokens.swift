@@ -200,6 +200,7 @@ extension FakeTokens {
             let end = ContinuousClock.now + .seconds(wait)
             self.state.withLock { state in
                 state.feed.cursors.append(cursor)
+                state.feed.waits.append(wait)
                 state.feed.reading += 1
                 state.feed.mostReading = max(state.feed.mostReading, state.feed.reading)
             }
@@ -237,6 +238,8 @@ public struct FakeRevocationFeed: Sendable {
     public var knowsLatest = true
     /// The cursors of the requests that were answered or refused.
     public fileprivate(set) var cursors: [String?] = []
+    /// The seconds for which the requests wait, as the cursors.
+    public fileprivate(set) var waits: [Int] = []
     /// The number of requests in progress.
     fileprivate var reading = 0
     /// The highest number of requests in progress.

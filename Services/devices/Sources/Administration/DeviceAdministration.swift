@@ -58,27 +58,31 @@ public struct DeviceAdministration: Sendable {
     public func push(
         to user: UUID, title: String, body: String?, bundleID: String?
     ) async throws -> (id: String, devices: Int) {
-        try await read { store in
-            let apps = Set(try await store.devices(of: user).filter { $0.kind == .alert }.map(\.bundleId))
-            guard let app = bundleID ?? (apps.count == 1 ? apps.first : nil) else {
-                let found = apps.isEmpty ? "no app" : apps.sorted().joined(separator: ", ")
-                throw UnknownApp(description: "the user's devices have registered \(found); choose one with --bundle")
-            }
-            var alert = ["title": JSONContent.string(title)]
-            if let body { alert["body"] = .string(body) }
-            let payload = JSONContent.object(["aps": .object(["alert": .object(alert), "sound": .string("default")])])
-            let request = PushRequest(
-                targets: .init(users: [user]), bundleId: app, pushType: .alert, payload: payload, urgency: .urgent)
-            let bytes = try JSON.encode(payload)
-            let push = try PushRules.validate(request, payload: Array(bytes), now: .now)
-            let acceptance = try await PushStore(database: store.database).accept(
-                push, of: Self.caller, key: nil, hash: Data(SHA256.hash(data: bytes)))
-            guard case .accepted(let answer, _) = acceptance else { return ("", 0) }
-            return (answer.id ?? "", answer.devices ?? 0)
-        }
+        try await read { try await Self.push(to: user, title: title, body: body, bundleID: bundleID, through: $0) }
     }
 
-    private struct UnknownApp: Error, CustomStringConvertible {
+    static func push(
+        to user: UUID, title: String, body: String?, bundleID: String?, through store: DeviceStore
+    ) async throws -> (id: String, devices: Int) {
+        let apps = Set(try await store.devices(of: user).filter { $0.kind == .alert }.map(\.bundleId))
+        guard let app = bundleID ?? (apps.count == 1 ? apps.first : nil) else {
+            let found = apps.isEmpty ? "no app" : apps.sorted().joined(separator: ", ")
+            throw UnknownApp(description: "the user's devices have registered \(found); choose one with --bundle")
+        }
+        var alert = ["title": JSONContent.string(title)]
+        if let body { alert["body"] = .string(body) }
+        let payload = JSONContent.object(["aps": .object(["alert": .object(alert), "sound": .string("default")])])
+        let request = PushRequest(
+            targets: .init(users: [user]), bundleId: app, pushType: .alert, payload: payload, urgency: .urgent)
+        let bytes = try JSON.encode(payload)
+        let push = try PushRules.validate(request, payload: Array(bytes), now: .now)
+        let acceptance = try await PushStore(database: store.database).accept(
+            push, of: Self.caller, key: nil, hash: Data(SHA256.hash(data: bytes)))
+        guard case .accepted(let answer, _) = acceptance else { return ("", 0) }
+        return (answer.id ?? "", answer.devices ?? 0)
+    }
+
+    struct UnknownApp: Error, CustomStringConvertible {
         let description: String
     }
 

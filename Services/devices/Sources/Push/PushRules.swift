@@ -1,4 +1,3 @@
-import Bytes
 import Contracts
 import Crypto
 import Foundation

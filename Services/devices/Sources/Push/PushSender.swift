@@ -177,8 +177,10 @@ struct PushSender: Service {
     private func send(_ push: RenderedPush, for claim: ClaimedTarget, of content: PushContent) async {
         let start = ContinuousClock.now
         let outcome = start < push.sendBefore ? await lane.send(push) : .notSent(.tooLate)
-        let decision = rules.decide(
+        var decision = rules.decide(
             outcome, attempts: claim.attempts, of: content, now: .now, random: .random(in: 0..<1))
+        // The registration says so already.
+        if push.isProven, decision.registration == .accepted { decision.registration = .none }
         if case .answered = outcome { metrics.answer.record(.now - start) }
         outcomes.add(ClaimOutcome(claim: claim, decision: decision))
     }
