@@ -199,7 +199,8 @@ let services: [Target] = [
         "devices",
         uses: [
             "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .yams,
+            "ServiceKitPostgres", "Settings", .collections, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
+            .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .yams,
         ],
         embeds: [.embedInCode("Sources/Migrations")]),
 ]
@@ -294,7 +295,8 @@ let everyTest: [Target] =
         tests(
             "Devices",
             uses: [
-                "Contracts", "DevicesService", "Postgres", "Sealing", "ServiceKit", "Settings", .hummingbird, .nioCore,
+                "Bytes", "Contracts", "DevicesService", "Instruments", "Postgres", "Sealing", "ServiceKit", "Settings",
+                .crypto, .hummingbird, .logging, .metricsTestKit, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL,
             ]),
         // Against the running system: real binaries, real sockets, real faults.
         tests(

@@ -20,8 +20,13 @@ public enum DevicesApplication: MigratingApplication {
     public static func build(
         _ configuration: DevicesConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        // The client to APNs is constructed here, of `configuration.push`: its keys and the addresses of APNs.
-        assemble(configuration, boot: boot, lane: nil)
+        let push = configuration.push
+        let lanes =
+            try push.keys.isEmpty
+            ? nil
+            : APNsLanes(
+                keys: push.keys, endpoints: push.endpoints, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+        return assemble(configuration, boot: boot, lane: lanes)
     }
 
     /// - Parameter lane: sends pushes; without one they are refused. One that is a service runs for longer than the

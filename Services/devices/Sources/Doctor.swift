@@ -42,7 +42,8 @@ extension PushConfiguration {
         var findings = keys.map { key in
             Finding.fine(
                 "The key \(key.keyID) of team \(key.team) sends pushes to "
-                    + (key.topics.map { $0.sorted().joined(separator: ", ") } ?? "every app of the team") + ".")
+                    + (key.topics.map { $0.map(\.description).sorted().joined(separator: ", ") }
+                        ?? "every app of the team") + ".")
         }
         for caller in callers.callers.values.sorted(by: { $0.name < $1.name }) {
             let apps = caller.bundleIDs.filter { app in !keys.contains { $0.isFor(app) } }

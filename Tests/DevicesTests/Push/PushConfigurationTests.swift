@@ -1,4 +1,5 @@
 import Contracts
+import Crypto
 import Foundation
 import ServiceKit
 import Settings
@@ -45,23 +46,21 @@ import Testing
     @Test func keysHaveATeamAnIdAndAText() throws {
         let files = try TemporaryFiles()
         defer { files.remove() }
-        let path = try files.write("-----BEGIN PRIVATE KEY-----\nMII=\n-----END PRIVATE KEY-----\n")
+        let pem = P256.Signing.PrivateKey().pemRepresentation
+        let path = try files.write(pem)
         let good = "{team: ABCDE12345, keyId: KEY1234567, file: '\(path)', topics: [com.example.app]}"
-        let key = try #require(try APNsKeySettings.list(yaml: "keys: [\(good)]").first)
-        #expect(key.environments == PushEnvironment.known && key.pem.contains("MII="))
+        let key = try #require(try APNsKey.list(yaml: "keys: [\(good)]").first)
+        #expect(key.environments == Set(PushEnvironment.known) && key.privateKey.pemRepresentation == pem)
         #expect(key.isFor("com.example.app") && !key.isFor("com.example.other"))
-        #expect(!"\(key)".contains("MII"))
         let inline = """
             keys:
               - team: ABCDE12345
                 keyId: KEY1234567
                 environments: sandbox
                 pem: |
-                  -----BEGIN PRIVATE KEY-----
-                  MII=
-                  -----END PRIVATE KEY-----
+                  \(pem.replacing("\n", with: "\n      "))
             """
-        let other = try #require(try APNsKeySettings.list(yaml: inline).first)
+        let other = try #require(try APNsKey.list(yaml: inline).first)
         #expect(other.environments == [.sandbox] && other.isFor("com.example.other"))
         for wrong in [
             "keys: []", "keys: [\(good), \(good)]", "keys: [\(good.replacing("ABCDE12345", with: "ABC"))]",
@@ -71,7 +70,7 @@ import Testing
             "keys: [\(good.replacing("}", with: ", environments: moon}"))]",
             "keys: [\(good.replacing("[com.example.app]", with: "['a b']"))]",
         ] {
-            #expect(throws: InvalidPushFile.self, "\(wrong)") { try APNsKeySettings.list(yaml: wrong) }
+            #expect(throws: InvalidPushFile.self, "\(wrong)") { try APNsKey.list(yaml: wrong) }
         }
     }
 
@@ -82,8 +81,8 @@ import Testing
             #expect(problems(address).1.isEmpty)
             #expect(problems(address, environment: "production").1.contains { $0.hasPrefix(key) })
         }
-        #expect(problems([:]).0.productionURL.absoluteString == "https://api.push.apple.com")
-        #expect(problems([:]).0.sandboxURL.absoluteString == "https://api.sandbox.push.apple.com")
+        #expect(problems([:]).0.endpoints.production.authority == "api.push.apple.com")
+        #expect(problems([:]).0.endpoints.sandbox.authority == "api.sandbox.push.apple.com")
     }
 
     @Test func filesAreSettings() throws {
@@ -105,10 +104,7 @@ import Testing
             yaml: "callers: [{name: a, credential: dev-secret, bundleIds: [com.example.app], pushTypes: [alert]}]",
             reserved: [])
         #expect(configuration.findings.map(\.severity) == [.warning])
-        let key = APNsKeySettings(
-            team: "ABCDE12345", keyID: "KEY1234567", pem: "", environments: PushEnvironment.known,
-            topics: ["com.example.other"])
-        configuration.keys = [key]
+        configuration.keys = [try TestAPNs.key(topics: ["com.example.other"])]
         #expect(configuration.findings.map(\.severity) == [.fine, .problem])
         configuration.callers = PushCallers()
         #expect(configuration.findings.map(\.severity) == [.fine, .warning])

@@ -9,9 +9,8 @@ struct PushConfiguration: Sendable {
     /// The services that may push.
     var callers: PushCallers
     /// Apple's keys. Without any, nothing can be sent, and pushes are refused.
-    var keys: [APNsKeySettings]
-    var productionURL: URL
-    var sandboxURL: URL
+    var keys: [APNsKey]
+    var endpoints: APNsEndpoints
     /// Targets of one caller that may wait.
     var queueLimit: Int
     /// Seconds until a push is repeated that APNs could not take.
@@ -34,9 +33,12 @@ struct PushConfiguration: Sendable {
             `environments` and `topics` (bundle ids), if it is not for all. Without it pushes are refused
             """)
         self.keys =
-            settings.read("apnsKeysFile", from: keys ?? "") { try APNsKeySettings.list(yaml: $0) } ?? []
-        productionURL = Self.url("apnsProductionURL", "https://api.push.apple.com", "production", settings)
-        sandboxURL = Self.url("apnsSandboxURL", "https://api.sandbox.push.apple.com", "sandbox", settings)
+            settings.read("apnsKeysFile", from: keys ?? "") { try APNsKey.list(yaml: $0) } ?? []
+        endpoints = APNsEndpoints(
+            production: Self.server("apnsProductionURL", "api.push.apple.com", "production", settings),
+            sandbox: Self.server("apnsSandboxURL", "api.sandbox.push.apple.com", "sandbox", settings),
+            trustRootsFile: settings.optionalPath(
+                "apnsAuthoritiesFile", "PEM authorities for the certificates of APNs. Without it, the system's"))
         queueLimit = settings.int(
             "pushQueueLimit", default: 100_000, in: 1...10_000_000,
             "devices of one caller's pushes that may wait; further pushes are refused with 429")
@@ -51,12 +53,18 @@ struct PushConfiguration: Sendable {
     }
 
     /// Provider tokens must not be sent in the clear. Apple, "Sending notification requests to APNs".
-    private static func url(_ key: String, _ address: String, _ environment: String, _ settings: Settings) -> URL {
-        let url = settings.url(key, default: address, "address of APNs for tokens of the \(environment) environment")
-        if settings.environment == .production, url.scheme != "https" {
+    private static func server(
+        _ key: String, _ host: String, _ environment: String, _ settings: Settings
+    ) -> APNsEndpoints.Server {
+        let url = settings.url(
+            key, default: "https://\(host)", "address of APNs for tokens of the \(environment) environment")
+        let server =
+            settings.read(key, from: url.absoluteString) { try APNsEndpoints.Server($0) }
+            ?? APNsEndpoints.Server(host: host)
+        if settings.environment == .production, !server.isEncrypted {
             settings.problem(key, "must be an https address in production")
         }
-        return url
+        return server
     }
 }
 
@@ -112,61 +120,49 @@ struct PushCallers: Sendable {
     var names: Set<String> { Set(callers.keys) }
 }
 
-/// A key of Apple's for push delivery, as the settings describe it. Its text is a secret.
-struct APNsKeySettings: Sendable, Equatable, Confidential {
-    let team: String
-    let keyID: String
-    /// PKCS #8, as Apple's `.p8` files.
-    let pem: String
-    let environments: [PushEnvironment]
-    /// Bundle ids; `nil` for all of the team.
-    let topics: Set<String>?
-
+extension APNsKey {
     /// Whether the key is for an app.
     func isFor(_ bundleID: String) -> Bool { topics?.contains(bundleID) ?? true }
 
-    static func list(yaml: String) throws(InvalidPushFile) -> [APNsKeySettings] {
-        var keys: [APNsKeySettings] = []
+    /// The keys of a YAML file.
+    ///
+    /// - Throws: ``InvalidPushFile``, without a key in its text.
+    static func list(yaml: String) throws(InvalidPushFile) -> [APNsKey] {
+        var keys: [APNsKey] = []
         for entry in try PushFile.entries(of: "keys", in: yaml) {
-            let (team, keyID) = (try entry.text("team"), try entry.text("keyId"))
-            // Apple, "Establishing a token-based connection to APNs": both have ten characters.
-            for id in [team, keyID]
-            where id.utf8.count != 10 || !id.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit }) {
-                throw entry.invalid("team and keyId must have ten letters and digits")
-            }
+            try entry.allow(only: ["team", "keyId", "file", "pem", "environments", "topics"])
+            let keyID = try entry.text("keyId")
             guard !keys.contains(where: { $0.keyID == keyID }) else { throw entry.invalid("\(keyID) is there twice") }
-            let pem: String
-            switch (entry.has("file"), entry.has("pem")) {
-            case (true, false):
-                let path = try entry.text("file")
-                guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-                    throw entry.invalid("file cannot be read: \(path)")
-                }
-                if let mode = SecretFile.openMode(path) {
-                    throw entry.invalid("file is open to everybody (mode \(mode)): \(path)")
-                }
-                pem = text
-            case (false, true): pem = try entry.text("pem")
-            default: throw entry.invalid("must have file or pem")
-            }
-            guard pem.contains("-----BEGIN PRIVATE KEY-----") else {
-                throw entry.invalid("the key must be a .p8 file of Apple's (BEGIN PRIVATE KEY)")
-            }
+            let (team, pem) = (try entry.text("team"), try pem(of: entry))
+            let topics = entry.has("topics") ? try entry.texts("topics") : nil
             let environments =
                 entry.has("environments")
                 ? try entry.texts("environments").map(PushEnvironment.init(rawValue:)) : PushEnvironment.known
-            guard !environments.isEmpty, environments.allSatisfy(\.isKnown) else {
-                throw entry.invalid("environments must be a list of sandbox, production")
+            do throws(APNsConfigurationError) {
+                keys.append(
+                    try APNsKey(
+                        team: team, keyID: keyID, pem: pem, topics: topics, environments: Set(environments)))
+            } catch {
+                throw entry.invalid(error.description)
             }
-            let topics = entry.has("topics") ? Set(try entry.texts("topics")) : nil
-            guard topics?.allSatisfy(BundleID.isValid) ?? true else {
-                throw entry.invalid("topics must be a list of bundle identifiers")
-            }
-            try entry.allow(only: ["team", "keyId", "file", "pem", "environments", "topics"])
-            keys.append(
-                APNsKeySettings(team: team, keyID: keyID, pem: pem, environments: environments, topics: topics))
         }
         return keys
+    }
+
+    private static func pem(of entry: PushFile.Entry) throws(InvalidPushFile) -> String {
+        switch (entry.has("file"), entry.has("pem")) {
+        case (false, true): return try entry.text("pem")
+        case (true, false):
+            let path = try entry.text("file")
+            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+                throw entry.invalid("file cannot be read: \(path)")
+            }
+            if let mode = SecretFile.openMode(path) {
+                throw entry.invalid("file is open to everybody (mode \(mode)): \(path)")
+            }
+            return text
+        default: throw entry.invalid("must have file or pem")
+        }
     }
 }
 

@@ -1,0 +1,221 @@
+import Foundation
+
+/// What an answer of APNs means for its connection and its lane (Apple, “Handling notification responses from APNs”).
+/// What it means for the push is decided by the caller of the lane.
+enum APNsAnswerRules {
+    enum Action: Sendable, Equatable {
+        /// The answer is the push's outcome.
+        case deliver
+        /// Renew the provider token, then repeat.
+        case renewToken
+        /// Open no more streams on the connection, and repeat on another one.
+        case replaceConnection
+        /// Renew no token on the connection for a time, then repeat.
+        case keepToken
+        /// The answer is the push's outcome, and the lane stops for this reason.
+        case stop(String)
+    }
+
+    /// Why a lane stops when too many device tokens are refused.
+    static let tokenRefusals = "refused device tokens"
+    /// Apple's reason for a provider token that is too old. It stops a lane if a new token is refused, too.
+    static let expiredToken = "ExpiredProviderToken"
+
+    /// Reasons that concern the key, so that each further push would be refused, too.
+    static let stopping: Set<String> = [
+        "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken", "InvalidProviderToken", "MissingProviderToken",
+        "TopicDisallowed",
+    ]
+
+    static func action(for answer: APNsAnswer, repeats: Repeats) -> Action {
+        guard let reason = answer.reason else { return .deliver }
+        switch reason {
+        case expiredToken: return repeats.hasRenewedToken ? .stop(expiredToken) : .renewToken
+        case "IdleTimeout", "UnrelatedKeyIdInToken":
+            return repeats.hasReplacedConnection ? .deliver : .replaceConnection
+        case "TooManyProviderTokenUpdates": return repeats.hasKeptToken ? .deliver : .keepToken
+        // The server goes away, as after GOAWAY.
+        case "Shutdown": return repeats.mayMove ? .replaceConnection : .deliver
+        case _ where stopping.contains(reason): return .stop(reason)
+        default: return .deliver
+        }
+    }
+
+    /// Whether the answer shows that APNs has accepted the provider token. APNs may check a request's form before its
+    /// token, so only answers count that depend on the device.
+    static func provesToken(_ answer: APNsAnswer) -> Bool {
+        switch answer.status {
+        case 200, 410: true
+        default: answer.reason == "DeviceTokenNotForTopic" || answer.reason == "TooManyRequests"
+        }
+    }
+
+    static func isTokenRefusal(_ answer: APNsAnswer) -> Bool {
+        answer.reason == "BadDeviceToken" || answer.reason == "DeviceTokenNotForTopic"
+    }
+}
+
+/// How often one push was repeated, and why.
+struct Repeats: Sendable, Equatable {
+    private static let maximumMoves = 3
+
+    var hasRenewedToken = false
+    var hasReplacedConnection = false
+    var hasKeptToken = false
+    /// How often the push went to another connection because the server had not processed it.
+    var moves = 0
+
+    var mayMove: Bool { moves < Self.maximumMoves }
+}
+
+/// Whether a lane sends. It stops when APNs refuses its key, and tries one push after a time.
+struct LaneAdmission: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    enum Decision: Sendable, Equatable {
+        case send
+        /// Send this push alone, and report its answer.
+        case probe
+        case refuse
+    }
+
+    /// What a probe's end says about the lane.
+    enum ProbeResult: Sendable, Equatable {
+        case accepted
+        case refused
+        /// No answer came, or one that depends neither on the key nor on the device token.
+        case unknown
+    }
+
+    private enum State: Sendable, Equatable {
+        case running
+        case stopped(reason: String, until: Instant)
+        case probing(reason: String)
+    }
+
+    /// From a probe of unknown result until the next.
+    static let retryAfterUnknown = Duration.seconds(10)
+
+    private let limits: APNsLimits
+    private var state = State.running
+
+    init(limits: APNsLimits) { self.limits = limits }
+
+    /// Why the lane sends nothing; `nil` while it does.
+    var reason: String? {
+        switch state {
+        case .running: nil
+        case .stopped(let reason, _), .probing(let reason): reason
+        }
+    }
+
+    mutating func admit(now: Instant) -> Decision {
+        switch state {
+        case .running: return .send
+        case .probing: return .refuse
+        case .stopped(let reason, let until):
+            guard until <= now else { return .refuse }
+            state = .probing(reason: reason)
+            return .probe
+        }
+    }
+
+    mutating func stop(reason: String, now: Instant) {
+        let pause =
+            reason == APNsAnswerRules.tokenRefusals ? limits.retryAfterTokenRefusals : limits.retryAfterRefusal
+        state = .stopped(reason: reason, until: now + pause)
+    }
+
+    /// A probe ended. A refusal was reported with ``stop(reason:now:)`` if it has a reason of its own.
+    mutating func probeEnded(_ result: ProbeResult, now: Instant) {
+        guard case .probing(let reason) = state else { return }
+        switch result {
+        case .accepted: state = .running
+        case .refused: stop(reason: reason, now: now)
+        case .unknown: state = .stopped(reason: reason, until: now + Self.retryAfterUnknown)
+        }
+    }
+
+    /// What a probe's answer means for a lane that has stopped for `reason`.
+    static func result(of answer: APNsAnswer, stoppedFor reason: String) -> ProbeResult {
+        if reason == APNsAnswerRules.tokenRefusals {
+            return answer.status == 200 ? .accepted : APNsAnswerRules.isTokenRefusal(answer) ? .refused : .unknown
+        }
+        return APNsAnswerRules.provesToken(answer) ? .accepted : .unknown
+    }
+}
+
+/// The share of device tokens, among those that Apple had accepted before, that Apple now refuses.
+///
+/// A high share means that the environment, the topics or the registrations are wrong, and not that each token is bad.
+/// A refused token is not sent to again, so pushes stand for tokens.
+struct RefusalRate: Sendable, Equatable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// Tokens that must have been answered before the share counts.
+    static let minimumTokens = 1000
+    static let maximumPercent = 5
+    private static let buckets = 10
+    /// The window is ten minutes.
+    static let bucketLength = Duration.seconds(60)
+
+    private struct Bucket: Equatable {
+        var start: Instant
+        var answered = 0
+        var refused = 0
+    }
+
+    /// The newest one is last.
+    private var counts: [Bucket] = []
+
+    /// Counts an answer of 200 or a refusal.
+    ///
+    /// - Returns: whether too many tokens are refused.
+    mutating func record(isRefused: Bool, now: Instant) -> Bool {
+        let oldest = now - Self.bucketLength * Self.buckets
+        counts.removeAll { $0.start <= oldest }
+        if counts.last.map({ $0.start + Self.bucketLength <= now }) ?? true {
+            counts.append(Bucket(start: now))
+        }
+        counts[counts.count - 1].answered += 1
+        guard isRefused else { return false }
+        counts[counts.count - 1].refused += 1
+        let answered = counts.reduce(0) { $0 + $1.answered }
+        let refused = counts.reduce(0) { $0 + $1.refused }
+        return answered >= Self.minimumTokens && refused * 100 > answered * Self.maximumPercent
+    }
+
+    mutating func reset() { counts = [] }
+}
+
+/// When a lane may try to connect again.
+struct ConnectBackoff: Sendable, Equatable {
+    typealias Instant = ContinuousClock.Instant
+
+    private let first: Duration
+    private let longest: Duration
+    private var failures = 0
+    private var until: Instant?
+
+    init(limits: APNsLimits) {
+        first = limits.backoff.first
+        longest = limits.backoff.longest
+    }
+
+    func mayConnect(now: Instant) -> Bool { until.map { $0 <= now } ?? true }
+
+    /// A connection failed before it was of use.
+    ///
+    /// - Parameter random: from 0 up to 1.
+    mutating func failed(now: Instant, random: Double) {
+        let pause = min(longest, first * (1 << min(failures, 16)))
+        failures += 1
+        until = now + pause * (1 - random / 2)
+    }
+
+    /// A connection has answered a request.
+    mutating func succeeded() {
+        failures = 0
+        until = nil
+    }
+}
