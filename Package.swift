@@ -210,8 +210,8 @@ let simulator: [Target] = [
     .executableTarget(
         name: "AppleSimulator",
         dependencies: [
-            "AccessToken", "Bytes", "ServiceKit", "Settings", .argumentParser, .crypto, .hummingbird, .httpTypes,
-            .lifecycle, .logging, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
+            "AccessToken", "Bytes", "Contracts", "ServiceKit", "Settings", .argumentParser, .crypto, .hummingbird,
+            .httpTypes, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL,
         ], path: "Tests/AppleSimulator", exclude: ["README.md"], swiftSettings: ours)
 ]
 
@@ -269,7 +269,7 @@ let everyTest: [Target] =
         tests(
             "AppleSimulator",
             uses: [
-                "AccessToken", "AppleSimulator", "Bytes", "ServiceKit", "Settings", .crypto, .nioCore, .nioHTTP1,
+                "AccessToken", "AppleSimulator", "Bytes", "ServiceKit", "Settings", .crypto, .nioCore, .nioHPACK,
                 .nioHTTP2, .nioPosix,
             ]),
         tests(

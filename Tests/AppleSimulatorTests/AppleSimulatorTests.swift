@@ -140,14 +140,65 @@ import Testing
 
     @Test func tellsWhereAPNsListensAndTakesItsAnswers() async throws {
         try await withSimulator { simulator in
-            struct APNs: Decodable { var port: Int }
+            struct APNs: Decodable { var port, connections, allConnections: Int }
             let port = try await simulator.get("/simulator/apns").decode(APNs.self).port
             _ = try await simulator.post(
                 "/simulator/apns-answer", text: #"{"token":"00aa","status":429,"reason":"TooManyRequests"}"#)
             let client = try await HTTP2TestClient.connect(port: port)
-            #expect(try await client.post("/3/device/00aa", headers: [:], body: "{}").status == 400)
+            #expect(try await client.post("/3/device/00aa", headers: [:], body: "{}").status == "400")
+            #expect(try await simulator.get("/simulator/apns").decode(APNs.self).connections == 1)
             try await client.close()
             #expect(try await simulator.get("/simulator/log").decode(Log.self).entries.map(\.service) == ["apns"])
+        }
+    }
+
+    @Test func takesAPushThroughEveryRoute() async throws {
+        try await withSimulator { simulator in
+            struct APNs: Decodable { var port: Int }
+            struct Clock: Decodable { var now: Int }
+            let port = try await simulator.get("/simulator/apns").decode(APNs.self).port
+            let client = try await HTTP2TestClient.connect(port: port)
+            let provider = TestProvider()
+            struct Key: Encodable { var teamId, keyId, publicKey: String }
+            let key = try JSONEncoder().encode(
+                Key(
+                    teamId: provider.team, keyId: provider.keyIdentifier,
+                    publicKey: provider.publicKey))
+            let now = try await simulator.post("/simulator/apns-clock", text: #"{"advance":7200}"#)
+                .decode(Clock.self).now
+            let headers = [
+                "apns-topic": "com.example.app", "authorization": try provider.authorization(issuedAt: now),
+            ]
+            @Sendable func push(_ token: String) async throws -> String {
+                let alert = #"{"aps":{"alert":{"title":"Hello"}}}"#
+                let answer = try await client.post("/3/device/\(token)", headers: headers, body: alert)
+                return answer.status + " " + answer.body
+            }
+            #expect(try await push("00aa") == #"403 {"reason":"InvalidProviderToken"}"#)
+            #expect(
+                try await simulator.post("/simulator/apns-key", text: String(decoding: key, as: UTF8.self)).status
+                    == 204)
+            #expect(try await push("00aa") == "200 ")
+            _ = try await simulator.post(
+                "/simulator/apns-device", text: #"{"token":"00bb","topic":"com.example.app.voip"}"#)
+            #expect(try await push("00bb") == #"400 {"reason":"DeviceTokenNotForTopic"}"#)
+            for text in [#"{"mode":"none"}"#, #"{"mode":"late","delay":0.01,"times":1}"#] {
+                #expect(try await simulator.post("/simulator/apns-fault", text: text).status == 200)
+            }
+            for text in [#"{"mode":"odd"}"#, #"{"mode":"goAway","lastStreamId":2}"#] {
+                #expect(try await simulator.post("/simulator/apns-fault", text: text).status == 400)
+            }
+            #expect(
+                try await simulator.post(
+                    "/simulator/apns-key", text: #"{"teamId":"T","keyId":"K","publicKey":"none"}"#
+                ).status == 400)
+            #expect(try await push("00cc") == "200 ")
+            let pushes = try await simulator.get("/simulator/apns-pushes?after=1").decode(APNsPushLog.Page.self)
+            #expect(pushes.pushes.map(\.status) == [200, 400, 200] && pushes.next == 4)
+            #expect(pushes.pushes.map(\.fault) == [nil, nil, "late"])
+            let phone = try await simulator.get("/simulator/phone?token=00cc")
+            #expect(phone.status == 200 && phone.text.contains("<h2 dir=auto>Hello</h2>"))
+            try await client.close()
         }
     }
 

@@ -20,17 +20,20 @@ public struct AppleSimulatorApplication: ServiceApplication {
             issuer: configuration.issuer)
         let fault = Fault()
         let log = RequestLog()
-        let answers = APNsAnswers()
+        let simulation = APNsSimulation(log: log)
+        if let pem = configuration.apnsKey {
+            simulation.register(
+                try ProviderKey(pem: pem), team: configuration.apnsTeam, identifier: configuration.apnsKeyIdentifier)
+        }
         let apns = try await APNsServer(
             host: configuration.apnsListenAddress.host, port: configuration.apnsListenAddress.port,
-            certificate: configuration.apnsCertificate, answers: answers, log: log,
-            eventLoopGroup: boot.eventLoopGroup)
+            certificate: configuration.apnsCertificate, simulation: simulation, eventLoopGroup: boot.eventLoopGroup)
         boot.logger.info("APNs listens", metadata: ["port": "\(apns.port)"])
 
         let router = ServiceRouter()
         AppleRoutes(accounts: accounts, fault: fault, log: log).add(to: router)
-        SimulatorRoutes(accounts: accounts, fault: fault, log: log, answers: answers, apnsPort: apns.port)
-            .add(to: router)
+        SimulatorRoutes(accounts: accounts, fault: fault, log: log).add(to: router)
+        APNsRoutes(simulation: simulation, port: apns.port).add(to: router)
         return ServiceAssembly(services: [apns], router: router, boot: boot)
     }
 }

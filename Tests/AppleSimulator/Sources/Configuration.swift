@@ -13,6 +13,10 @@ public struct AppleSimulatorConfiguration: Sendable {
     var apnsListenAddress: ListenAddress
     /// Enables TLS for APNs, for clients without clear-text HTTP/2.
     var apnsCertificate: APNsServer.Certificate?
+    /// The key of provider tokens (PEM), with its team and identifier. Without one, tests register keys.
+    var apnsKey: String?
+    var apnsTeam: String
+    var apnsKeyIdentifier: String
 
     init(_ settings: Settings) {
         if settings.environment == .production {
@@ -28,6 +32,12 @@ public struct AppleSimulatorConfiguration: Sendable {
         apnsListenAddress = settings.listenAddress(
             "apnsListenAddress", default: ListenAddress(port: AppleSimulatorApplication.defaultPort + 1),
             "address of the APNs server")
+        apnsKey = settings.optionalFile(
+            "apnsKeyFile", "the key that APNs verifies provider tokens with, public or private, in PEM"
+        ).map(Self.withoutComments)
+        apnsTeam = settings.string("apnsTeamId", default: "DEVTEAM000", "the key's team, `iss` of provider tokens")
+        apnsKeyIdentifier = settings.string(
+            "apnsKeyId", default: "DEVKEY0000", "the key's identifier, `kid` of provider tokens")
         let certificateFile = settings.optionalPath(
             "apnsCertificateFile", "certificate in PEM, which enables TLS for APNs")
         let keyFile = settings.optionalPath("apnsCertificateKeyFile", "the certificate's key in PEM")

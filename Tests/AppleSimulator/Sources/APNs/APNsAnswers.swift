@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The request of `POST /simulator/apns-answer`: the response to pushes from now on.
+/// The request of `POST /simulator/apns-answer`: the response to valid pushes from now on.
 struct APNsAnswerRequest: Codable, Sendable {
     /// The device token that the response is for. Absent: the default for all other tokens.
     var token: String?
@@ -10,10 +10,18 @@ struct APNsAnswerRequest: Codable, Sendable {
     var reason: String?
     /// For 410: when the token became invalid, in milliseconds since 1970.
     var timestamp: Int?
+    /// `Retry-After`, seconds.
+    var retryAfter: Int?
     /// Seconds to wait before answering.
     var delay: Double?
     /// The number of pushes; absent: unlimited.
     var times: Int?
+
+    var answer: APNsAnswer {
+        APNsAnswer(
+            status: status, body: reason.map { APNsAnswer.Body(reason: $0, timestamp: timestamp) },
+            retryAfter: retryAfter, delay: delay ?? 0)
+    }
 }
 
 /// A response of APNs.
@@ -23,8 +31,15 @@ struct APNsAnswer: Sendable, Equatable {
         var timestamp: Int?
     }
 
+    /// A response in place of a result.
+    struct Refusal: Error, Equatable {
+        var answer: APNsAnswer
+    }
+
     var status: Int
     var body: Body?
+    /// Seconds.
+    var retryAfter: Int?
     /// Seconds.
     var delay: Double = 0
 
@@ -35,35 +50,45 @@ struct APNsAnswer: Sendable, Equatable {
     }
 }
 
-/// The responses that tests have set.
-final class APNsAnswers: Sendable {
+/// What a test has set for pushes, per device token or for all others.
+final class PlannedPushes<Effect: Sendable>: Sendable {
     private struct Planned {
-        var answer: APNsAnswer
+        var effect: Effect
         var remaining: Int?
     }
 
-    private static let everyToken = ""
+    private static var everyToken: String { "" }
     private let planned = Mutex<[String: Planned]>([:])
 
-    func set(_ request: APNsAnswerRequest) {
-        let answer = APNsAnswer(
-            status: request.status,
-            body: request.reason.map { APNsAnswer.Body(reason: $0, timestamp: request.timestamp) },
-            delay: request.delay ?? 0)
-        planned.withLock {
-            $0[request.token ?? Self.everyToken] = Planned(answer: answer, remaining: request.times)
+    /// - Parameters:
+    ///   - token: nil for all tokens without a plan of their own.
+    ///   - times: the number of pushes; nil: unlimited.
+    func set(_ effect: Effect, for token: String?, times: Int?) {
+        planned.withLock { $0[token ?? Self.everyToken] = Planned(effect: effect, remaining: times) }
+    }
+
+    /// - Parameter token: nil for every plan.
+    func remove(for token: String?) {
+        planned.withLock { planned in
+            if let token { planned[token] = nil } else { planned = [:] }
         }
     }
 
-    /// Returns the response for a push to `token`, and counts it if the response is limited to a number of pushes.
-    func take(for token: String) -> APNsAnswer {
+    /// Returns what is planned for a push to `token`, and counts it.
+    ///
+    /// - Parameters:
+    ///   - token: nil for what concerns a connection, not a push.
+    ///   - isWanted: leaves a plan alone, and uncounted, if false.
+    func take(for token: String?, where isWanted: (Effect) -> Bool = { _ in true }) -> Effect? {
         planned.withLock { planned in
-            let key = planned[token] == nil ? Self.everyToken : token
-            guard let found = planned[key] else { return .ok }
+            guard !planned.isEmpty else { return nil }
+            let own = token.flatMap { planned[$0] == nil ? nil : $0 }
+            let key = own ?? Self.everyToken
+            guard let found = planned[key], isWanted(found.effect) else { return nil }
             if let remaining = found.remaining {
-                planned[key] = remaining > 1 ? Planned(answer: found.answer, remaining: remaining - 1) : nil
+                planned[key] = remaining > 1 ? Planned(effect: found.effect, remaining: remaining - 1) : nil
             }
-            return found.answer
+            return found.effect
         }
     }
 }

@@ -1,6 +1,5 @@
 import Logging
 import NIOCore
-import NIOHTTP2
 import NIOPosix
 import NIOSSL
 import ServiceLifecycle
@@ -17,7 +16,7 @@ struct APNsServer: Service {
 
     /// Listens at once, so that the port is known before the server runs.
     init(
-        host: String, port: Int, certificate: Certificate?, answers: APNsAnswers, log: RequestLog,
+        host: String, port: Int, certificate: Certificate?, simulation: APNsSimulation,
         eventLoopGroup: any EventLoopGroup
     ) async throws {
         let tls = try certificate.map { try Self.context($0) }
@@ -26,14 +25,7 @@ struct APNsServer: Service {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-                    _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(
-                        mode: .server, connectionConfiguration: .init(), streamConfiguration: .init()
-                    ) { stream in
-                        stream.eventLoop.makeCompletedFuture {
-                            try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTP1ServerCodec())
-                            try stream.pipeline.syncOperations.addHandler(APNsHandler(answers: answers, log: log))
-                        }
-                    }
+                    try APNsConnection.add(to: channel, of: simulation)
                 }
             }
             .bind(host: host, port: port).get()

@@ -7,8 +7,6 @@ struct SimulatorRoutes: Sendable {
     let accounts: AppleAccounts
     let fault: Fault
     let log: RequestLog
-    let answers: APNsAnswers
-    let apnsPort: Int
 
     func add(to router: some RouterMethods<GatehouseRequestContext>) {
         router.on("/simulator/sign-in", method: .post) { request, _ in
@@ -27,14 +25,6 @@ struct SimulatorRoutes: Sendable {
             fault.mode = wanted.mode
             return try Response.json(wanted)
         }
-        router.on("/simulator/apns-answer", method: .post) { request, _ in
-            let wanted = try await request.decode(APNsAnswerRequest.self)
-            answers.set(wanted)
-            return try Response.json(wanted)
-        }
-        router.on("/simulator/apns", method: .get) { _, _ in
-            try Response.json(APNsResponse(port: apnsPort))
-        }
         router.on("/simulator/log", method: .get) { _, _ in
             try Response.json(LogResponse(entries: log.entries))
         }
@@ -44,11 +34,6 @@ struct SimulatorRoutes: Sendable {
 /// The published keys, beginning with the signing key.
 private struct RotateKeysResponse: Codable {
     var kids: [String]
-}
-
-/// The port of APNs, for tests that let the system choose it.
-private struct APNsResponse: Codable {
-    var port: Int
 }
 
 private struct LogResponse: Codable {

@@ -1,0 +1,85 @@
+import Foundation
+import Synchronization
+
+/// What the connections of the simulated APNs share, and tests change.
+final class APNsSimulation: Sendable {
+    private struct State {
+        /// Seconds that the clock is ahead.
+        var advance = 0
+        var keys: [String: ProviderKey] = [:]
+        /// The topics that device tokens were declared for.
+        var topics: [String: String] = [:]
+        /// Ends what a connection holds back.
+        var releases: [Int: @Sendable () -> Void] = [:]
+        var connections = 0
+    }
+
+    let answers = PlannedPushes<APNsAnswer>()
+    let faults = PlannedPushes<APNsFault>()
+    let pushes: APNsPushLog
+    let log: RequestLog
+    private let state = Mutex(State())
+
+    init(log: RequestLog, pushes: APNsPushLog = APNsPushLog()) {
+        (self.log, self.pushes) = (log, pushes)
+    }
+
+    // MARK: - Clock
+
+    /// Seconds since 1970, by the clock that ``advance(by:)`` moves.
+    var now: Int { Int(Date().timeIntervalSince1970) + state.withLock { $0.advance } }
+
+    func advance(by seconds: Int) {
+        state.withLock { $0.advance += seconds }
+    }
+
+    // MARK: - Keys and device tokens
+
+    /// - Parameter key: nil revokes the key.
+    func register(_ key: ProviderKey?, team: String, identifier: String) {
+        state.withLock { $0.keys["\(team)/\(identifier)"] = key }
+    }
+
+    func key(of team: String, _ identifier: String) -> ProviderKey? {
+        state.withLock { $0.keys["\(team)/\(identifier)"] }
+    }
+
+    /// - Parameter topic: nil: any.
+    func declare(_ token: String, for topic: String?) {
+        state.withLock { $0.topics[token] = topic }
+    }
+
+    func topic(of token: String) -> String? {
+        state.withLock { $0.topics.isEmpty ? nil : $0.topics[token] }
+    }
+
+    // MARK: - Faults
+
+    /// - Parameter token: nil for every fault.
+    func endFaults(for token: String?) {
+        faults.remove(for: token)
+        for release in state.withLock({ Array($0.releases.values) }) { release() }
+    }
+
+    // MARK: - Connections
+
+    /// Counts from 1.
+    func nextConnection() -> Int {
+        state.withLock { state in
+            state.connections += 1
+            return state.connections
+        }
+    }
+
+    func opened(_ connection: Int, release: @escaping @Sendable () -> Void) {
+        state.withLock { $0.releases[connection] = release }
+    }
+
+    func closed(_ connection: Int) {
+        state.withLock { $0.releases[connection] = nil }
+    }
+
+    var connections: (open: Int, total: Int) {
+        state.withLock { ($0.releases.count, $0.connections) }
+    }
+}
