@@ -39,6 +39,14 @@ development_secrets() {
     done
 }
 
+# The simulator of Apple accepts this key. Apple's own files of keys look alike.
+apns_keys() { echo "keys: [{team: DEVTEAM000, keyId: DEVKEY0000, file: $keys/apple-client-secret.p8}]"; }
+
+push_callers() {
+    echo "callers: [{name: orders, credential: dev-$(openssl rand -hex 24), bundleIds: [com.example.app], \
+pushTypes: [alert, background, liveactivity, voip]}]"
+}
+
 ensure_keys() {
     local name
     mkdir -p "$keys"
@@ -48,6 +56,8 @@ ensure_keys() {
     write_key apple-client-secret.p8 ec_key
     write_key refresh.keys new_refresh_key
     for name in sealing.keys pepper.keys push-tokens.keys push-token-hash.key; do write_key $name server_key 1; done
+    write_key apns-keys.yaml apns_keys
+    write_key push-callers.yaml push_callers
     write_key secrets.env development_secrets
     # shellcheck source=/dev/null
     . "$keys/secrets.env"

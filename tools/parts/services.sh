@@ -55,6 +55,7 @@ walkthrough() {
     # shellcheck disable=SC2016 # envsubst replaces these and no others
     sed -e "$absent" "$scripts/walkthrough.txt" |
         MAIL_FOLDER=$state/mail GATEWAY_URL=$(url gateway) APPLE_SIMULATOR_URL=$(url apple-simulator) \
-            GATEHOUSE=$(printf '%q' "$binaries/gatehouse") \
-            envsubst '$MAIL_FOLDER $GATEWAY_URL $APPLE_SIMULATOR_URL $GATEHOUSE'
+            GATEHOUSE=$(printf '%q' "$binaries/gatehouse") DEVICES_URL=$(url devices) \
+            PUSH_CREDENTIAL=$(grep -o 'dev-[0-9a-f]*' "$keys/push-callers.yaml") \
+            envsubst '$MAIL_FOLDER $GATEWAY_URL $APPLE_SIMULATOR_URL $GATEHOUSE $DEVICES_URL $PUSH_CREDENTIAL'
 }

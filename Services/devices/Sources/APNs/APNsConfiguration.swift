@@ -46,7 +46,9 @@ struct APNsKey: Sendable {
             throw APNsConfigurationError(
                 description: "The environments of key \(keyID) must be production, sandbox, or both.")
         }
-        guard let privateKey = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
+        // A comment may stand before the key.
+        let text = pem.firstRange(of: "-----BEGIN").map { String(pem[$0.lowerBound...]) } ?? ""
+        guard let privateKey = try? P256.Signing.PrivateKey(pemRepresentation: text) else {
             throw APNsConfigurationError(
                 description: "The file of key \(keyID) must hold a P-256 private key in PEM, as Apple's .p8 file does.")
         }
