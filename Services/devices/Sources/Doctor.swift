@@ -1,3 +1,4 @@
+import Bytes
 public import ServiceKit
 import ServiceKitPostgres
 import Settings
