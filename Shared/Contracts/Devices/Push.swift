@@ -50,11 +50,16 @@ public struct PushRequest: Codable, Sendable, Equatable {
         /// Sessions: the devices that registered with them.
         public var sessions: [UUID]?
         public var devices: [DeviceTarget]?
+        /// Of their registrations those of this Live Activity. With the push type `liveactivity` alone.
+        public var activity: String?
 
-        public init(users: [UUID]? = nil, sessions: [UUID]? = nil, devices: [DeviceTarget]? = nil) {
+        public init(
+            users: [UUID]? = nil, sessions: [UUID]? = nil, devices: [DeviceTarget]? = nil, activity: String? = nil
+        ) {
             self.users = users
             self.sessions = sessions
             self.devices = devices
+            self.activity = activity
         }
     }
 

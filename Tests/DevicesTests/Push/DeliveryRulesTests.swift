@@ -13,7 +13,7 @@ import Testing
         onDoubt: PushDoubt = .repeat, expiresIn: TimeInterval = day, environment: PushEnvironment? = nil
     ) -> PushContent {
         PushContent(
-            bundleID: "com.example.app", environment: environment, type: .alert, priority: .immediate,
+            bundleID: "com.example.app", environment: environment, type: .alert, kind: .alert, priority: .immediate,
             expiresAt: now + expiresIn, payload: [], onDoubt: onDoubt, urgency: .normal)
     }
 

@@ -44,12 +44,44 @@ import Testing
         ]
         #expect(type.registrationKind == registered[type])
         for priority in PushPriority.allCases {
-            let request = Self.request { ($0.pushType, $0.priority) = (type, priority) }
+            let request = Self.request {
+                ($0.pushType, $0.priority) = (type, priority)
+                if type == .liveactivity { $0.payload = .object(["aps": .object(["event": .string("end")])]) }
+            }
             var expected: [String] = registered[type] == nil ? ["pushType"] : []
             if type == .background, priority != .considerate { expected.append("priority") }
             if type == .pushtotalk, priority != .immediate { expected.append("priority") }
             #expect(refused(request) == expected, "\(type) \(priority)")
         }
+    }
+
+    /// A start goes to tokens that start activities of its type, an update or end to those of activities.
+    @Test(
+        arguments: [
+            ([:], nil, ["payload"]), (["event": "pause"], nil, ["payload"]),
+            (["event": "update"], nil, []), (["event": "end"], "order-7", []),
+            (["event": "end"], "a b", ["targets.activity"]),
+            (["event": "start", "attributes-type": "Delivery", "input-push-token": "1"], nil, []),
+            (["event": "start", "attributes-type": "Delivery", "input-push-channel": "c"], nil, []),
+            (["event": "start", "attributes-type": "Delivery"], nil, ["payload"]),
+            (["event": "start", "input-push-token": "1"], nil, ["payload"]),
+            (["event": "start", "attributes-type": "D", "input-push-token": "1"], "order-7", ["targets.activity"]),
+        ] as [([String: String], String?, [String])])
+    func liveActivities(aps: [String: String], activity: String?, expected: [String]) throws {
+        let request = Self.request {
+            $0.pushType = .liveactivity
+            $0.payload = .object(["aps": .object(aps.mapValues { .string($0) })])
+            $0.targets.activity = activity
+        }
+        #expect(refused(request) == expected)
+        guard expected.isEmpty else { return }
+        let content = try PushRules.validate(request, payload: Array("{}".utf8), now: Self.now).content
+        #expect(content.kind == (aps["event"] == "start" ? .pushtostart : .liveactivity))
+        #expect(content.attributesType == aps["attributes-type"] && content.activity == activity)
+    }
+
+    @Test func onlyPushesOfLiveActivitiesNameOne() {
+        #expect(refused(Self.request { $0.targets.activity = "order-7" }) == ["targets.activity"])
     }
 
     @Test func topicsHaveTheSuffixOfTheirType() {

@@ -28,6 +28,29 @@ import Testing
         }
     }
 
+    @Test func aPushOfALiveActivityIsForItsTokens() async throws {
+        try await TestPushes.with { pushes in
+            let order = try await pushes.register(
+                ada, token: "01", kind: .liveactivity, activity: "order-7", attributesType: "Delivery")
+            let other = try await pushes.register(
+                ada, token: "02", kind: .liveactivity, activity: "order-8", attributesType: "Delivery")
+            let start = try await pushes.register(ada, token: "03", kind: .pushtostart, attributesType: "Delivery")
+            _ = try await pushes.register(ada, token: "04", kind: .pushtostart, attributesType: "Match")
+            _ = try await pushes.register(ada, token: "05")
+            func devices(_ aps: [String: String], of activity: String? = nil) async throws -> Set<UUID> {
+                let push = try await pushes.accept(.init(users: [ada.id], activity: activity)) {
+                    $0.pushType = .liveactivity
+                    $0.payload = .object(["aps": .object(aps.mapValues { .string($0) })])
+                }
+                return Set(try await pushes.status(of: push).devices.map(\.device))
+            }
+            #expect(try await devices(["event": "update"]) == [order.id, other.id])
+            #expect(try await devices(["event": "end"], of: "order-7") == [order.id])
+            let new = ["event": "start", "attributes-type": "Delivery", "input-push-token": "1"]
+            #expect(try await devices(new) == [start.id])
+        }
+    }
+
     @Test func aDeviceThatIsNamedTwiceReceivesOnce() async throws {
         try await TestPushes.with { pushes in
             let phone = try await pushes.register(ada, token: "aa")

@@ -80,9 +80,12 @@ struct TestPushes: Sendable {
     }
 
     /// Registers a device of a user.
-    func register(_ user: SignedIn, token: String, kind: PushKind = .alert, bundle: String = app) async throws -> Device
-    {
-        let registration = try DeviceStoreTests.registration(token: token, bundle: bundle, kind: kind)
+    func register(
+        _ user: SignedIn, token: String, kind: PushKind = .alert, bundle: String = app, activity: String? = nil,
+        attributesType: String? = nil
+    ) async throws -> Device {
+        let registration = try DeviceStoreTests.registration(
+            token: token, bundle: bundle, kind: kind, activity: activity, attributesType: attributesType)
         guard let device = try await registry.register(registration, user: user.id, session: user.session) else {
             throw TestKitError("the session has ended")
         }
@@ -123,10 +126,8 @@ struct TestPushes: Sendable {
     }
 
     func eventually(_ push: UUID, is states: String...) async throws {
-        nonisolated(unsafe) var found: [String] = []
-        try await TestKit.eventually("\(found) is \(states)") {
-            found = try await self.states(of: push)
-            return found == states.sorted()
+        try await TestKit.eventually("the states are \(states)") {
+            try await self.states(of: push) == states.sorted()
         }
     }
 

@@ -8,7 +8,7 @@ DROP FUNCTION record_push_outcome(
 DROP FUNCTION claim_push_target(smallint, uuid, uuid, double precision);
 DROP TYPE push_claim;
 DROP FUNCTION add_push_targets(
-    smallint, text, uuid, uuid, uuid, text, text, text, text, text, timestamptz, date);
+    smallint, text, uuid, uuid, uuid, text, text, text, text, text, text, text, timestamptz, date);
 DROP TABLE push_targets;
 DROP TABLE pushes;
 

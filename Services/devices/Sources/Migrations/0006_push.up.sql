@@ -18,6 +18,10 @@ CREATE TABLE pushes (
     bundle_id        text        NOT NULL,
     environment      text,
     push_type        text        NOT NULL,
+    -- The kind of the registrations that receive it; of those the ones of an activity, and of a type of activities.
+    kind             text        NOT NULL,
+    activity         text,
+    attributes_type  text,
     priority         smallint    NOT NULL,
     collapse_id      text,
     payload          bytea       NOT NULL,
@@ -82,7 +86,8 @@ CREATE OR REPLACE VIEW owned_devices AS
 -- gets a target too, which says so. Returns how many targets are new.
 CREATE FUNCTION add_push_targets(
     in_bucket smallint, recipient_kind text, recipient_id uuid, recipient_user uuid, of_push uuid, of_bundle_id text,
-    of_kind text, of_environment text, of_caller text, of_urgency text, first_due_at timestamptz, of_day date
+    of_kind text, of_activity text, of_attributes_type text, of_environment text, of_caller text, of_urgency text,
+    first_due_at timestamptz, of_day date
 ) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -94,6 +99,8 @@ BEGIN
             FROM owned_devices
             WHERE bucket = in_bucket AND user_id = recipient_id AND bundle_id = of_bundle_id AND kind = of_kind
               AND (of_environment IS NULL OR environment = of_environment)
+              AND (of_activity IS NULL OR activity = of_activity)
+              AND (of_attributes_type IS NULL OR attributes_type = of_attributes_type)
             ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
     ELSIF recipient_kind = 'session' THEN
         INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
@@ -101,11 +108,15 @@ BEGIN
             FROM owned_devices
             WHERE bucket = in_bucket AND session_id = recipient_id AND bundle_id = of_bundle_id AND kind = of_kind
               AND (of_environment IS NULL OR environment = of_environment)
+              AND (of_activity IS NULL OR activity = of_activity)
+              AND (of_attributes_type IS NULL OR attributes_type = of_attributes_type)
             ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
     ELSIF EXISTS (
         SELECT FROM owned_devices
         WHERE bucket = in_bucket AND id = recipient_id AND user_id = recipient_user AND bundle_id = of_bundle_id
           AND kind = of_kind AND (of_environment IS NULL OR environment = of_environment)
+          AND (of_activity IS NULL OR activity = of_activity)
+          AND (of_attributes_type IS NULL OR attributes_type = of_attributes_type)
     ) THEN
         INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
             VALUES (in_bucket, of_push, recipient_id, recipient_user, of_caller, of_urgency, 'queued', first_due_at,

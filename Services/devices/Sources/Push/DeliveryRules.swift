@@ -85,7 +85,7 @@ struct DeliveryRules: Sendable {
         }
         guard let device = claim.device else { return DeliveryDecision(state: .suppressed, reason: "sessionEnded") }
         let isMeant =
-            device.bundleID.utf8.elementsEqual(push.bundleID.utf8) && device.kind == push.type.registrationKind
+            device.bundleID.utf8.elementsEqual(push.bundleID.utf8) && device.kind == push.kind
             && (push.environment.map { $0 == device.environment } ?? true)
         guard isMeant else { return DeliveryDecision(state: .suppressed, reason: "noDevice") }
         guard device.isActive else {

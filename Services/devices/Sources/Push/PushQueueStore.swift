@@ -63,8 +63,8 @@ struct PushQueueStore: Sendable {
     ) async throws(PostgresError) -> [UUID: (content: PushContent, isCancelled: Bool)] {
         let rows = try await database.query(
             """
-            SELECT id, state, bundle_id, environment, push_type, priority, collapse_id, expires_at, payload, on_doubt,
-                urgency
+            SELECT id, state, bundle_id, environment, push_type, kind, activity, attributes_type, priority, collapse_id,
+                expires_at, payload, on_doubt, urgency
             FROM pushes WHERE id = ANY (\(Array(pushes)))
             """)
         var contents: [UUID: (content: PushContent, isCancelled: Bool)] = [:]
@@ -217,7 +217,9 @@ extension PushContent {
         self.init(
             bundleID: try row.decode("bundle_id"),
             environment: try row.decode("environment", as: String?.self).map(PushEnvironment.init(rawValue:)),
-            type: type, priority: priority, collapseID: try row.decode("collapse_id"),
+            type: type, kind: PushKind(rawValue: try row.decode("kind")), activity: try row.decode("activity"),
+            attributesType: try row.decode("attributes_type"), priority: priority,
+            collapseID: try row.decode("collapse_id"),
             expiresAt: try row.decode("expires_at"), payload: try row.decode("payload"), onDoubt: onDoubt,
             urgency: urgency)
     }

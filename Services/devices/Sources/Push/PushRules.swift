@@ -17,6 +17,12 @@ struct PushContent: Sendable, Equatable {
     /// `nil`: both.
     var environment: PushEnvironment?
     var type: PushType
+    /// The registrations that receive it.
+    var kind: PushKind
+    /// Of these the ones of a Live Activity; `nil`: all.
+    var activity: String?
+    /// Of these the ones that start Live Activities of a type; `nil`: all.
+    var attributesType: String?
     var priority: PushPriority
     var collapseID: String?
     var expiresAt: Date
@@ -57,6 +63,33 @@ struct InvalidPush: Error, Equatable, CustomStringConvertible {
     var description: String { fields.map { "\($0.name): \($0.message)" }.joined(separator: " ") }
 }
 
+/// What the payload of a Live Activity's push says. Apple, "Starting and updating Live Activities with ActivityKit push
+/// notifications".
+private struct LiveActivityContent {
+    enum Event: String {
+        case start
+        case update
+        case end
+    }
+
+    /// `nil` for an unknown one.
+    var event: Event?
+    var attributesType: String?
+    /// How a started activity receives updates: by a token of its own, or over a channel.
+    var hasInput: Bool
+
+    init(_ payload: JSONContent) {
+        guard case .object(let members) = payload, case .object(let aps) = members["aps"] else {
+            hasInput = false
+            return
+        }
+        func text(_ name: String) -> String? { if case .string(let text) = aps[name] { text } else { nil } }
+        event = text("event").flatMap(Event.init(rawValue:))
+        attributesType = text("attributes-type")
+        hasInput = aps["input-push-token"] != nil || aps["input-push-channel"] != nil
+    }
+}
+
 /// The checks before anything is kept.
 enum PushRules {
     /// Users, sessions and devices that a push may name.
@@ -91,6 +124,24 @@ enum PushRules {
             "environment", request.environment?.isKnown ?? true,
             "Must be one of \(PushEnvironment.known.map(\.rawValue).joined(separator: ", ")).")
         check("pushType", type.registrationKind != nil, "Devices cannot register for this push type.")
+        var kind = type.registrationKind ?? .alert
+        var attributesType: String?
+        if type == .liveactivity {
+            let content = LiveActivityContent(request.payload)
+            check("payload", content.event != nil, "Must have aps.event: start, update or end.")
+            if content.event == .start {
+                kind = .pushtostart
+                attributesType = content.attributesType
+                check("payload", attributesType != nil, "Must have aps.attributes-type: it starts a Live Activity.")
+                check(
+                    "payload", content.hasInput,
+                    "Must have aps.input-push-token or aps.input-push-channel: it starts a Live Activity.")
+            }
+        }
+        check(
+            "targets.activity", request.targets.activity == nil || kind == .liveactivity,
+            "Only updates and ends of Live Activities may have this.")
+        check("targets.activity", request.targets.activity.map(VisibleText.isValid) ?? true, VisibleText.rule)
         check(
             "priority", type.priorities.contains(priority),
             "Must be \(type.priorities.map { String($0.rawValue) }.joined(separator: " or ")) for this push type.")
@@ -110,7 +161,8 @@ enum PushRules {
         guard wrong.isEmpty else { throw InvalidPush(fields: wrong) }
         return ValidPush(
             content: PushContent(
-                bundleID: request.bundleId, environment: request.environment, type: type, priority: priority,
+                bundleID: request.bundleId, environment: request.environment, type: type, kind: kind,
+                activity: request.targets.activity, attributesType: attributesType, priority: priority,
                 collapseID: request.collapseId, expiresAt: expiresAt, payload: payload,
                 onDoubt: request.onDoubt ?? .repeat, urgency: request.urgency ?? .normal),
             recipients: recipients, sendAt: start > now ? start : nil, isDryRun: request.dryRun ?? false)

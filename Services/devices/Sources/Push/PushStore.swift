@@ -45,7 +45,7 @@ struct PushStore: Sendable {
                 guard push.sendAt == nil || push.isDryRun else {
                     return .accepted(PushAccepted(id: id.uuidString.lowercased()), isNew: true)
                 }
-                let count = try await Self.addTargets(of: id, type: push.content.type, on: transaction)
+                let count = try await Self.addTargets(of: id, on: transaction)
                 if push.isDryRun { throw DryRun(devices: count) }
                 _ = try await transaction.commit(after: "UPDATE pushes SET devices = \(Int32(count)) WHERE id = \(id)")
                 return .accepted(PushAccepted(id: id.uuidString.lowercased(), devices: count), isNew: true)
@@ -69,11 +69,12 @@ struct PushStore: Sendable {
         let statement: PostgresQuery = """
             INSERT INTO pushes
                 (id, caller, idempotency_key, request_hash, state, send_at, expires_at, day, bundle_id, environment,
-                 push_type, priority, collapse_id, payload, on_doubt, urgency, recipient_buckets, recipient_kinds,
-                 recipient_ids, recipient_users)
+                 push_type, kind, activity, attributes_type, priority, collapse_id, payload, on_doubt, urgency,
+                 recipient_buckets, recipient_kinds, recipient_ids, recipient_users)
             VALUES (\(id), \(caller), \(key), \(hash), \(push.sendAt == nil ? "sending" : "scheduled"), \(push.sendAt),
                 \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
-                \(content.environment?.rawValue), \(content.type.rawValue), \(Int16(content.priority.rawValue)),
+                \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
+                \(content.activity), \(content.attributesType), \(Int16(content.priority.rawValue)),
                 \(content.collapseID), \(content.payload), \(content.onDoubt.rawValue), \(content.urgency.rawValue),
                 \(recipients.map(\.bucket.rawValue)), \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)),
                 \(recipients.map(\.user)))
@@ -103,13 +104,13 @@ struct PushStore: Sendable {
 
     /// Adds the targets of all recipients of a push. Returns their number.
     private static func addTargets(
-        of push: UUID, type: PushType, on transaction: PostgresTransaction
+        of push: UUID, on transaction: PostgresTransaction
     ) async throws(PostgresError) -> Int {
         try await transaction.query(
             """
             SELECT coalesce(sum(add_push_targets(
                 recipient.bucket, recipient.kind, recipient.id, recipient.user_id, pushes.id, bundle_id,
-                \(type.registrationKind?.rawValue), environment, caller, urgency,
+                kind, activity, attributes_type, environment, caller, urgency,
                 statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day)), 0)
             FROM pushes,
                 unnest(recipient_buckets, recipient_kinds, recipient_ids, recipient_users) WITH ORDINALITY
@@ -130,12 +131,12 @@ struct PushStore: Sendable {
         try await database.withTransaction { transaction in
             let due = try await transaction.query(
                 """
-                SELECT id, push_type FROM pushes WHERE state = 'scheduled' AND send_at <= statement_timestamp()
+                SELECT id FROM pushes WHERE state = 'scheduled' AND send_at <= statement_timestamp()
                 ORDER BY send_at LIMIT 1 FOR UPDATE SKIP LOCKED
                 """
-            ).decode((UUID, String).self)
-            guard let (id, type) = due.first, let type = PushType(rawValue: type) else { return false }
-            let devices = try await Self.addTargets(of: id, type: type, on: transaction)
+            ).decode(UUID.self)
+            guard let id = due.first else { return false }
+            let devices = try await Self.addTargets(of: id, on: transaction)
             _ = try await transaction.commit(
                 after: "UPDATE pushes SET state = 'sending', devices = \(Int32(devices)) WHERE id = \(id)")
             return true
