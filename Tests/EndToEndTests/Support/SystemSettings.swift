@@ -15,6 +15,9 @@ enum SystemSettings {
         "IDENTITY_APPLE_REDIRECT_URIS": "https://shop.example/apple,https://example.org/signed-in",
     ]
 
+    /// That of a service that pushes.
+    static let ordersCredential = "dev-orders-devices"
+
     static func make(
         databases: [String: String], redisURL: String, ports: SystemPorts, keys folder: URL
     ) throws -> [String: String] {
@@ -29,6 +32,8 @@ enum SystemSettings {
             return try write(name, "1:\(key.base64EncodedString())\n")
         }
 
+        let appleKey = try write("apple-client-secret.p8", P256.Signing.PrivateKey().pemRepresentation)
+        let apnsURL = "http://127.0.0.1:\(ports.apnsPort)"
         var environment = [
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
             "GATEHOUSE_ENVIRONMENT": "development",
@@ -52,13 +57,24 @@ enum SystemSettings {
             "DEVICES_TOKEN_HASH_KEY_FILE": try keyFile("push-token-hash.key"),
             "IDENTITY_APPLE_TEAM_ID": "TEAM000000",
             "IDENTITY_APPLE_KEY_ID": "KEY0000000",
-            "IDENTITY_APPLE_PRIVATE_KEY_FILE": try write(
-                "apple-client-secret.p8", P256.Signing.PrivateKey().pemRepresentation),
+            "IDENTITY_APPLE_PRIVATE_KEY_FILE": appleKey,
             "IDENTITY_APPLE_KEYS_URL": ports.url("apple-simulator") + "/auth/keys",
             "IDENTITY_APPLE_TOKEN_URL": ports.url("apple-simulator") + "/auth/token",
             "IDENTITY_APPLE_REVOKE_URL": ports.url("apple-simulator") + "/auth/revoke",
             "IDENTITY_APPLE_MIGRATION_URL": ports.url("apple-simulator") + "/auth/usermigrationinfo",
             "APPLE_SIMULATOR_APNS_LISTEN_ADDRESS": "127.0.0.1:\(ports.apnsPort)",
+            "APPLE_SIMULATOR_APNS_KEY_FILE": appleKey,
+            "DEVICES_APNS_KEYS_FILE": try write(
+                "apns-keys.yaml", "keys: [{team: DEVTEAM000, keyId: DEVKEY0000, file: '\(appleKey)'}]\n"),
+            "DEVICES_PUSH_CALLERS_FILE": try write(
+                "push-callers.yaml",
+                """
+                callers: [{name: orders, credential: \(ordersCredential), bundleIds: [com.example.app], \
+                pushTypes: [alert, background]}]
+
+                """),
+            "DEVICES_APNS_PRODUCTION_URL": apnsURL,
+            "DEVICES_APNS_SANDBOX_URL": apnsURL,
         ]
         for (caller, callee) in [
             ("GATEWAY", "TOKENS"), ("GATEWAY", "IDENTITY"), ("GATEWAY", "DEVICES"), ("IDENTITY", "TOKENS"),

@@ -1,0 +1,234 @@
+import Contracts
+import Foundation
+import Synchronization
+import TestKit
+import Testing
+
+/// Pushes from a service of the team's own to the simulated APNs, whose log says what the phones received.
+@Suite(.gatehouse(settings: ["DEVICES_PUSH_RETRY_DELAY": "1"]), .serialized) struct PushTests {
+    let system = GatehouseSystem.current
+    var journey: Journey { system.journey }
+
+    /// A user with a phone.
+    private struct Recipient: Sendable {
+        var session: AuthResponse
+        var token: String
+    }
+
+    private func recipient() async throws -> Recipient {
+        let session = try await journey.register()
+        let registration = journey.registration()
+        let answer = try await journey.api.call(
+            "POST", "/v1/devices/register", bearer: session.accessToken, json: registration)
+        try #require(answer.status == 200, "\(answer.text)")
+        return Recipient(session: session, token: registration.token)
+    }
+
+    private func push(
+        _ text: String, to user: UUID, key: String = UUID().uuidString, through devices: ServiceProcess
+    ) async throws -> TestHTTPClient.Response {
+        let request = PushRequest(
+            targets: .init(users: [user]), bundleId: "com.example.app", pushType: .alert,
+            payload: .object(["aps": .object(["alert": .string(text)])]))
+        return try await TestHTTPClient(devices.url).post(
+            "/internal/push", json: request,
+            headers: [HeaderName.credential: SystemSettings.ordersCredential, "Idempotency-Key": key])
+    }
+
+    private func status(of push: String) async throws -> PushStatus {
+        let answer = try await TestHTTPClient(system.process("devices").url).get(
+            "/internal/push/\(push)", headers: [HeaderName.credential: SystemSettings.ordersCredential])
+        try #require(answer.status == 200, "\(answer.text)")
+        return try answer.decode(PushStatus.self)
+    }
+
+    /// What the simulated APNs has logged of a push.
+    private struct Received: Decodable, Sendable {
+        /// Milliseconds since 1970.
+        var time: Int
+        var token: String
+        var id: String?
+        var payload: String
+        /// Absent: the push was not processed.
+        var status: Int?
+    }
+
+    private func received() async throws -> [Received] {
+        struct Page: Decodable {
+            var pushes: [Received]
+            var next: Int
+            var lost: Int
+        }
+        var pushes: [Received] = []
+        var after = 0
+        while true {
+            let page = try await system.apple.get("/simulator/apns-pushes?after=\(after)").decode(Page.self)
+            #expect(page.lost == 0)
+            if page.pushes.isEmpty { return pushes }
+            pushes += page.pushes
+            after = page.next
+        }
+    }
+
+    @Test func aPushReachesThePhoneOfASessionThatLasts() async throws {
+        let (ada, bob) = (try await recipient(), try await recipient())
+        let accepted = try await push("Your order", to: ada.session.user.id, through: system.process("devices"))
+        #expect(accepted.status == 202, "\(accepted.text)")
+        let id = try #require(try accepted.decode(PushAccepted.self).id)
+        try await eventually("Apple has accepted the push") {
+            try await status(of: id).devices.map(\.state) == [.accepted]
+        }
+        #expect(try await received().filter { $0.token == ada.token }.map(\.payload).count == 1)
+        #expect(try await received().allSatisfy { $0.token != bob.token })
+        let phone = try await system.apple.get("/simulator/phone?token=\(ada.token)")
+        #expect(phone.text.contains("Your order"))
+
+        let logout = try await journey.api.call(
+            "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: ada.session.refreshToken))
+        #expect(logout.status == 204)
+        try await eventually("nothing is sent to the user any more") {
+            let answer = try await push("Secret", to: ada.session.user.id, through: system.process("devices"))
+            return try answer.decode(PushAccepted.self).devices == 0
+        }
+    }
+
+    /// Replicas of devices, PostgreSQL and the simulated APNs are killed, stopped and cut at random. Each push that was
+    /// accepted reaches its phone or has a recorded reason, none twice after its success was recorded, and none later
+    /// than two seconds after the end of its session. `GATEHOUSE_PUSH_SECONDS=300` for the soak test.
+    @Test func noAcceptedPushIsLostOrRepeatedUnderFaults() async throws {
+        let seconds = ProcessInfo.processInfo.environment["GATEHOUSE_PUSH_SECONDS"].flatMap(Int.init) ?? 15
+        try await system.withReplica(of: "devices") { second in
+            try await second.start()
+            let replicas = [system.process("devices"), second]
+            var recipients: [Recipient] = []
+            for _ in 0..<20 { recipients.append(try await recipient()) }
+            let end = ContinuousClock.now + .seconds(seconds)
+            let (sent, ended, lag) = try await SchedulingLag.watch { lag in
+                async let faults: Void = injectFaults(into: replicas, until: end)
+                async let ended = endSessions(of: recipients.prefix(5), until: end)
+                let sent = try await pushes(to: recipients, through: replicas, until: end)
+                try await faults
+                return (sent, try await ended, lag.allowance)
+            }
+            #expect(!sent.isEmpty)
+            for push in sent {
+                try await eventually("a push has ended") { try await status(of: push.id).state == .done }
+            }
+            try await compare(sent, ended, lag: lag)
+        }
+    }
+
+    private struct Sent: Sendable {
+        var id: String
+        var text: String
+        var token: String
+    }
+
+    private func pushes(
+        to recipients: [Recipient], through replicas: [ServiceProcess], until end: ContinuousClock.Instant
+    ) async throws -> [Sent] {
+        var sent: [Sent] = []
+        while ContinuousClock.now < end {
+            let recipient = recipients[Int.random(in: 0..<recipients.count)]
+            let (text, key) = ("push \(sent.count)", UUID().uuidString)
+            // A caller repeats a request without an answer under its key. A stopped replica does not answer.
+            while true {
+                let replica = replicas[Int.random(in: 0..<replicas.count)]
+                let answer = try? await push(text, to: recipient.session.user.id, key: key, through: replica)
+                guard let answer, answer.status == 202, let id = try answer.decode(PushAccepted.self).id else {
+                    try await Task.sleep(for: .milliseconds(20))
+                    continue
+                }
+                sent.append(Sent(id: id, text: text, token: recipient.token))
+                break
+            }
+        }
+        return sent
+    }
+
+    /// Signs users out. Returns when each one's session had ended, in milliseconds since 1970.
+    private func endSessions(
+        of recipients: ArraySlice<Recipient>, until end: ContinuousClock.Instant
+    ) async throws -> [String: Int] {
+        var ended: [String: Int] = [:]
+        for recipient in recipients {
+            try await Task.sleep(for: (end - .now) / 3)
+            try await eventually("the session has ended") {
+                try await journey.api.call(
+                    "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: recipient.session.refreshToken)
+                ).status == 204
+            }
+            ended[recipient.token] = Int(Date.now.timeIntervalSince1970 * 1000)
+        }
+        return ended
+    }
+
+    private func injectFaults(into replicas: [ServiceProcess], until end: ContinuousClock.Instant) async throws {
+        struct Fault: Encodable {
+            var mode: String
+            var times: Int?
+            var delay: Double?
+        }
+        func apns(_ mode: String, times: Int? = 3) async throws {
+            let answer = try await system.apple.post(
+                "/simulator/apns-fault", json: Fault(mode: mode, times: times, delay: 0.5))
+            #expect(answer.status == 200, "\(answer.text)")
+        }
+        while ContinuousClock.now < end {
+            let replica = replicas[Int.random(in: 0..<replicas.count)]
+            switch Int.random(in: 0..<10) {
+            case 0, 1:
+                await replica.kill()
+                try await replica.start()
+            case 2:
+                await replica.suspend()
+                try await Task.sleep(for: .seconds(2))
+                replica.resume()
+            case 3:
+                await system.postgres.kill()
+                try await system.postgres.restart()
+            case 4:
+                await system.process("apple-simulator").suspend()
+                try await Task.sleep(for: .seconds(2))
+                system.process("apple-simulator").resume()
+            default:
+                let modes = [
+                    "goAway", "reset", "halfClose", "late", "reorder", "cutBefore", "cutUnanswered", "cutAfter",
+                ]
+                try await apns(modes[Int.random(in: 0..<modes.count)])
+            }
+            try await Task.sleep(for: .milliseconds(300))
+        }
+        try await apns("none", times: nil)
+    }
+
+    /// Compares APNs' log with the recorded outcomes, row by row.
+    private func compare(_ sent: [Sent], _ ended: [String: Int], lag: Duration) async throws {
+        let log = Dictionary(grouping: try await received(), by: \.payload)
+        for push in sent {
+            let target = try await status(of: push.id).devices.first
+            let entries = log[#"{"aps":{"alert":"\#(push.text)"}}"#] ?? []
+            let successes = entries.count { $0.status == 200 }
+            #expect(entries.allSatisfy { $0.token == push.token } && Set(entries.map(\.id)).count <= 1)
+            guard let target else {
+                // The session had ended before the push was accepted.
+                #expect(ended[push.token] != nil && entries.isEmpty, "\(push)")
+                continue
+            }
+            if target.state == .accepted {
+                #expect(successes >= 1, "\(push) was recorded as accepted")
+            } else {
+                #expect(target.reason != nil, "\(push) is \(target.state.rawValue)")
+            }
+            // Each repetition is one of a push that was in doubt, which counts as an attempt.
+            #expect(successes <= max(1, target.attempts), "\(push) was repeated after its success")
+            if let end = ended[push.token] {
+                let latest = entries.filter { $0.status != nil }.map(\.time).max() ?? 0
+                let allowed = 2000 + Int((min(lag * 4, SchedulingLag.mostForgiven)) / .milliseconds(1))
+                #expect(latest <= end + allowed, "\(push) was sent \(latest - end) ms after the session's end")
+            }
+        }
+        let repeated = log.values.reduce(0) { $0 + max(0, $1.count { $0.status == 200 } - 1) }
+        print("\(sent.count) pushes under faults, \(repeated) repeated after a doubt, \(ended.count) sessions ended")
+    }
+}
