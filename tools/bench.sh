@@ -11,6 +11,7 @@ say "routes: [{name: bench, path: /bench, upstreams: ['http://127.0.0.1:$upstrea
 # Messages about forgotten passwords go here: the part `timing` stands in for the sender.
 export IDENTITY_RESET_HOOK_URL=http://127.0.0.1:$upstream_port/messages IDENTITY_RESET_HOOK_SECRET=dev-benchmark
 
+ensure_tools h2load=nghttp2-client
 build_benchmarks
 system_up
 # pgbench stands beside the server's programs.

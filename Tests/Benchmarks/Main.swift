@@ -20,7 +20,7 @@ struct Bench: AsyncParsableCommand {
     var seconds = 5
 
     @Option(help: "What to measure.")
-    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .signIn, .feed, .system, .client]
+    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .signIn, .feed, .push, .system, .client]
 
     @Option(help: "How many sessions the part `scale` goes up to.")
     var sessions = 10_000_000
@@ -45,6 +45,8 @@ struct Bench: AsyncParsableCommand {
         case signIn = "sign-in"
         /// The idle system, and the revocation feed.
         case feed
+        /// Pushes to the simulated APNs, beside h2load.
+        case push
         case system
         /// What an app's library costs the app.
         case client
@@ -100,6 +102,7 @@ struct Bench: AsyncParsableCommand {
         if only.contains(.feed) {
             try await FeedBenchmark(system: system, http: .shared, schedule: schedule).run()
         }
+        if only.contains(.push) { try await PushBenchmark(system: system, http: .shared).run() }
         if only.contains(.client) {
             guard let gateway = URL(string: try system.value("GATEWAY_URL")) else {
                 throw BenchmarkError("GATEWAY_URL is no URL")

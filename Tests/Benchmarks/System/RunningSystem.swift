@@ -22,12 +22,15 @@ struct RunningSystem: Sendable {
 
     /// A credential between two services, which stands beside the keys.
     func secret(_ name: String) throws -> String {
-        let file = folder.appendingPathComponent("keys/secrets.env")
-        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        let lines = try keyFile("secrets.env").split(separator: "\n")
         guard let line = lines.first(where: { $0.hasPrefix("\(name)=") }) else {
-            throw BenchmarkError("\(name) does not stand in \(file.path)")
+            throw BenchmarkError("\(name) does not stand in secrets.env")
         }
         return String(line.dropFirst(name.count + 1))
+    }
+
+    func keyFile(_ name: String) throws -> String {
+        try String(contentsOf: folder.appendingPathComponent("keys/\(name)"), encoding: .utf8)
     }
 
     /// `process("apple-simulator")` is the one whose id stands at `APPLE_SIMULATOR_PID`.
@@ -54,8 +57,7 @@ struct RunningSystem: Sendable {
 
     /// The key that tokens signs with, so that a benchmark can make as many access tokens as it likes.
     func signer() throws -> AccessTokenSigner {
-        let file = folder.appendingPathComponent("keys/access-token-private.pem")
-        return try AccessTokenSigner(key: RSAPrivateKey(pem: String(contentsOf: file, encoding: .utf8)))
+        try AccessTokenSigner(key: RSAPrivateKey(pem: keyFile("access-token-private.pem")))
     }
 
     /// An access token of a session that is not revoked: the gateway verifies it without asking a service.

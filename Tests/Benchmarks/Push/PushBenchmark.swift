@@ -1,0 +1,173 @@
+import AsyncHTTPClient
+import Contracts
+import Crypto
+import Foundation
+import NIOCore
+
+/// What a push costs devices and PostgreSQL, from its acceptance to the recorded answer of the simulated APNs, beside
+/// h2load, which sends the same requests and keeps nothing.
+struct PushBenchmark {
+    let system: RunningSystem
+    let http: HTTPClient
+
+    private static let users = 1_000
+    private static let usersOfPush = 100
+    private static let pushes = 300
+    private static let bundleID = "com.example.app"
+    private static let payload = JSONContent.object(
+        ["aps": .object(["alert": .object(["title": .string("Order 7"), "body": .string("It is on its way.")])])])
+
+    func run() async throws {
+        let users = (0..<Self.users).map { _ in UUID() }
+        for (number, user) in users.enumerated() { try await register(user, number) }
+        // The first push verifies the provider token and proves the tokens to the lane.
+        try await push(to: users[...])
+        Table.header("Pushes")
+        let line = try await measured(users)
+        Table.line(line)
+        guard Tool.isInstalled("h2load") else { return Table.note("h2load is not installed: no comparison") }
+        let peer = try await h2load(requests: line.operations)
+        Table.line(peer)
+        let ratio = Table.ratio(line.microsecondsInAll / peer.microsecondsInAll)
+        Table.note(
+            "A push costs \(ratio) times what h2load spends on the request (target 4), and "
+                + "\(Table.number(line.microsecondsInAll)) µs (target 120)")
+    }
+
+    private func measured(_ users: [UUID]) async throws -> Measurement {
+        let processes = try system.processes("devices", "postgres")
+        let before = try processes.map { try $0.cpuTime() }
+        let start = ContinuousClock.now
+        var last: [String] = []
+        for number in 0..<Self.pushes {
+            let first = number * Self.usersOfPush % Self.users
+            last = try await [push(to: users[first..<first + Self.usersOfPush], waits: false)]
+        }
+        for id in last { try await waitUntilDone(id) }
+        let after = try processes.map { try $0.cpuTime() }
+        return Measurement(
+            name: "a push, from acceptance to Apple's answer", operations: Self.pushes * Self.usersOfPush,
+            elapsed: .now - start, cpu: zip(processes, zip(before, after)).map { ($0.name, $1.1 - $1.0) })
+    }
+
+    // MARK: - Devices
+
+    private func register(_ user: UUID, _ number: Int) async throws {
+        let registration = Registration(
+            token: String(format: "%064x", number), environment: .sandbox, bundleId: Self.bundleID)
+        let session = UUID.session(of: user)
+        try await send(
+            "POST", "/v1/devices/register", registration,
+            [
+                (HeaderName.credential, try system.secret("GATEWAY_DEVICES_SECRET")),
+                (HeaderName.userID, user.uuidString.lowercased()),
+                (HeaderName.sessionID, session.uuidString.lowercased()), (HeaderName.role, "customer"),
+            ])
+    }
+
+    /// - Returns: the push's id.
+    @discardableResult
+    private func push(to users: ArraySlice<UUID>, waits: Bool = true) async throws -> String {
+        let request = PushRequest(
+            targets: .init(users: Array(users)), bundleId: Self.bundleID, pushType: .alert, payload: Self.payload)
+        let fields = [
+            (HeaderName.credential, try system.pushCredential()), ("Idempotency-Key", UUID().uuidString),
+        ]
+        let body = try await send("POST", "/internal/push", request, fields)
+        guard let id = try JSON.decode(PushAccepted.self, from: body).id else {
+            throw BenchmarkError("a push was not accepted")
+        }
+        if waits { try await waitUntilDone(id) }
+        return id
+    }
+
+    private func waitUntilDone(_ id: String) async throws {
+        while true {
+            let body = try await send(
+                "GET", "/internal/push/\(id)", String?.none, [(HeaderName.credential, try system.pushCredential())])
+            let status = try JSON.decode(PushStatus.self, from: body)
+            if status.state == .done {
+                guard Array(status.counts.keys) == ["accepted"] else {
+                    throw BenchmarkError("not every push was accepted: \(status.counts)")
+                }
+                return
+            }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+    }
+
+    @discardableResult
+    private func send(
+        _ method: String, _ path: String, _ body: (some Encodable)?, _ fields: [(String, String)]
+    ) async throws -> Data {
+        var request = HTTPClientRequest(url: try system.value("DEVICES_URL") + path)
+        request.method = .init(rawValue: method)
+        for (name, value) in fields { request.headers.add(name: name, value: value) }
+        if let body {
+            request.headers.add(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: try JSON.encode(body)))
+        }
+        let response = try await http.execute(request, timeout: .seconds(60))
+        let data = Data((try await response.body.collect(upTo: 1 << 20)).readableBytesView)
+        guard (200..<300).contains(Int(response.status.code)) else {
+            throw BenchmarkError("\(path) answered \(response.status): \(String(decoding: data, as: UTF8.self))")
+        }
+        return data
+    }
+
+    // MARK: - h2load
+
+    /// The same requests over as many connections as a lane has.
+    private func h2load(requests: Int) async throws -> Measurement {
+        let file = FileManager.default.temporaryDirectory.appending(path: "push-\(UUID().uuidString).json")
+        try JSON.encode(Self.payload).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let result = try await Tool.run(
+            "h2load", "-n", "\(requests)", "-c", "3", "-m", "300", "-d", file.path(),
+            "-H", "authorization: bearer \(try system.providerToken())", "-H", "apns-topic: \(Self.bundleID)",
+            "-H", "apns-push-type: alert", "-H", "apns-priority: 10", "-H",
+            "apns-id: \(UUID().uuidString.lowercased())",
+            "-H", "apns-expiration: \(Int(Date.now.timeIntervalSince1970) + 86_400)",
+            "\(try system.apnsURL())/3/device/\(String(format: "%064x", 1))")
+        guard result.output.contains(", \(requests) succeeded") else {
+            throw BenchmarkError("h2load's requests were refused: \(result.output)")
+        }
+        return Measurement(
+            name: "h2load: the same requests", operations: requests, elapsed: result.elapsed,
+            cpu: [("h2load", result.cpu)])
+    }
+}
+
+extension RunningSystem {
+    /// The credential of the service that may push.
+    fileprivate func pushCredential() throws -> String {
+        guard let match = try keyFile("push-callers.yaml").firstMatch(of: /dev-[0-9a-f]+/) else {
+            throw BenchmarkError("no service may push")
+        }
+        return String(match.0)
+    }
+
+    /// The simulated APNs listens beside the simulator.
+    fileprivate func apnsURL() throws -> String {
+        guard var url = URLComponents(string: try value("APPLE_SIMULATOR_URL")), let port = url.port else {
+            throw BenchmarkError("APPLE_SIMULATOR_URL is no URL")
+        }
+        url.port = port + 1
+        return url.string ?? ""
+    }
+
+    /// A provider token of the development key (Apple, "Establishing a token-based connection to APNs").
+    fileprivate func providerToken() throws -> String {
+        let pem = try keyFile("apple-client-secret.p8")
+        guard let start = pem.firstRange(of: "-----BEGIN")?.lowerBound else { throw BenchmarkError("no key for APNs") }
+        let key = try P256.Signing.PrivateKey(pemRepresentation: String(pem[start...]))
+        func encoded(_ data: some DataProtocol) -> String {
+            Data(data).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
+                "=", with: "")
+        }
+        let text =
+            encoded(Data(#"{"alg":"ES256","kid":"DEVKEY0000"}"#.utf8)) + "."
+            + encoded(Data(#"{"iss":"DEVTEAM000","iat":\#(Int(Date.now.timeIntervalSince1970))}"#.utf8))
+        return try text + "." + encoded(key.signature(for: Data(text.utf8)).rawRepresentation)
+    }
+}
