@@ -24,6 +24,12 @@ import Testing
         return Recipient(session: session, token: registration.token)
     }
 
+    private func recipients(_ count: Int) async throws -> [Recipient] {
+        var recipients: [Recipient] = []
+        for _ in 0..<count { recipients.append(try await recipient()) }
+        return recipients
+    }
+
     private func push(
         _ text: String, to user: UUID, key: String = UUID().uuidString, through devices: ServiceProcess
     ) async throws -> TestHTTPClient.Response {
@@ -100,8 +106,7 @@ import Testing
         try await system.withReplica(of: "devices") { second in
             try await second.start()
             let replicas = [system.process("devices"), second]
-            var recipients: [Recipient] = []
-            for _ in 0..<20 { recipients.append(try await recipient()) }
+            let recipients = try await recipients(20)
             let end = ContinuousClock.now + .seconds(seconds)
             let (sent, ended, lag) = try await SchedulingLag.watch { lag in
                 async let faults: Void = injectFaults(into: replicas, until: end)
