@@ -296,7 +296,8 @@ let everyTest: [Target] =
             "Devices",
             uses: [
                 "Bytes", "Contracts", "DevicesService", "Instruments", "Postgres", "Sealing", "ServiceKit", "Settings",
-                .crypto, .hummingbird, .logging, .metricsTestKit, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL,
+                .crypto, .hummingbird, .lifecycle, .logging, .metricsTestKit, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix,
+                .nioSSL,
             ]),
         // Against the running system: real binaries, real sockets, real faults.
         tests(

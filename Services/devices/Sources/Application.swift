@@ -21,18 +21,15 @@ public enum DevicesApplication: MigratingApplication {
         _ configuration: DevicesConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
         let push = configuration.push
-        let lanes =
-            try push.keys.isEmpty
-            ? nil
-            : APNsLanes(
-                keys: push.keys, endpoints: push.endpoints, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
-        return assemble(configuration, boot: boot, lane: lanes)
+        // Without keys too, so that its metrics are described.
+        let lanes = try APNsLanes(
+            keys: push.keys, endpoints: push.endpoints, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+        return assemble(configuration, boot: boot, lane: push.keys.isEmpty ? nil : lanes)
     }
 
-    /// - Parameter lane: sends pushes; without one they are refused. One that is a service runs for longer than the
-    ///   sender.
+    /// - Parameter lane: sends pushes, and runs for longer than the sender. Without one pushes are refused.
     static func assemble(
-        _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane)?
+        _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane & Service)?
     ) -> ServiceAssembly {
         let database = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
         let devices = DeviceStore(database: database)
@@ -69,7 +66,7 @@ public enum DevicesApplication: MigratingApplication {
             services: [
                 database, consumer,
                 ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
-                lane as? any Service, sender,
+                lane, sender,
             ].compactMap { $0 },
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)

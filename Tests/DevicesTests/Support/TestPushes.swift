@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Postgres
 import ServiceKit
+import ServiceLifecycle
 import Settings
 import Synchronization
 import TestKit
@@ -9,7 +10,7 @@ import TestKit
 @testable import DevicesService
 
 /// A lane that answers as a test configures it.
-final class FakeLane: Lane {
+final class FakeLane: Lane, Service {
     private struct State {
         var sent: [RenderedPush] = []
         var answer: @Sendable (RenderedPush) async -> LaneOutcome
@@ -40,6 +41,8 @@ final class FakeLane: Lane {
 
     /// The pushes that were sent, in order.
     var sent: [RenderedPush] { state.withLock { $0.sent } }
+
+    func run() async throws { try await gracefulShutdown() }
 
     func send(_ push: RenderedPush) async -> LaneOutcome {
         let answer = state.withLock { state in
