@@ -47,7 +47,7 @@ struct LoadBalancerTests {
                 request: AdmittedRequest(
                     head: ByteBuffer(), method: method, path: [], framing: framing, expectsContinue: false,
                     requestID: [], trace: TraceParent(high: 1, low: 1, flags: 0),
-                    opensStream: opensStream, client: .unknown, startedAt: 0, arrivedAt: 0),
+                    opensStream: opensStream, clientAddress: .unknown, startedAt: 0, arrivedAt: 0),
                 place: nil)
         }
 
