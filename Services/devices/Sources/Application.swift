@@ -54,20 +54,22 @@ public enum DevicesApplication: MigratingApplication {
         let consumer = RevocationConsumer(
             tokens: tokens, store: RevokedSessionStore(database: database), activity: activity, logger: boot.logger)
         let metrics = PushMetrics()
-        let sender = lane.map {
-            PushSender(
-                queue: PushQueueStore(database: database), scheduled: pushes, lane: $0, protection: protection,
+        var services: [any Service] = [
+            database, consumer,
+            ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
+        ]
+        if let lane {
+            let sender = PushSender(
+                queue: PushQueueStore(database: database), scheduled: pushes, lane: lane, protection: protection,
                 rules: DeliveryRules(
                     retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
                 activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
+            // The last one stops first.
+            services += [lane, sender]
         }
 
         return ServiceAssembly(
-            services: [
-                database, consumer,
-                ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
-                lane, sender,
-            ].compactMap { $0 },
+            services: services,
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }
