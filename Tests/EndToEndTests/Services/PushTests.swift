@@ -137,15 +137,14 @@ import Testing
             let recipient = recipients[Int.random(in: 0..<recipients.count)]
             let (text, key) = ("push \(sent.count)", UUID().uuidString)
             // A caller repeats a request without an answer under its key. A stopped replica does not answer.
-            while true {
+            try await eventually("the push is accepted") {
                 let replica = replicas[Int.random(in: 0..<replicas.count)]
                 let answer = try? await push(text, to: recipient.session.user.id, key: key, through: replica)
                 guard let answer, answer.status == 202, let id = try answer.decode(PushAccepted.self).id else {
-                    try await Task.sleep(for: .milliseconds(20))
-                    continue
+                    return false
                 }
                 sent.append(Sent(id: id, text: text, token: recipient.token))
-                break
+                return true
             }
         }
         return sent

@@ -110,7 +110,7 @@ struct PushStore: Sendable {
             """
             SELECT coalesce(sum(add_push_targets(
                 recipient.bucket, recipient.kind, recipient.id, recipient.user_id, pushes.id, bundle_id,
-                kind, activity, attributes_type, environment, caller, urgency,
+                pushes.kind, activity, attributes_type, environment, caller, urgency,
                 statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day)), 0)
             FROM pushes,
                 unnest(recipient_buckets, recipient_kinds, recipient_ids, recipient_users) WITH ORDINALITY
