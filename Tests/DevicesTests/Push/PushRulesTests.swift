@@ -16,6 +16,9 @@ import Testing
         return request
     }
 
+    /// The end of a Live Activity.
+    private static let end = JSONContent.object(["aps": .object(["event": .string("end")])])
+
     /// The fields that are refused.
     private func refused(_ request: PushRequest, payload: [UInt8] = Array("{}".utf8)) -> [String] {
         do throws(InvalidPush) {
@@ -46,7 +49,7 @@ import Testing
         for priority in PushPriority.allCases {
             let request = Self.request {
                 ($0.pushType, $0.priority) = (type, priority)
-                if type == .liveactivity { $0.payload = .object(["aps": .object(["event": .string("end")])]) }
+                if type == .liveactivity { $0.payload = Self.end }
             }
             var expected: [String] = registered[type] == nil ? ["pushType"] : []
             if type == .background, priority != .considerate { expected.append("priority") }
@@ -99,7 +102,10 @@ import Testing
     @Test func payloadsHaveApplesLimits() {
         func object(_ bytes: Int) -> [UInt8] { Array("{".utf8) + [UInt8](repeating: 0x20, count: bytes - 2) + [0x7D] }
         for (type, limit) in [(PushType.alert, 4096), (.background, 4096), (.liveactivity, 4096), (.voip, 5120)] {
-            let request = Self.request { $0.pushType = type }
+            let request = Self.request {
+                $0.pushType = type
+                if type == .liveactivity { $0.payload = Self.end }
+            }
             #expect(refused(request, payload: object(limit)).isEmpty)
             #expect(refused(request, payload: object(limit + 1)) == ["payload"])
         }
