@@ -174,6 +174,7 @@ import Testing
                 let answer = try await client.post("/3/device/\(token)", headers: headers, body: alert)
                 return answer.status + " " + answer.body
             }
+            _ = try await simulator.post("/simulator/apns-key", text: #"{"teamId":"T","keyId":"K"}"#)
             #expect(try await push("00aa") == #"403 {"reason":"InvalidProviderToken"}"#)
             #expect(
                 try await simulator.post("/simulator/apns-key", text: String(decoding: key, as: UTF8.self)).status

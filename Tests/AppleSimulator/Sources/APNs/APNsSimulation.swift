@@ -7,6 +7,8 @@ final class APNsSimulation: Sendable {
         /// Seconds that the clock is ahead.
         var advance = 0
         var keys: [String: ProviderKey] = [:]
+        /// Whether a key that is not among ``keys`` is accepted without verification.
+        var acceptsUnknownKeys = true
         /// The topics that device tokens were declared for.
         var topics: [String: String] = [:]
         /// Ends what a connection holds back.
@@ -41,7 +43,12 @@ final class APNsSimulation: Sendable {
     }
 
     func key(of team: String, _ identifier: String) -> ProviderKey? {
-        state.withLock { $0.keys["\(team)/\(identifier)"] }
+        state.withLock { $0.keys["\(team)/\(identifier)"] ?? ($0.acceptsUnknownKeys ? .unverified : nil) }
+    }
+
+    /// From now on every other key is refused, as by Apple.
+    func refuseUnknownKeys() {
+        state.withLock { $0.acceptsUnknownKeys = false }
     }
 
     /// - Parameter topic: nil: any.

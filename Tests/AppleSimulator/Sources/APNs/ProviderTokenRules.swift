@@ -3,7 +3,7 @@ import Bytes
 import Crypto
 import Foundation
 
-/// A provider token whose signature was verified ("Establishing a token-based connection to APNs").
+/// A provider token ("Establishing a token-based connection to APNs").
 struct ProviderToken: Sendable, Equatable {
     var team: String
     var keyIdentifier: String
@@ -11,12 +11,19 @@ struct ProviderToken: Sendable, Equatable {
     var issuedAt: Int
     /// The bundle identifiers of a topic-specific key; nil for a team's key.
     var topics: Set<String>?
+    /// Of an unknown key, only the form and the age were checked.
+    var isVerified = true
 }
 
 /// The public half of a team's key.
 struct ProviderKey: Sendable {
-    var publicKey: P256.Signing.PublicKey
+    /// `nil` for a key that is not known: its tokens are not verified.
+    var publicKey: P256.Signing.PublicKey?
     var topics: Set<String>?
+
+    static let unverified = ProviderKey()
+
+    private init() {}
 
     /// - Parameter pem: the public key, or the private one of a `.p8` file, of which only the public half is used.
     init(pem: String, topics: Set<String>? = nil) throws {
@@ -38,9 +45,10 @@ struct ProviderTokenMachine {
 
     /// The accepted token and the field that it came in, so that the next request needs no verification.
     private var current: (field: String, token: ProviderToken)?
+    private var hasUnverified = false
 
     /// Whether a valid token was seen.
-    var isAuthenticated: Bool { current != nil }
+    var isAuthenticated: Bool { current != nil || hasUnverified }
 
     /// Verifies the token of a request.
     ///
@@ -63,6 +71,10 @@ struct ProviderTokenMachine {
             token.issuedAt <= now + Self.tolerance
         else { return .refused(403, "InvalidProviderToken") }
         guard now - token.issuedAt <= Self.maximumAge else { return .refused(403, "ExpiredProviderToken") }
+        guard token.isVerified else {
+            hasUnverified = true
+            return .success(token)
+        }
         if let last = current?.token {
             guard last.team == token.team, last.keyIdentifier == token.keyIdentifier else {
                 return .refused(403, "UnrelatedKeyIdInToken")
@@ -87,12 +99,16 @@ struct ProviderTokenMachine {
             let body = Base64URL.decode(parts.payload), let signature = Base64URL.decode(parts.signature),
             let header = try? JSONDecoder().decode(Header.self, from: Data(header)), header.alg == "ES256",
             let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)),
-            let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature),
-            let key = key(claims.iss, header.kid),
-            key.publicKey.isValidSignature(signature, for: parts.signingInput)
+            let key = key(claims.iss, header.kid)
         else { return nil }
+        if let publicKey = key.publicKey {
+            guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature),
+                publicKey.isValidSignature(signature, for: parts.signingInput)
+            else { return nil }
+        }
         return ProviderToken(
-            team: claims.iss, keyIdentifier: header.kid, issuedAt: claims.iat, topics: key.topics)
+            team: claims.iss, keyIdentifier: header.kid, issuedAt: claims.iat, topics: key.topics,
+            isVerified: key.publicKey != nil)
     }
 }
 

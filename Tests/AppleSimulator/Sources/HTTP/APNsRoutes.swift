@@ -36,6 +36,7 @@ struct APNsRoutes: Sendable {
         router.on("/simulator/apns-key", method: .post) { request, _ in
             let wanted = try await request.decode(APNsKeyRequest.self)
             simulation.register(try wanted.key(), team: wanted.teamId, identifier: wanted.keyId)
+            simulation.refuseUnknownKeys()
             return Response.empty()
         }
         router.on("/simulator/apns-device", method: .post) { request, _ in
