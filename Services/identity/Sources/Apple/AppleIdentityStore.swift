@@ -224,17 +224,18 @@ extension AppleIdentityStore {
     static func follow(
         _ email: Identifier, from former: String?, for userID: UUID, on transaction: PostgresTransaction
     ) async throws {
-        let current = try await IdentifierStore.current(.email, of: userID, on: transaction)
-        let isChange = current.map { !$0.identifier.value.isVerbatim(email.value) } ?? false
-        if isChange {
-            guard let former, current?.identifier.value.isVerbatim(former) == true else { return }
+        let current = try await IdentifierStore.email(of: userID, on: transaction)
+        var replaced: AccountIdentifier?
+        if let current, !current.isVerbatim(email.value) {
+            guard let former, current.isVerbatim(former) else { return }
+            replaced = try await IdentifierStore.current(.email, of: userID, on: transaction)
             try await IdentifierStore.delete(.email, of: userID, on: transaction)
         }
         let isTheirs = try await IdentifierStore.claim(
             email, for: userID, isVerified: true, actor: .apple, on: transaction)
         // Another user has verified the new address. The user keeps the old one as it was.
-        if isChange, !isTheirs, let current {
-            try await IdentifierStore.putBack(current, of: userID, on: transaction)
+        if !isTheirs, let replaced {
+            try await IdentifierStore.putBack(replaced, of: userID, on: transaction)
         }
     }
 }
