@@ -3,6 +3,7 @@ import Contracts
 import Crypto
 import Foundation
 import NIOCore
+import NIOHTTP1
 
 /// What a push costs devices and PostgreSQL, from its acceptance to the recorded answer of the simulated APNs, beside
 /// h2load, which sends the same requests and keeps nothing.
