@@ -97,11 +97,7 @@ struct PushRoutes: Sendable {
 }
 
 extension InvalidPush: ProblemConvertible {
-    var problem: Problem {
-        Problem(
-            .invalidRequest, "Some of the input is not valid.",
-            errors: fields.map { Problem.FieldError(field: $0.name, message: $0.message) })
-    }
+    var problem: Problem { InvalidRegistration(fields: fields).problem }
 }
 
 extension HTTPField.Name {
