@@ -16,7 +16,7 @@ struct PushSender: Service {
     struct Limits: Sendable {
         /// Targets in flight.
         var concurrency = 1000
-        /// The time between two looks at the queue while pushes are pending.
+        /// The time between two reads of the queue while pushes are pending.
         var interval: Duration = .milliseconds(500)
         /// The same after ``PushActivity/calm`` without any.
         var idleInterval: Duration = .seconds(5)
@@ -34,8 +34,8 @@ struct PushSender: Service {
 
     /// Targets of one claim.
     private static let batch = 250
-    /// Targets that one look reads of each caller and urgency.
-    private static let lookSize = 500
+    /// Targets that are read at once of each caller and urgency.
+    private static let pageSize = 500
     private static let longestPause: Duration = .seconds(2)
 
     let queue: PushQueueStore
@@ -76,16 +76,16 @@ struct PushSender: Service {
 
     // MARK: - Sending
 
-    /// The targets that one look has found, in the order in which they are sent.
-    private struct Look {
+    /// The targets that were read as due, in the order in which they are sent.
+    private struct DueTargets {
         var queue = FairQueue()
         var end = ContinuousClock.now
-        /// When scheduled pushes are looked for again: their time is not known to the millisecond.
+        /// When scheduled pushes are started next: their time is not known to the millisecond.
         var nextStart = ContinuousClock.now
     }
 
     private func send(in group: inout DiscardingTaskGroup) async {
-        var look = Look()
+        var due = DueTargets()
         var surveyedAt: ContinuousClock.Instant?
         var pause = limits.interval
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
@@ -100,9 +100,9 @@ struct PushSender: Service {
                 metrics.isPaused.set(isPaused ? 1 : 0)
                 let free = limits.concurrency - outcomes.inFlight
                 if !isPaused, free > 0 {
-                    if look.queue.isEmpty || look.end <= .now { try await lookForTargets(&look) }
-                    if !look.queue.isEmpty {
-                        try await send(look.queue.take(min(free, Self.batch)), in: &group)
+                    if due.queue.isEmpty || due.end <= .now { try await readDueTargets(into: &due) }
+                    if !due.queue.isEmpty {
+                        try await send(due.queue.take(min(free, Self.batch)), in: &group)
                         continue
                     }
                 }
@@ -122,14 +122,14 @@ struct PushSender: Service {
         }
     }
 
-    private func lookForTargets(_ look: inout Look) async throws {
-        if look.nextStart <= .now {
-            look.nextStart = .now + limits.interval
+    private func readDueTargets(into due: inout DueTargets) async throws {
+        if due.nextStart <= .now {
+            due.nextStart = .now + limits.interval
             if try await scheduled.startScheduled() > 0 { activity.notePending() }
         }
-        look.end = .now + limits.freshness
-        look.queue = try await queue.due(limit: Self.lookSize)
-        if !look.queue.isEmpty { activity.notePending() }
+        due.end = .now + limits.freshness
+        due.queue = try await queue.due(limit: Self.pageSize)
+        if !due.queue.isEmpty { activity.notePending() }
     }
 
     /// Claims targets, and begins to send them.
