@@ -100,7 +100,8 @@ import Testing
 
     /// Replicas of devices, PostgreSQL and the simulated APNs are killed, stopped and cut at random. Each push that was
     /// accepted reaches its phone or has a recorded reason, none twice after its success was recorded, and none later
-    /// than two seconds after the end of its session. `GATEHOUSE_PUSH_SECONDS=300` for the soak test.
+    /// than two seconds after the end of its session, or after the return of a process that was stopped at that moment.
+    /// `GATEHOUSE_PUSH_SECONDS=300` for the soak test.
     @Test func noAcceptedPushIsLostOrRepeatedUnderFaults() async throws {
         let seconds = ProcessInfo.processInfo.environment["GATEHOUSE_PUSH_SECONDS"].flatMap(Int.init) ?? 15
         try await system.withReplica(of: "devices") { second in
@@ -108,9 +109,10 @@ import Testing
             let replicas = [system.process("devices"), second]
             let recipients = try await recipients(20)
             let end = ContinuousClock.now + .seconds(seconds)
+            let stops = Stops()
             let (sent, ended, lag) = try await SchedulingLag.watch { lag in
-                async let faults: Void = injectFaults(into: replicas, until: end)
-                async let ended = endSessions(of: recipients.prefix(5), until: end)
+                async let faults: Void = injectFaults(into: replicas, until: end, stops)
+                async let ended = endSessions(of: recipients.prefix(5), until: end, stops)
                 let sent = try await pushes(to: recipients, through: replicas, until: end)
                 try await faults
                 return (sent, try await ended, lag.allowance)
@@ -150,9 +152,33 @@ import Testing
         return sent
     }
 
-    /// Signs users out. Returns when each one's session had ended, in milliseconds since 1970.
+    /// The processes that faults stop. None is stopped in the two seconds after a session's end that are judged.
+    private final class Stops: Sendable {
+        private let state = Mutex((isUnderWay: false, isHeld: false))
+
+        var isUnderWay: Bool { state.withLock { $0.isUnderWay } }
+
+        func hold(_ isHeld: Bool) {
+            state.withLock { $0.isHeld = isHeld }
+        }
+
+        /// False while stops are held.
+        func begin() -> Bool {
+            state.withLock { state in
+                state.isUnderWay = !state.isHeld
+                return state.isUnderWay
+            }
+        }
+
+        func end() {
+            state.withLock { $0.isUnderWay = false }
+        }
+    }
+
+    /// Signs users out. Returns from when nothing more may be sent to each one but for two seconds, in milliseconds
+    /// since 1970.
     private func endSessions(
-        of recipients: ArraySlice<Recipient>, until end: ContinuousClock.Instant
+        of recipients: ArraySlice<Recipient>, until end: ContinuousClock.Instant, _ stops: Stops
     ) async throws -> [String: Int] {
         var ended: [String: Int] = [:]
         for recipient in recipients {
@@ -162,12 +188,18 @@ import Testing
                     "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: recipient.session.refreshToken)
                 ).status == 204
             }
+            stops.hold(true)
+            try await eventually("the processes that were stopped have returned") { !stops.isUnderWay }
             ended[recipient.token] = Int(Date.now.timeIntervalSince1970 * 1000)
+            try await Task.sleep(for: .seconds(2))
+            stops.hold(false)
         }
         return ended
     }
 
-    private func injectFaults(into replicas: [ServiceProcess], until end: ContinuousClock.Instant) async throws {
+    private func injectFaults(
+        into replicas: [ServiceProcess], until end: ContinuousClock.Instant, _ stops: Stops
+    ) async throws {
         struct Fault: Encodable {
             var mode: String
             var times: Int?
@@ -179,23 +211,26 @@ import Testing
             #expect(answer.status == 200, "\(answer.text)")
         }
         while ContinuousClock.now < end {
-            let replica = replicas[Int.random(in: 0..<replicas.count)]
-            switch Int.random(in: 0..<10) {
-            case 0, 1:
-                await replica.kill()
-                try await replica.start()
-            case 2:
-                await replica.suspend()
-                try await Task.sleep(for: .seconds(2))
-                replica.resume()
-            case 3:
-                await system.postgres.kill()
-                try await system.postgres.restart()
-            case 4:
-                await system.process("apple-simulator").suspend()
-                try await Task.sleep(for: .seconds(2))
-                system.process("apple-simulator").resume()
-            default:
+            if Bool.random(), stops.begin() {
+                defer { stops.end() }
+                let replica = replicas[Int.random(in: 0..<replicas.count)]
+                switch Int.random(in: 0..<5) {
+                case 0, 1:
+                    await replica.kill()
+                    try await replica.start()
+                case 2:
+                    await replica.suspend()
+                    try await Task.sleep(for: .seconds(2))
+                    replica.resume()
+                case 3:
+                    await system.postgres.kill()
+                    try await system.postgres.restart()
+                default:
+                    await system.process("apple-simulator").suspend()
+                    try await Task.sleep(for: .seconds(2))
+                    system.process("apple-simulator").resume()
+                }
+            } else {
                 let modes = [
                     "goAway", "reset", "halfClose", "late", "reorder", "cutBefore", "cutUnanswered", "cutAfter",
                 ]

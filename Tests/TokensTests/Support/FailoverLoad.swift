@@ -64,10 +64,20 @@ final class FailoverLoad: Sendable {
     init(_ tokens: TokensFixture, from side: ServiceSide) async throws {
         self.tokens = tokens
         var first: [RefreshToken] = []
-        for _ in 0..<Self.clients { first.append(try await tokens.signIn(in: side.store)) }
+        for client in 0..<Self.clients {
+            first.append(try await tokens.signIn(.sample(id: Self.user(inPart: client % 4)), in: side.store))
+        }
         self.first = first
         quietOne = try await tokens.signIn(in: side.store)
         state = Mutex(State(side: side, refresher: try tokens.refresher(store: side.store)))
+    }
+
+    /// A user in one of the four parts into which `DistributedTests` divides the buckets.
+    private static func user(inPart part: Int) -> UUID {
+        while true {
+            let user = UUID()
+            if Int(Bucket(user: user).rawValue) % 4 == part { return user }
+        }
     }
 
     var signedOut: Set<Int> { state.withLock { $0.signedOut } }
