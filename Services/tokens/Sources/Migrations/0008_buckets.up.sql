@@ -95,6 +95,7 @@ CREATE INDEX sessions_expiry_day ON sessions (expiry_day, id);
 -- One function for each operation. Its first parameter is the bucket, and it touches no other bucket. So a distributed
 -- database runs the whole operation on the server that has the bucket. Lifetimes are in seconds.
 -- Plans are generic: on partitioned tables PostgreSQL would plan each call anew, for more than the call's own cost.
+-- A generic plan of a join may read all users of the bucket, so a session's user is read by a statement of its own.
 
 -- The data for a response with tokens.
 CREATE TYPE session_grant AS (
@@ -218,15 +219,19 @@ BEGIN
         ip_address = COALESCE(rotate_session.ip_address, session.ip_address),
         expiry_day = LEAST(
             session.expiry_day, ((statement_timestamp() + idle * interval '1 second') AT TIME ZONE 'UTC')::date)
-    FROM users
     WHERE session.bucket = rotate_session.bucket AND session.id = rotate_session.id
         AND session.generation = rotate_session.generation AND session.current_hash = token_hash
         AND session.expires_at > statement_timestamp()
-        AND users.bucket = rotate_session.bucket AND users.id = session.user_id
     RETURNING
-        session.rotated_at, session.expires_at, session.authenticated_at, session.authentication_methods, users.id,
-        users.role, users.store_ids, users.email, users.is_email_verified, users.profile
-    INTO rotated;
+        session.rotated_at, session.expires_at, session.authenticated_at, session.authentication_methods,
+        session.user_id
+    INTO
+        rotated.now, rotated.expires_at, rotated.authenticated_at, rotated.authentication_methods, rotated.user_id;
+    IF FOUND THEN
+        SELECT users.role, users.store_ids, users.email, users.is_email_verified, users.profile
+        INTO rotated.role, rotated.store_ids, rotated.email, rotated.is_email_verified, rotated.profile
+        FROM users WHERE users.bucket = rotate_session.bucket AND users.id = rotated.user_id;
+    END IF;
     RETURN rotated;
 END
 $$;
@@ -241,11 +246,17 @@ BEGIN
     SELECT
         session.generation, session.current_hash, session.previous_hash, session.sealed_current, session.rotated_at,
         session.late_replays, session.late_replayed, session.absolute_expires_at, statement_timestamp(),
-        session.expires_at, session.authenticated_at, session.authentication_methods, users.id, users.role,
-        users.store_ids, users.email, users.is_email_verified, users.profile
-    INTO state
-    FROM sessions AS session JOIN users ON users.bucket = session.bucket AND users.id = session.user_id
-    WHERE session.bucket = read_session.bucket AND session.id = read_session.id AND users.bucket = read_session.bucket;
+        session.expires_at, session.authenticated_at, session.authentication_methods, session.user_id
+    INTO
+        state.generation, state.current_hash, state.previous_hash, state.sealed_current, state.rotated_at,
+        state.late_replays, state.late_replayed, state.absolute_expires_at, state.now,
+        state.expires_at, state.authenticated_at, state.authentication_methods, state.user_id
+    FROM sessions AS session WHERE session.bucket = read_session.bucket AND session.id = read_session.id;
+    IF FOUND THEN
+        SELECT users.role, users.store_ids, users.email, users.is_email_verified, users.profile
+        INTO state.role, state.store_ids, state.email, state.is_email_verified, state.profile
+        FROM users WHERE users.bucket = read_session.bucket AND users.id = state.user_id;
+    END IF;
     RETURN state;
 END
 $$;
