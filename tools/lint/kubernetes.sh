@@ -10,7 +10,7 @@ declare -A variants=(
     [production]="production load-balancer"
     [ingress]="production ingress"
     [gateway-api]="production gateway-api"
-    [all]="production load-balancer service-monitors traces"
+    [all]="production load-balancer service-monitors traces push"
 )
 built=$root/.local/kubernetes
 connectivity=$root/deploy/kubernetes/connectivity
