@@ -3,7 +3,7 @@
 . "$(dirname "$0")/parts/system.sh"
 
 [ -f "$state/env" ] || "$scripts/up.sh" >&2
-build_release >&2
+build_system >&2
 ensure_keys >&2
 ended=0
 for name in gateway identity tokens devices; do

@@ -9,7 +9,7 @@ name=$1
 shift
 case " $service_names " in *" $name "*) ;; *) fail "there is no service $name: it is one of $service_names" ;; esac
 # What they say is not the command's.
-build_release >&2
+build_system >&2
 ensure_keys >&2
 choose_environment "$name"
 exec "${environment[@]}" "$binaries/$name" "$@"

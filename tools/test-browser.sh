@@ -26,7 +26,7 @@ if [ -z "${GATEHOUSE_SCREENSHOTS:-}" ]; then
         >"$GATEWAY_ROUTES_FILE"
 fi
 # Such a file says since when its key signs.
-build_release
+build_system
 "$binaries/tokens" keys generate --development --signing-key-file "$keys/access-token-private.pem" \
     --public-key-file "$keys/access-token-public.pem"
 system_up

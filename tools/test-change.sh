@@ -16,7 +16,7 @@ access_lifetime=30
 ensure_packages
 ensure_tools haproxy
 fetch_python_tools tools locust==2.47.0
-build_release
+build_system
 build_old_version
 
 # ---- An installation of the version before, where there is one.

@@ -6,7 +6,7 @@ if [ "${1:-}" != inside ]; then
     # The namespace has no network, so everything is installed and built before it.
     ensure_packages
     ensure_tools ip=iproute2 nft=nftables
-    build_release
+    GATEHOUSE_RELEASE=1 build_system
     exec unshare --net "$root/tools/test-links.sh" inside
 fi
 . "$(dirname "$0")/parts/own-system.sh"

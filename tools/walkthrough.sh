@@ -4,7 +4,7 @@
 
 # What these say is not the walk-through's.
 [ -f "$state/env" ] || "$scripts/up.sh" >&2
-build_release >&2
+build_system >&2
 export_file "$state/env"
 # Profiles of its own: the command ties each to one server, and the developer's are left alone.
 export XDG_CONFIG_HOME=$state/walkthrough-profiles

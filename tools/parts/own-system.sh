@@ -1,7 +1,8 @@
 # For a script's own `system_up`, under .local/NAME OF THE SCRIPT and on free ports. At its end all but the logs goes.
 
 GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/$(basename "$0" .sh)
-export GATEHOUSE_LOCAL
+# What is measured is what ships.
+export GATEHOUSE_LOCAL GATEHOUSE_RELEASE=1
 # The developer's shell may name another copy.
 unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
 . "$(dirname "${BASH_SOURCE[0]}")/system.sh"

@@ -29,7 +29,7 @@ keep_port_base() {
 system_up() {
     local name started=
     ensure_packages
-    build_release
+    build_system
     lock_state
     keep_port_base
     ensure_keys
