@@ -14,6 +14,6 @@ cp Package.resolved "$sbom/scanned"
 SYFT_CHECK_FOR_APP_UPDATE=false "$tools/bin/syft" scan --quiet "dir:$sbom/scanned" --source-name gatehouse \
     --source-version "$(version)" --output "cyclonedx-json=$sbom/gatehouse.cdx.json"
 missing=$(jq -r '.components[] | select(.purl) | .name' "$sbom/gatehouse.cdx.json" |
-    grep -vixFf <(sed -n 's/^| \[\([^]]*\)\].*/\1/p' docs/licences.md) || true)
+    grep -vixFf <(sed -n 's/^- \[\([^]]*\)\].*/\1/p' docs/licences.md) || true)
 [ -z "$missing" ] || fail "docs/licences.md lacks ${missing//$'\n'/ }"
 note "$sbom/gatehouse.cdx.json: $(jq '[.components[] | select(.purl)] | length' "$sbom/gatehouse.cdx.json") packages"
