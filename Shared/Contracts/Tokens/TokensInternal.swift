@@ -136,11 +136,24 @@ public struct LiveSessions: Codable, Sendable, Equatable {
     public static let most = 1000
 
     private var sessionIDs: [LowercaseUUID]
+    /// In an answer: when each session ends unless it is used before. Absent from older versions of tokens.
+    public private(set) var expiresAt: [Date]?
 
     public var ids: [UUID] { sessionIDs.map(\.wrappedValue) }
 
     public init(_ ids: [UUID]) {
         sessionIDs = ids.map(LowercaseUUID.init(wrappedValue:))
+    }
+
+    public init(_ sessions: [(id: UUID, expiresAt: Date)]) {
+        self.init(sessions.map(\.id))
+        expiresAt = sessions.map(\.expiresAt)
+    }
+
+    /// The sessions with the times of `expiresAt`; `nil` where the answer has none.
+    public var expirations: [UUID: Date]? {
+        guard let expiresAt, expiresAt.count == sessionIDs.count else { return nil }
+        return Dictionary(zip(ids, expiresAt)) { max($0, $1) }
     }
 }
 

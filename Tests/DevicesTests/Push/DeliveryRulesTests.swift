@@ -143,7 +143,7 @@ import Testing
             attempts: 0, isTakeover: false, claimedAt: Self.now,
             device: ClaimedDevice(
                 tokenHash: Data(), tokenEpoch: 1, sealedToken: Data(), environment: .sandbox,
-                bundleID: "com.example.app", kind: .alert, isActive: true, lastSeenAt: Self.now, isProven: false))
+                lastSeenAt: Self.now, isProven: false))
         change(&claim)
         return claim
     }
@@ -169,18 +169,8 @@ import Testing
                 == DeliveryDecision(state: .suppressed, reason: "unseen"))
         #expect(before { $0.device?.lastSeenAt = Self.now - 59 * Self.day } == nil)
         #expect(
-            before {
-                $0.device?.isActive = false
-                $0.device?.statusReason = "BadDeviceToken"
-            } == DeliveryDecision(state: .rejected, reason: "BadDeviceToken"))
-        for change: (inout ClaimedTarget) -> Void in [
-            { $0.device?.bundleID = "com.example.other" }, { $0.device?.kind = .voip },
-            { $0.device?.environment = .production },
-        ] {
-            #expect(
-                before(Self.content(environment: .sandbox), change)
-                    == DeliveryDecision(state: .suppressed, reason: "noDevice"))
-        }
+            before { $0.device?.refusal = "BadDeviceToken" }
+                == DeliveryDecision(state: .rejected, reason: "BadDeviceToken"))
     }
 
     @Test func whatHasExpiredIsDeadOnlyIfAppleRefusedItBefore() {

@@ -172,6 +172,36 @@ import Testing
         }
     }
 
+    // MARK: - Cancelling
+
+    @Test func whatIsNotSentYetIsCancelled() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let scheduled = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
+            for id in [push, scheduled] {
+                #expect(try await pushes.store.cancel(id, of: TestPushes.caller))
+                #expect(try await pushes.status(of: id).state == .cancelled)
+            }
+            #expect(try await pushes.states(of: push) == ["cancelled"])
+        }
+    }
+
+    /// Nothing of it was cancelled.
+    @Test func aPushThatIsDoneStaysDone() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let sent = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(sent, is: "accepted") }
+            let nobodys = try await pushes.accept(.init(users: [UUID()]))
+            for id in [sent, nobodys] {
+                #expect(try await pushes.store.cancel(id, of: TestPushes.caller))
+                #expect(try await pushes.status(of: id).state == .done)
+            }
+            #expect(try await pushes.states(of: sent) == ["accepted"])
+        }
+    }
+
     // MARK: - Leases
 
     /// What a replica that was stopped for long reports is not believed.
@@ -217,18 +247,28 @@ import Testing
 
     @Test func theQueueIsSurveyed() async throws {
         try await TestPushes.with { pushes in
-            #expect(try await pushes.queue.survey().lengths.isEmpty)
+            #expect(try await pushes.queue.survey(limit: 10).lengths.isEmpty)
             _ = try await pushes.register(ada, token: "aa")
             _ = try await pushes.accept(.init(users: [ada.id]))
             _ = try await pushes.accept(.init(users: [ada.id]), of: "chat")
             _ = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
-            let survey = try await pushes.queue.survey()
+            let survey = try await pushes.queue.survey(limit: 10)
             #expect(survey.length(of: "orders") == 1 && survey.length(of: "chat") == 1)
-            #expect(survey.scheduled == ["orders": 1])
+            #expect(survey.scheduled == 1)
             #expect(try #require(survey.oldestDueAt) <= survey.now)
             pushes.activity.surveyed(survey)
             pushes.activity.accepted(7, of: "chat")
             #expect(pushes.activity.queueLength(of: "chat") == 8)
+        }
+    }
+
+    @Test func aSurveyCountsUpToALimit() async throws {
+        try await TestPushes.with { pushes in
+            for number in 0..<20 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            _ = try await pushes.accept(.init(users: [ada.id]), of: "chat")
+            let survey = try await pushes.queue.survey(limit: 7)
+            #expect(survey.length(of: "orders") == 7 && survey.length(of: "chat") == 7)
         }
     }
 
@@ -277,6 +317,34 @@ import Testing
             let push = try await pushes.accept(.init(users: [ada.id, bob.id]))
             try await pushes.registry.erase(user: ada.id)
             #expect(try await pushes.status(of: push).devices.map(\.user) == [bob.id])
+        }
+    }
+
+    /// A bucket's targets are read a page at a time.
+    @Test func aUsersTargetsAreErasedPageByPage() async throws {
+        try await TestPushes.with { pushes in
+            let bucket = Bucket(user: ada.id)
+            try await pushes.database.query(
+                """
+                INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, day)
+                SELECT \(bucket), gen_random_uuid(), gen_random_uuid(),
+                    CASE WHEN n % 2 = 0 THEN \(ada.id) ELSE \(bob.id) END, 'orders', 'normal', 'accepted', current_date
+                FROM generate_series(1, 25) AS n
+                """)
+            var position: (UUID, UUID)? = (PushStore.zero, PushStore.zero)
+            var pages = 0
+            while let (push, device) = position {
+                pages += 1
+                let next = try await pushes.database.query(
+                    """
+                    SELECT next_push, next_device FROM erase_push_targets(\(bucket), \(ada.id), \(push), \(device), 10)
+                    """
+                )[0].decode((UUID?, UUID?).self)
+                position = next.0.flatMap { push in next.1.map { (push, $0) } }
+            }
+            #expect(pages == 3)
+            let users = try await pushes.database.query("SELECT user_id FROM push_targets").decode(UUID.self)
+            #expect(users.count == 13 && Set(users) == [bob.id])
         }
     }
 }

@@ -42,6 +42,11 @@ final class FakeLane: Lane, Service {
     /// The pushes that were sent, in order.
     var sent: [RenderedPush] { state.withLock { $0.sent } }
 
+    /// A test may limit them.
+    let streams = Mutex(Int.max)
+
+    var maximumStreams: Int { streams.withLock { $0 } }
+
     func run() async throws { try await gracefulShutdown() }
 
     func send(_ push: RenderedPush) async -> LaneOutcome {
@@ -104,11 +109,14 @@ struct TestPushes: Sendable {
     }
 
     /// Accepts a push. Returns its id.
+    ///
+    /// - Parameter window: of the sender of the replica that accepts it; without it the push is queued.
     func accept(
-        _ targets: PushRequest.Targets, of caller: String = caller, _ change: (inout PushRequest) -> Void = { _ in }
+        _ targets: PushRequest.Targets, of caller: String = caller, through window: SendWindow? = nil,
+        _ change: (inout PushRequest) -> Void = { _ in }
     ) async throws -> UUID {
         let acceptance = try await store.accept(
-            Self.valid(targets, change), of: caller, key: UUID().uuidString, hash: Data(count: 32))
+            Self.valid(targets, change), of: caller, key: UUID().uuidString, hash: Data(count: 32), through: window)
         guard case .accepted(let answer, _) = acceptance, let id = answer.id.flatMap(UUID.init(uuidString:)) else {
             throw TestKitError("not accepted")
         }
@@ -134,19 +142,24 @@ struct TestPushes: Sendable {
         }
     }
 
-    func sender(_ lane: FakeLane, limits: PushSender.Limits = limits) -> PushSender {
+    func sender(
+        _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil
+    ) -> PushSender {
         PushSender(
             queue: queue, scheduled: store, lane: lane, protection: registry.protection,
-            rules: DeliveryRules(unseen: Self.unseen), activity: activity, limits: limits, metrics: PushMetrics(),
-            logger: .quiet)
+            rules: DeliveryRules(unseen: Self.unseen), activity: activity ?? self.activity, limits: limits,
+            metrics: PushMetrics(), logger: .quiet)
     }
 
     /// Runs a sender for as long as `body` runs. Then it is cancelled: what it holds stays claimed.
+    ///
+    /// - Parameter activity: of a second replica.
     func sending(
-        through lane: FakeLane, limits: PushSender.Limits = limits, _ body: () async throws -> Void
+        through lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
+        _ body: () async throws -> Void
     ) async throws {
-        activity.feedWasRead()
-        let sender = sender(lane, limits: limits)
+        (activity ?? self.activity).feedWasRead()
+        let sender = sender(lane, limits: limits, activity: activity)
         let task = Task { await sender.run() }
         do {
             try await body()

@@ -22,6 +22,7 @@ final class APNsLane: Lane {
     private let sendTimeout: Duration
     private let eventLoop: any EventLoop
     private let inbox = Mutex(Inbox())
+    private let streams: StreamCount
     private let core: NIOLoopBoundBox<APNsLaneCore>
 
     init(
@@ -37,13 +38,17 @@ final class APNsLane: Lane {
         logger[metadataKey: "team"] = "\(key.team)"
         logger[metadataKey: "key"] = "\(key.keyID)"
         logger[metadataKey: "environment"] = "\(environment)"
+        let streams = StreamCount()
+        self.streams = streams
         core = .makeBoxSendingValue(
             APNsLaneCore(
-                tokens: tokens, server: server, tls: tls, limits: limits, eventLoop: eventLoop,
+                tokens: tokens, server: server, tls: tls, limits: limits, eventLoop: eventLoop, streams: streams,
                 metrics: metrics.lane(team: key.team, key: key.keyID, environment: environment), logger: logger,
                 clock: clock),
             eventLoop: eventLoop)
     }
+
+    var maximumStreams: Int { streams.count.load(ordering: .relaxed) }
 
     /// Cancelling the task changes nothing: the push may be on its way.
     func send(_ push: RenderedPush) async -> LaneOutcome {
@@ -74,6 +79,11 @@ final class APNsLane: Lane {
     }
 }
 
+/// How many streams a lane's connections allow: one before there is any.
+final class StreamCount: Sendable {
+    let count = Atomic(1)
+}
+
 /// A lane's connections and waiting pushes. Used on its event loop only.
 final class APNsLaneCore {
     /// Between two looks at waiting pushes whose time may have passed.
@@ -84,6 +94,7 @@ final class APNsLaneCore {
     private let tls: NIOSSLContext?
     private let limits: APNsLimits
     private let eventLoop: any EventLoop
+    private let streams: StreamCount
     private let metrics: APNsLaneMetrics
     private let logger: Logger
     private let clock: @Sendable () -> Date
@@ -101,13 +112,15 @@ final class APNsLaneCore {
 
     init(
         tokens: ProviderTokenSource, server: APNsEndpoints.Server, tls: NIOSSLContext?, limits: APNsLimits,
-        eventLoop: any EventLoop, metrics: APNsLaneMetrics, logger: Logger, clock: @escaping @Sendable () -> Date
+        eventLoop: any EventLoop, streams: StreamCount, metrics: APNsLaneMetrics, logger: Logger,
+        clock: @escaping @Sendable () -> Date
     ) {
         self.tokens = tokens
         self.server = server
         self.tls = tls
         self.limits = limits
         self.eventLoop = eventLoop
+        self.streams = streams
         self.metrics = metrics
         self.logger = logger
         self.clock = clock
@@ -149,6 +162,21 @@ final class APNsLaneCore {
         reportIfClosed()
     }
 
+    /// Those of the role that has most, because a push uses the connections of its own, and one more where the lane may
+    /// add a connection: a push that waits is the reason for it.
+    private func maximumStreams(_ now: ContinuousClock.Instant) -> Int {
+        var most = 1
+        for role in APNsConnection.Role.allCases {
+            let streams = connections.reduce(0) { sum, connection in
+                guard connection.role == role else { return sum }
+                let machine = connection.machine
+                return sum + machine.openStreams + (machine.pace(now: now) == .normal ? machine.capacity : 0)
+            }
+            most = max(most, streams + (mayAddConnection(for: role, now) ? 1 : 0))
+        }
+        return most
+    }
+
     private static func role(of push: RenderedPush) -> APNsConnection.Role {
         push.isProven ? push.isUrgent ? .urgent : .shared : .unproven
     }
@@ -163,6 +191,7 @@ final class APNsLaneCore {
         for role in APNsConnection.Role.allCases where !waiting[role.index].isEmpty { sendWaiting(role, now) }
         isPumping = false
         metrics.streams.set(connections.reduce(0) { $0 + $1.machine.openStreams })
+        streams.count.store(maximumStreams(now), ordering: .relaxed)
         if waiting.contains(where: { !$0.isEmpty }) { scheduleCheck() }
     }
 

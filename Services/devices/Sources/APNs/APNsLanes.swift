@@ -48,6 +48,8 @@ struct APNsLanes: Lane, Service {
         return await lane.send(push)
     }
 
+    var maximumStreams: Int { max(1, lanes.reduce(0) { $0 + $1.maximumStreams }) }
+
     private func lane(for push: RenderedPush) -> APNsLane? {
         guard lanes.count > 1 || lanes.first?.key.topics != nil else {
             return lanes.first.flatMap { $0.environment == push.environment ? $0 : nil }

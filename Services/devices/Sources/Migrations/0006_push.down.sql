@@ -1,3 +1,6 @@
+DROP FUNCTION count_waiting_push_targets(text[], bigint);
+DROP FUNCTION due_push_targets(text[], bigint);
+DROP FUNCTION erase_push_targets(smallint, uuid, uuid, uuid, integer);
 DROP FUNCTION list_push_targets(smallint, uuid, uuid, bigint);
 DROP TYPE push_target_row;
 DROP FUNCTION count_push_targets(smallint, uuid);
@@ -6,9 +9,10 @@ DROP FUNCTION cancel_push_targets(smallint, uuid);
 DROP FUNCTION record_push_outcome(
     smallint, uuid, uuid, bigint, text, text, timestamptz, integer, bigint, text, timestamptz);
 DROP FUNCTION claim_push_target(smallint, uuid, uuid, double precision);
-DROP TYPE push_claim;
 DROP FUNCTION add_push_targets(
-    smallint, text, uuid, uuid, uuid, text, text, text, text, text, text, text, timestamptz, date);
+    smallint, text, uuid, uuid, uuid, text, text, text, text, text, text, text, timestamptz, date, integer,
+    double precision);
+DROP TYPE push_claim;
 DROP TABLE push_targets;
 DROP TABLE pushes;
 

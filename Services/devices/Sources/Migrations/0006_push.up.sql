@@ -31,9 +31,7 @@ CREATE TABLE pushes (
     recipient_buckets  smallint[]  NOT NULL,
     recipient_kinds    text[]      NOT NULL,
     recipient_ids      uuid[]      NOT NULL,
-    recipient_users    uuid[]      NOT NULL,
-    -- The number of targets; NULL while it is scheduled.
-    devices          integer
+    recipient_users    uuid[]      NOT NULL
 ) WITH (fillfactor = 90);
 
 -- For idempotency, and to find the callers.
@@ -82,63 +80,95 @@ CREATE OR REPLACE VIEW owned_devices AS
     JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
         AND owners.user_id = devices.user_id AND owners.epoch = devices.token_epoch;
 
+-- A target that is claimed, with the registration as of then. Columns that the push has, too, are left out: a device
+-- keeps app, environment and kind. Registration columns are NULL if it is gone. Whether the token still belongs to the
+-- user, its owner says (`push_token_owners`).
+CREATE TYPE push_claim AS (
+    device_id uuid, user_id uuid, lease_epoch bigint, attempts integer, reason text, is_takeover boolean,
+    claimed_at timestamptz, token_hash bytea, token_epoch bigint, sealed_token bytea, environment text,
+    refusal text, last_seen_at timestamptz, is_proven boolean, paused_until timestamptz);
+
 -- Adds the targets of one recipient: the devices that are registered now. A device that is named, and is not there,
--- gets a target too, which says so. Returns how many targets are new.
+-- gets a target too, which says so. The first ones, `claims` at most, are claimed for `lease` seconds: the replica that
+-- accepts the push sends them at once.
+--
+-- Returns the new targets. Of those that are not claimed only the ids.
 CREATE FUNCTION add_push_targets(
     in_bucket smallint, recipient_kind text, recipient_id uuid, recipient_user uuid, of_push uuid, of_bundle_id text,
     of_kind text, of_activity text, of_attributes_type text, of_environment text, of_caller text, of_urgency text,
-    first_due_at timestamptz, of_day date
-) RETURNS integer
+    first_due_at timestamptz, of_day date, claims integer, lease double precision
+) RETURNS SETOF push_claim
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-    added integer;
+    found_devices refcursor;
+    device devices;
+    claim push_claim;
+    claimed integer := 0;
+    is_known boolean := false;
 BEGIN
     IF recipient_kind = 'user' THEN
-        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
-            SELECT in_bucket, of_push, id, user_id, of_caller, of_urgency, 'queued', first_due_at, of_day
-            FROM owned_devices
-            WHERE bucket = in_bucket AND user_id = recipient_id AND bundle_id = of_bundle_id AND kind = of_kind
-              AND (of_environment IS NULL OR environment = of_environment)
-              AND (of_activity IS NULL OR activity = of_activity)
-              AND (of_attributes_type IS NULL OR attributes_type = of_attributes_type)
-            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+        OPEN found_devices FOR SELECT * FROM devices WHERE bucket = in_bucket AND user_id = recipient_id;
     ELSIF recipient_kind = 'session' THEN
-        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
-            SELECT in_bucket, of_push, id, user_id, of_caller, of_urgency, 'queued', first_due_at, of_day
-            FROM owned_devices
-            WHERE bucket = in_bucket AND session_id = recipient_id AND bundle_id = of_bundle_id AND kind = of_kind
-              AND (of_environment IS NULL OR environment = of_environment)
-              AND (of_activity IS NULL OR activity = of_activity)
-              AND (of_attributes_type IS NULL OR attributes_type = of_attributes_type)
-            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
-    ELSIF EXISTS (
-        SELECT FROM owned_devices
-        WHERE bucket = in_bucket AND id = recipient_id AND user_id = recipient_user AND bundle_id = of_bundle_id
-          AND kind = of_kind AND (of_environment IS NULL OR environment = of_environment)
-          AND (of_activity IS NULL OR activity = of_activity)
-          AND (of_attributes_type IS NULL OR attributes_type = of_attributes_type)
-    ) THEN
-        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
-            VALUES (in_bucket, of_push, recipient_id, recipient_user, of_caller, of_urgency, 'queued', first_due_at,
-                    of_day)
-            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+        OPEN found_devices FOR SELECT * FROM devices WHERE bucket = in_bucket AND session_id = recipient_id;
     ELSE
+        OPEN found_devices FOR SELECT * FROM devices
+            WHERE bucket = in_bucket AND id = recipient_id AND user_id = recipient_user;
+    END IF;
+    LOOP
+        FETCH found_devices INTO device;
+        EXIT WHEN NOT FOUND;
+        CONTINUE WHEN device.bundle_id <> of_bundle_id OR device.kind <> of_kind OR device.environment <> of_environment
+            OR of_activity IS NOT NULL AND device.activity IS DISTINCT FROM of_activity
+            OR of_attributes_type IS NOT NULL AND device.attributes_type IS DISTINCT FROM of_attributes_type;
+        is_known := true;
+        claim := NULL;
+        claim.device_id := device.id;
+        claim.user_id := device.user_id;
+        IF claimed < claims THEN
+            claim.claimed_at := clock_timestamp();
+            INSERT INTO push_targets
+                (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, lease_epoch, day)
+                VALUES (in_bucket, of_push, device.id, device.user_id, of_caller, of_urgency, 'claimed',
+                        claim.claimed_at + make_interval(secs => lease), 1, of_day)
+                ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+            CONTINUE WHEN NOT FOUND;
+            claimed := claimed + 1;
+            claim.lease_epoch := 1;
+            claim.attempts := 0;
+            claim.is_takeover := false;
+            claim.token_hash := device.token_hash;
+            claim.token_epoch := device.token_epoch;
+            claim.sealed_token := device.sealed_token;
+            claim.environment := device.environment;
+            IF device.status <> 'active' THEN
+                claim.refusal := coalesce(device.status_reason, 'Unregistered');
+            END IF;
+            claim.last_seen_at := device.last_seen_at;
+            claim.is_proven := device.apns_accepted_at IS NOT NULL;
+            claim.paused_until := device.apns_paused_until;
+        ELSE
+            INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
+                VALUES (in_bucket, of_push, device.id, device.user_id, of_caller, of_urgency, 'queued', first_due_at,
+                        of_day)
+                ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+            CONTINUE WHEN NOT FOUND;
+        END IF;
+        RETURN NEXT claim;
+    END LOOP;
+    CLOSE found_devices;
+    IF recipient_kind = 'device' AND NOT is_known THEN
         INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, reason, day)
             VALUES (in_bucket, of_push, recipient_id, recipient_user, of_caller, of_urgency, 'suppressed', 'noDevice',
                     of_day)
             ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+        IF FOUND THEN
+            claim.device_id := recipient_id;
+            claim.user_id := recipient_user;
+            RETURN NEXT claim;
+        END IF;
     END IF;
-    GET DIAGNOSTICS added = ROW_COUNT;
-    RETURN added;
 END
 $$;
-
--- A claimed target with its registration, whose columns are NULL if the registration is gone or void.
-CREATE TYPE push_claim AS (
-    bucket smallint, push_id uuid, device_id uuid, user_id uuid, lease_epoch bigint, attempts integer, reason text,
-    is_takeover boolean, claimed_at timestamptz, token_hash bytea, token_epoch bigint, sealed_token bytea,
-    environment text, bundle_id text, kind text, status text, status_reason text, last_seen_at timestamptz,
-    apns_accepted_at timestamptz, apns_paused_until timestamptz);
 
 -- Claims a target that is due, for `lease` seconds. No row if it is not due any more, or another replica is claiming
 -- it. One whose lease has ended may have been sent by the former holder.
@@ -162,15 +192,13 @@ BEGIN
         WHERE target.bucket = in_bucket AND target.push_id = of_push AND target.device_id = of_device
         RETURNING target.user_id, target.lease_epoch, target.attempts, target.reason, target.updated_at
         INTO claim.user_id, claim.lease_epoch, claim.attempts, claim.reason, claim.claimed_at;
-    SELECT device.token_hash, device.token_epoch, device.sealed_token, device.environment, device.bundle_id,
-           device.kind, device.status, device.status_reason, device.last_seen_at, device.apns_accepted_at,
-           device.apns_paused_until
-        INTO claim.token_hash, claim.token_epoch, claim.sealed_token, claim.environment, claim.bundle_id, claim.kind,
-             claim.status, claim.status_reason, claim.last_seen_at, claim.apns_accepted_at, claim.apns_paused_until
-        FROM owned_devices AS device
+    SELECT device.token_hash, device.token_epoch, device.sealed_token, device.environment,
+           CASE WHEN device.status <> 'active' THEN coalesce(device.status_reason, 'Unregistered') END,
+           device.last_seen_at, device.apns_accepted_at IS NOT NULL, device.apns_paused_until
+        INTO claim.token_hash, claim.token_epoch, claim.sealed_token, claim.environment, claim.refusal,
+             claim.last_seen_at, claim.is_proven, claim.paused_until
+        FROM devices AS device
         WHERE device.bucket = in_bucket AND device.id = of_device AND device.user_id = claim.user_id;
-    claim.bucket := in_bucket;
-    claim.push_id := of_push;
     claim.device_id := of_device;
     claim.is_takeover := former = 'claimed';
     RETURN NEXT claim;
@@ -210,12 +238,18 @@ BEGIN
 END
 $$;
 
--- Cancels the targets that no replica holds. Those in flight are cancelled if they would be sent again.
-CREATE FUNCTION cancel_push_targets(in_bucket smallint, of_push uuid) RETURNS void
+-- Cancels the targets that no replica holds. Those in flight are cancelled if they would be sent again. Returns how many
+-- there are of both.
+CREATE FUNCTION cancel_push_targets(in_bucket smallint, of_push uuid) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    cancelled integer;
 BEGIN
     UPDATE push_targets SET state = 'cancelled', reason = NULL, due_at = NULL, updated_at = clock_timestamp()
         WHERE bucket = in_bucket AND push_id = of_push AND state IN ('queued', 'retryAt');
+    GET DIAGNOSTICS cancelled = ROW_COUNT;
+    RETURN cancelled + (
+        SELECT count(*) FROM push_targets WHERE bucket = in_bucket AND push_id = of_push AND state = 'claimed');
 END
 $$;
 
@@ -255,5 +289,73 @@ BEGIN
         FROM push_targets AS t
         WHERE t.bucket = in_bucket AND t.push_id = of_push AND (after_device IS NULL OR t.device_id > after_device)
         ORDER BY t.device_id LIMIT most;
+END
+$$;
+
+-- Removes a user's targets among the next `most` ones of a bucket after a position. Returns the next position; NULL at
+-- the end. So an account's deletion needs no index of users, which each push would write.
+CREATE FUNCTION erase_push_targets(
+    in_bucket smallint, of_user uuid, after_push uuid, after_device uuid, most integer, OUT next_push uuid,
+    OUT next_device uuid)
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    SELECT push_id, device_id INTO next_push, next_device FROM push_targets
+        WHERE bucket = in_bucket AND (push_id, device_id) > (after_push, after_device)
+        ORDER BY push_id, device_id OFFSET most - 1 LIMIT 1;
+    IF FOUND THEN
+        DELETE FROM push_targets
+            WHERE bucket = in_bucket AND (push_id, device_id) > (after_push, after_device)
+              AND (push_id, device_id) <= (next_push, next_device) AND user_id = of_user;
+    ELSE
+        DELETE FROM push_targets
+            WHERE bucket = in_bucket AND (push_id, device_id) > (after_push, after_device) AND user_id = of_user;
+    END IF;
+END
+$$;
+
+-- The targets that are due, at most `most` of each caller and urgency, the longest due first. The callers are found one
+-- by one in the index of their keys. Without JIT, whose compilation takes longer than the rows, however many the planner
+-- expects.
+CREATE FUNCTION due_push_targets(urgencies text[], most bigint) RETURNS TABLE (
+    of_caller text, of_urgency text, in_bucket smallint, of_push uuid, of_device uuid)
+LANGUAGE plpgsql STABLE SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+        WITH RECURSIVE callers (name) AS (
+            (SELECT caller FROM pushes ORDER BY caller LIMIT 1)
+            UNION ALL
+            SELECT (SELECT caller FROM pushes WHERE caller > callers.name ORDER BY caller LIMIT 1)
+            FROM callers WHERE callers.name IS NOT NULL
+        )
+        SELECT callers.name, urgencies.name, due.bucket, due.push_id, due.device_id
+        FROM callers, unnest(urgencies) AS urgencies (name), LATERAL (
+            SELECT bucket, push_id, device_id FROM push_targets
+            WHERE caller = callers.name AND urgency = urgencies.name AND due_at <= statement_timestamp()
+            ORDER BY due_at LIMIT most
+        ) AS due
+        WHERE callers.name IS NOT NULL;
+END
+$$;
+
+-- How many targets wait of each caller and in each state, and since when. No more than `most` of a caller and urgency
+-- are counted.
+CREATE FUNCTION count_waiting_push_targets(urgencies text[], most bigint) RETURNS TABLE (
+    of_caller text, in_state text, number bigint, oldest timestamptz)
+LANGUAGE plpgsql STABLE SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+        WITH RECURSIVE callers (name) AS (
+            (SELECT caller FROM pushes ORDER BY caller LIMIT 1)
+            UNION ALL
+            SELECT (SELECT caller FROM pushes WHERE caller > callers.name ORDER BY caller LIMIT 1)
+            FROM callers WHERE callers.name IS NOT NULL
+        )
+        SELECT callers.name, waiting.state, count(*), min(waiting.due_at)
+        FROM callers, unnest(urgencies) AS urgencies (name), LATERAL (
+            SELECT state, due_at FROM push_targets
+            WHERE caller = callers.name AND urgency = urgencies.name AND due_at IS NOT NULL
+            ORDER BY due_at LIMIT most
+        ) AS waiting
+        WHERE callers.name IS NOT NULL GROUP BY 1, 2;
 END
 $$;

@@ -84,13 +84,7 @@ struct DeliveryRules: Sendable {
             return DeliveryDecision(state: claim.attempts > 0 ? .dead : .expired, reason: claim.reason)
         }
         guard let device = claim.device else { return DeliveryDecision(state: .suppressed, reason: "sessionEnded") }
-        let isMeant =
-            device.bundleID.utf8.elementsEqual(push.bundleID.utf8) && device.kind == push.kind
-            && (push.environment.map { $0 == device.environment } ?? true)
-        guard isMeant else { return DeliveryDecision(state: .suppressed, reason: "noDevice") }
-        guard device.isActive else {
-            return DeliveryDecision(state: .rejected, reason: device.statusReason ?? "Unregistered")
-        }
+        if let reason = device.refusal { return DeliveryDecision(state: .rejected, reason: reason) }
         guard unseen.isReached(lastSeenAt: device.lastSeenAt, now: claim.claimedAt) else {
             return DeliveryDecision(state: .suppressed, reason: "unseen")
         }
@@ -207,17 +201,15 @@ struct PushTarget: Sendable, Hashable {
     var device: UUID
 }
 
-/// A registration as of a claim.
+/// A registration as of a claim. App and kind are those of the push, because a device keeps them.
 struct ClaimedDevice: Sendable, Equatable {
     var tokenHash: Data
     /// Differs for each token and owner.
     var tokenEpoch: Int64
     var sealedToken: Data
     var environment: PushEnvironment
-    var bundleID: String
-    var kind: PushKind
-    var isActive: Bool
-    var statusReason: String?
+    /// Why Apple refuses the token; `nil` while it may be sent to.
+    var refusal: String?
     var lastSeenAt: Date
     /// Apple has accepted the token before.
     var isProven: Bool

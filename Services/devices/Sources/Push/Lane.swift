@@ -5,6 +5,9 @@ import Foundation
 protocol Lane: Sendable {
     /// Sends one push. Does not throw: each failure is an outcome. Returns within some seconds of `sendBefore`.
     func send(_ push: RenderedPush) async -> LaneOutcome
+
+    /// How many pushes it can have in flight at the moment: at least one, which finds out.
+    var maximumStreams: Int { get }
 }
 
 /// A push for one device, ready to be sent.

@@ -19,6 +19,7 @@ final class PushActivity: Sendable {
 
     /// Counts the reasons to look at the queue.
     let wakeups = Signal()
+    let window = SendWindow()
     private let state = Mutex(State())
 
     // MARK: - Pending pushes

@@ -43,6 +43,7 @@ struct PushConfiguration: Sendable {
         queueLimit = settings.int(
             "pushQueueLimit", default: 100_000, in: 1...10_000_000,
             "devices of one caller's pushes that may wait; further pushes are refused with 429")
+        limits.surveyLimit = queueLimit
         retryDelay = settings.int(
             "pushRetryDelay", default: 900, in: 1...86_400, unit: "seconds",
             "time until a push is repeated that APNs answered with 500 or 503. It doubles each time")

@@ -8,25 +8,11 @@ struct PushQueueStore: Sendable {
     let database: PostgresPool
 
     /// The targets that are due, at most `limit` of each caller and urgency, the longest due first.
-    ///
-    /// The callers are found one by one in the index of their keys.
     func due(limit: Int) async throws(PostgresError) -> FairQueue {
         let rows = try await database.query(
             """
-            WITH RECURSIVE callers (caller) AS (
-                (SELECT caller FROM pushes ORDER BY caller LIMIT 1)
-                UNION ALL
-                SELECT (SELECT caller FROM pushes WHERE caller > callers.caller ORDER BY caller LIMIT 1)
-                FROM callers WHERE callers.caller IS NOT NULL
-            )
-            SELECT callers.caller, urgencies.urgency, due.bucket, due.push_id, due.device_id
-            FROM callers, unnest(\(PushUrgency.allCases.map(\.rawValue))) AS urgencies (urgency), LATERAL (
-                SELECT bucket, push_id, device_id FROM push_targets
-                WHERE push_targets.caller = callers.caller AND push_targets.urgency = urgencies.urgency
-                  AND due_at <= statement_timestamp()
-                ORDER BY due_at LIMIT \(limit)
-            ) AS due
-            WHERE callers.caller IS NOT NULL
+            SELECT of_caller, of_urgency, in_bucket, of_push, of_device
+            FROM due_push_targets(\(PushUrgency.allCases.map(\.rawValue)), \(limit))
             """
         ).decode((String, String, Int16, UUID, UUID).self)
         var queue = FairQueue()
@@ -45,15 +31,41 @@ struct PushQueueStore: Sendable {
     func claim(_ targets: [PushTarget], lease: Duration) async throws(PostgresError) -> [ClaimedTarget] {
         let rows = try await database.query(
             """
-            SELECT claim.bucket, claim.push_id, claim.device_id, claim.user_id, claim.lease_epoch, claim.attempts,
-                claim.reason, claim.is_takeover, claim.claimed_at, claim.token_hash, claim.token_epoch,
-                claim.sealed_token, claim.environment, claim.bundle_id, claim.kind, claim.status, claim.status_reason,
-                claim.last_seen_at, claim.apns_accepted_at, claim.apns_paused_until
+            SELECT target.bucket, target.push, \(unescaped: ClaimedTarget.columns)
             FROM unnest(\(targets.map(\.bucket.rawValue)), \(targets.map(\.push)), \(targets.map(\.device)))
                 AS target (bucket, push, device),
                 claim_push_target(target.bucket, target.push, target.device, \(lease / .seconds(1))) AS claim
             """)
-        return try rows.map { row throws(PostgresError) in try ClaimedTarget(row) }
+        var claims: [ClaimedTarget] = []
+        for row in rows {
+            if let claim = try ClaimedTarget.Added(row).claim { claims.append(claim) }
+        }
+        return claims
+    }
+
+    /// The claims, each with its registration only if that is its token's owner's. Owners are stored under their tokens,
+    /// away from the users' devices, and read after them.
+    func checkingOwners(of claims: [ClaimedTarget]) async throws(PostgresError) -> [ClaimedTarget] {
+        let hashes = Set(claims.compactMap { $0.device?.tokenHash })
+        guard !hashes.isEmpty else { return claims }
+        // Of 32 bytes each, in one text.
+        let rows = try await database.query(
+            """
+            SELECT token_hash, user_id, epoch FROM push_token_owners WHERE token_hash = ANY (ARRAY(
+                SELECT substr(\(Data(hashes.joined())), 32 * number + 1, 32)
+                FROM generate_series(0, \(Int32(hashes.count - 1))) AS number))
+            """
+        ).decode((Data, UUID, Int64).self)
+        var owners: [Data: (user: UUID, epoch: Int64)] = [:]
+        for (hash, user, epoch) in rows { owners[hash] = (user, epoch) }
+        return claims.map { claim in
+            guard let device = claim.device else { return claim }
+            let owner = owners[device.tokenHash]
+            if let owner, owner.user == claim.user, owner.epoch == device.tokenEpoch { return claim }
+            var void = claim
+            void.device = nil
+            return void
+        }
     }
 
     /// The contents of pushes, and whether each was cancelled. Those that only a newer version understands are left
@@ -104,7 +116,7 @@ struct PushQueueStore: Sendable {
         return results
     }
 
-    /// The lengths of the queue.
+    /// The lengths of the queue, each counted up to a limit.
     struct Survey: Sendable, Equatable {
         struct Length: Sendable, Equatable {
             var caller: String
@@ -113,8 +125,8 @@ struct PushQueueStore: Sendable {
         }
 
         var lengths: [Length] = []
-        /// Pushes of each caller whose time has not come.
-        var scheduled: [String: Int] = [:]
+        /// Pushes whose time has not come.
+        var scheduled = 0
         /// When the longest waiting target was due; `nil` without any.
         var oldestDueAt: Date?
         /// By PostgreSQL's clock.
@@ -126,22 +138,22 @@ struct PushQueueStore: Sendable {
         }
     }
 
-    func survey() async throws(PostgresError) -> Survey {
+    /// - Parameter limit: how many targets of each caller and urgency are counted.
+    func survey(limit: Int) async throws(PostgresError) -> Survey {
         let targets = try await database.query(
             """
-            SELECT caller, state, count(*), min(due_at), statement_timestamp() FROM push_targets
-            WHERE due_at IS NOT NULL GROUP BY caller, state
+            SELECT of_caller, in_state, number, oldest, statement_timestamp()
+            FROM count_waiting_push_targets(\(PushUrgency.allCases.map(\.rawValue)), \(limit))
             """
         ).decode((String, String, Int, Date, Date).self)
         let scheduled = try await database.query(
-            "SELECT caller, count(*) FROM pushes WHERE state = 'scheduled' GROUP BY caller"
-        ).decode((String, Int).self)
+            "SELECT count(*) FROM (SELECT FROM pushes WHERE state = 'scheduled' LIMIT \(limit)) AS scheduled"
+        )[0].decode(Int.self)
         return Survey(
             lengths: targets.compactMap { row in
                 TargetState(rawValue: row.1).map { .init(caller: row.0, state: $0, count: row.2) }
             },
-            scheduled: Dictionary(uniqueKeysWithValues: scheduled), oldestDueAt: targets.map(\.3).min(),
-            now: targets.first?.4 ?? .now)
+            scheduled: scheduled, oldestDueAt: targets.map(\.3).min(), now: targets.first?.4 ?? .now)
     }
 
     private static func precedes(_ first: PushTarget, _ second: PushTarget) -> Bool {
@@ -178,32 +190,48 @@ extension RegistrationChange {
 }
 
 extension ClaimedTarget {
-    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
-        guard let bucket = Bucket(rawValue: try row.decode("bucket")) else {
-            throw PostgresError(.decoding, "no bucket has this number")
-        }
-        let device: ClaimedDevice? =
-            try row.decode("token_hash", as: Data?.self) == nil ? nil : try ClaimedDevice(row)
-        self.init(
-            target: PushTarget(
-                bucket: bucket, push: try row.decode("push_id"), device: try row.decode("device_id")),
-            user: try row.decode("user_id"), leaseEpoch: try row.decode("lease_epoch"),
-            attempts: try row.decode("attempts"), reason: try row.decode("reason"),
-            isTakeover: try row.decode("is_takeover"), claimedAt: try row.decode("claimed_at"), device: device)
-    }
-}
+    /// Those of `push_claim`.
+    static let columns = """
+        device_id, user_id, lease_epoch, attempts, reason, is_takeover, claimed_at, token_hash, token_epoch, \
+        sealed_token, environment, refusal, last_seen_at, is_proven, paused_until
+        """
 
-extension ClaimedDevice {
-    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
-        self.init(
-            tokenHash: try row.decode("token_hash"), tokenEpoch: try row.decode("token_epoch"),
-            sealedToken: try row.decode("sealed_token"),
-            environment: PushEnvironment(rawValue: try row.decode("environment")),
-            bundleID: try row.decode("bundle_id"), kind: PushKind(rawValue: try row.decode("kind")),
-            isActive: try row.decode("status", as: String.self) == DeviceStatus.active.rawValue,
-            statusReason: try row.decode("status_reason"), lastSeenAt: try row.decode("last_seen_at"),
-            isProven: try row.decode("apns_accepted_at", as: Date?.self) != nil,
-            pausedUntil: try row.decode("apns_paused_until"))
+    /// A row with a bucket, a push, and ``columns``, which are NULL without a target.
+    struct Added {
+        let isTarget: Bool
+        /// `nil` of a target that is not claimed.
+        let claim: ClaimedTarget?
+
+        init(_ row: PostgresRow) throws(PostgresError) {
+            let row = try row.decode(
+                (
+                    Int16?, UUID, UUID?, UUID?, Int64?, Int?, String?, Bool?, Date?, Data?, Int64?, Data?, String?,
+                    String?, Date?, Bool?, Date?
+                ).self)
+            let (bucket, push, device, user, epoch, attempts, reason, isTakeover, claimedAt) = (
+                row.0, row.1, row.2, row.3, row.4, row.5, row.6, row.7, row.8
+            )
+            isTarget = device != nil
+            guard let bucket = bucket.flatMap(Bucket.init(rawValue:)), let device, let user, let epoch, let attempts,
+                let isTakeover, let claimedAt
+            else {
+                claim = nil
+                return
+            }
+            var registration: ClaimedDevice?
+            if let tokenHash = row.9, let tokenEpoch = row.10, let sealedToken = row.11, let environment = row.12,
+                let lastSeenAt = row.14, let isProven = row.15
+            {
+                registration = ClaimedDevice(
+                    tokenHash: tokenHash, tokenEpoch: tokenEpoch, sealedToken: sealedToken,
+                    environment: PushEnvironment(rawValue: environment), refusal: row.13, lastSeenAt: lastSeenAt,
+                    isProven: isProven, pausedUntil: row.16)
+            }
+            claim = ClaimedTarget(
+                target: PushTarget(bucket: bucket, push: push, device: device), user: user, leaseEpoch: epoch,
+                attempts: attempts, reason: reason, isTakeover: isTakeover, claimedAt: claimedAt,
+                device: registration)
+        }
     }
 }
 

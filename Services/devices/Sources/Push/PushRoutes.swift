@@ -44,7 +44,8 @@ struct PushRoutes: Sendable {
             throw Problem(.rateLimited, "Too many pushes wait.", retryAfter: Self.retryAfter)
         }
         let acceptance = try await store.accept(
-            push, of: caller.name, key: push.isDryRun ? nil : key, hash: Data(SHA256.hash(data: body)))
+            push, of: caller.name, key: push.isDryRun ? nil : key, hash: Data(SHA256.hash(data: body)),
+            through: activity.window)
         switch acceptance {
         case .keyReused: throw Problem(.idempotencyKeyReused)
         case .accepted(let answer, let isNew):

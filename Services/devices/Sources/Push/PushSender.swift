@@ -22,6 +22,8 @@ struct PushSender: Service {
         var idleInterval: Duration = .seconds(5)
         /// The time between two surveys of the queue.
         var surveyInterval: Duration = .seconds(10)
+        /// Targets that a survey counts of each caller and urgency.
+        var surveyLimit = 100_000
         /// No other replica claims a target for so long. A lane answers sooner.
         var lease: Duration = .seconds(30)
         /// No stream is opened in the last part of a lease.
@@ -66,9 +68,15 @@ struct PushSender: Service {
 
     /// Sends until the service shuts down. Then what is in flight ends, and its outcomes are recorded.
     func run() async {
+        activity.window.open(
+            limit: limits.concurrency, lease: limits.lease, streams: { [lane] in lane.maximumStreams })
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await recordOutcomes() }
-            await withDiscardingTaskGroup { await send(in: &$0) }
+            await withTaskGroup(of: Void.self) { senders in
+                senders.addTask { await withDiscardingTaskGroup { await sendAccepted(in: &$0) } }
+                await withDiscardingTaskGroup { await send(in: &$0) }
+                activity.window.close()
+            }
             outcomes.close()
             await group.waitForAll()
         }
@@ -98,7 +106,7 @@ struct PushSender: Service {
                 }
                 let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
                 metrics.isPaused.set(isPaused ? 1 : 0)
-                let free = limits.concurrency - outcomes.inFlight
+                let free = activity.window.room
                 if !isPaused, free > 0 {
                     if due.queue.isEmpty || due.end <= .now { try await readDueTargets(into: &due) }
                     if !due.queue.isEmpty {
@@ -129,6 +137,7 @@ struct PushSender: Service {
         }
         due.end = .now + limits.freshness
         due.queue = try await queue.due(limit: Self.pageSize)
+        activity.window.noteBacklog(!due.queue.isEmpty)
         if !due.queue.isEmpty { activity.notePending() }
     }
 
@@ -138,40 +147,73 @@ struct PushSender: Service {
         let claimedAt = ContinuousClock.now
         let claims = try await queue.claim(targets, lease: limits.lease)
         guard !claims.isEmpty else { return }
-        outcomes.begin(claims.count)
+        activity.window.hold(claims.count)
+        let owned: [ClaimedTarget]
         let contents: [UUID: (content: PushContent, isCancelled: Bool)]
         do {
+            owned = try await queue.checkingOwners(of: claims)
             contents = try await queue.contents(of: Set(claims.map(\.target.push)))
         } catch {
             // Nothing was sent.
             for claim in claims { putBack(claim, reason: "unreadable", for: 1) }
             throw error
         }
-        let sendBefore = claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
-        for claim in claims {
+        for claim in owned {
             guard let push = contents[claim.target.push] else {
                 putBack(claim, reason: "unreadable", for: 60)
                 continue
             }
-            if let decision = rules.decide(claim, of: push.content, isCancelled: push.isCancelled) {
-                outcomes.add(ClaimOutcome(claim: claim, decision: decision))
-                continue
-            }
-            guard let device = claim.device,
-                let token = protection.open(device.sealedToken, hash: device.tokenHash)
-            else {
-                // The key is not among this replica's: another one, or a later start, may have it.
-                putBack(claim, reason: "unknownKey", for: 60)
-                continue
-            }
-            let rendered = RenderedPush(
-                id: PushRules.id(of: claim.target.push, on: claim.target.device), token: token,
-                environment: device.environment, topic: push.content.topic, type: push.content.type,
-                priority: push.content.priority, collapseID: push.content.collapseID,
-                expiresAt: push.content.expiresAt, payload: push.content.payload, isProven: device.isProven,
-                isUrgent: push.content.urgency == .urgent, sendBefore: sendBefore)
-            group.addTask { await send(rendered, for: claim, of: push.content) }
+            begin(claim, of: push.content, isCancelled: push.isCancelled, claimedAt: claimedAt, in: &group)
         }
+    }
+
+    /// Sends what requests have claimed, until the window is closed.
+    private func sendAccepted(in group: inout DiscardingTaskGroup) async {
+        while let handovers = await activity.window.next() {
+            let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
+            var claims = handovers.flatMap(\.claims)
+            do {
+                if !isPaused { claims = try await queue.checkingOwners(of: claims) }
+            } catch {
+                logger.warning("owners of push tokens could not be read", error: error)
+                for claim in claims { putBack(claim, reason: "unreadable", for: 1) }
+                continue
+            }
+            var rest = claims[...]
+            for handover in handovers {
+                for claim in rest.prefix(handover.claims.count) {
+                    if isPaused {
+                        putBack(claim, reason: "paused", for: 1)
+                    } else {
+                        begin(
+                            claim, of: handover.content, isCancelled: false, claimedAt: handover.claimedAt, in: &group)
+                    }
+                }
+                rest = rest.dropFirst(handover.claims.count)
+            }
+        }
+    }
+
+    private func begin(
+        _ claim: ClaimedTarget, of content: PushContent, isCancelled: Bool, claimedAt: ContinuousClock.Instant,
+        in group: inout DiscardingTaskGroup
+    ) {
+        if let decision = rules.decide(claim, of: content, isCancelled: isCancelled) {
+            outcomes.add(ClaimOutcome(claim: claim, decision: decision))
+            return
+        }
+        guard let device = claim.device, let token = protection.open(device.sealedToken, hash: device.tokenHash) else {
+            // The key is not among this replica's: another one, or a later start, may have it.
+            putBack(claim, reason: "unknownKey", for: 60)
+            return
+        }
+        let rendered = RenderedPush(
+            id: PushRules.id(of: claim.target.push, on: claim.target.device), token: token,
+            environment: device.environment, topic: content.topic, type: content.type, priority: content.priority,
+            collapseID: content.collapseID, expiresAt: content.expiresAt, payload: content.payload,
+            isProven: device.isProven, isUrgent: content.urgency == .urgent,
+            sendBefore: claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin))
+        group.addTask { await send(rendered, for: claim, of: content) }
     }
 
     private func send(_ push: RenderedPush, for claim: ClaimedTarget, of content: PushContent) async {
@@ -191,7 +233,7 @@ struct PushSender: Service {
     }
 
     private func survey() async throws {
-        let survey = try await queue.survey()
+        let survey = try await queue.survey(limit: limits.surveyLimit)
         activity.surveyed(survey)
         metrics.record(survey)
     }
@@ -205,7 +247,8 @@ struct PushSender: Service {
         while let batch = await outcomes.next() {
             do {
                 let recorded = try await queue.record(batch)
-                outcomes.end(batch.count)
+                activity.window.release(batch.count)
+                outcomes.recorded.send()
                 pause = .milliseconds(100)
                 for (outcome, wasRecorded) in zip(batch, recorded) { metrics.record(outcome, wasRecorded: wasRecorded) }
                 // What became due again at once.
@@ -224,7 +267,6 @@ struct PushSender: Service {
 /// The outcomes of a sender that are not recorded yet.
 private final class OutcomeBuffer: Sendable {
     private struct State {
-        var inFlight = 0
         var outcomes: [ClaimOutcome] = []
         var isClosed = false
     }
@@ -238,13 +280,6 @@ private final class OutcomeBuffer: Sendable {
     /// Wakes the only reader. Not a ``Signal``, which ends at the shutdown: outcomes come after it.
     private let (notices, notice) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    /// Claimed targets without a recorded outcome.
-    var inFlight: Int { state.withLock { $0.inFlight } }
-
-    func begin(_ count: Int) {
-        state.withLock { $0.inFlight += count }
-    }
-
     func add(_ outcome: ClaimOutcome) {
         state.withLock { $0.outcomes.append(outcome) }
         notice.yield()
@@ -252,11 +287,6 @@ private final class OutcomeBuffer: Sendable {
 
     func putBack(_ outcomes: [ClaimOutcome]) {
         state.withLock { $0.outcomes = outcomes + $0.outcomes }
-    }
-
-    func end(_ count: Int) {
-        state.withLock { $0.inFlight -= count }
-        recorded.send()
     }
 
     /// No more outcomes are added.
@@ -316,7 +346,7 @@ struct PushMetrics: Sendable {
         for (state, gauge) in lengths {
             gauge.set(survey.lengths.reduce(0) { $0 + ($1.state == state ? $1.count : 0) })
         }
-        scheduled.set(survey.scheduled.values.reduce(0, +))
+        scheduled.set(survey.scheduled)
         oldest.set(survey.oldestDueAt.map { max(0, survey.now.timeIntervalSince($0)) } ?? 0)
     }
 }

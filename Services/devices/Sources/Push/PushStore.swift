@@ -25,30 +25,64 @@ struct PushStore: Sendable {
 
     // MARK: - Accepting
 
-    /// Keeps a push, and the targets of one that is due at once, in one transaction. A request with a known key and the
+    /// Keeps a push, and the targets of one that is due at once, in one statement. A request with a known key and the
     /// same hash gets the first answer.
     ///
     /// - Parameters:
     ///   - key: `nil` for a request that is never repeated.
     ///   - hash: SHA-256 of the request.
-    func accept(_ push: ValidPush, of caller: String, key: String?, hash: Data) async throws -> Acceptance {
+    ///   - window: of a sender, which sends at once what it has room for. Without it, all targets are queued.
+    func accept(
+        _ push: ValidPush, of caller: String, key: String?, hash: Data, through window: SendWindow? = nil
+    ) async throws -> Acceptance {
+        let id = UUID()
+        if push.isDryRun { return try await dryRun(push, id, of: caller, hash: hash) }
+        for _ in 0..<3 {
+            if let devices = try await keep(push, id, of: caller, key: key, hash: hash, through: window) {
+                return .accepted(
+                    PushAccepted(id: id.uuidString.lowercased(), devices: push.sendAt == nil ? devices : nil),
+                    isNew: true)
+            }
+            if let former = try await former(key ?? "", of: caller) {
+                return former.hash == hash ? .accepted(former.answer, isNew: false) : .keyReused
+            }
+            // A key that is older than a day is taken from its push.
+            try await database.query(
+                """
+                UPDATE pushes SET idempotency_key = NULL
+                WHERE caller = \(caller) AND idempotency_key = \(key)
+                  AND created_at < statement_timestamp() - make_interval(secs => \(Self.keyLifetime))
+                """)
+        }
+        throw PostgresError(.transactionAborted, "the key was taken and given back")
+    }
+
+    /// - Returns: the number of new targets; `nil` if the key is taken.
+    private func keep(
+        _ push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data, through window: SendWindow?
+    ) async throws -> Int? {
+        let reservation =
+            push.sendAt == nil
+            ? window?.reserve(recipients: push.recipients.count, urgency: push.content.urgency) : nil
+        var handover: SendWindow.Handover?
+        defer { if let reservation { window?.end(reservation, handover) } }
+        // Before the statement: so the lease that PostgreSQL keeps ends later.
+        let claimedAt = ContinuousClock.now
+        let rows = try await database.query(
+            Self.acceptance(of: push, id, of: caller, key: key, hash: hash, reservation: reservation))
+        if rows.isEmpty { return nil }
+        let added = try rows.map { row throws(PostgresError) in try ClaimedTarget.Added(row) }
+        handover = SendWindow.Handover(
+            claims: added.compactMap(\.claim), content: push.content, claimedAt: claimedAt)
+        return added.count { $0.isTarget }
+    }
+
+    private func dryRun(_ push: ValidPush, _ id: UUID, of caller: String, hash: Data) async throws -> Acceptance {
         do {
             return try await database.withTransaction { transaction in
-                let id = UUID()
-                guard try await Self.insert(push, id, of: caller, key: key, hash: hash, on: transaction) else {
-                    guard let former = try await Self.former(key ?? "", of: caller, on: transaction) else {
-                        throw PostgresError(.transactionAborted, "the key was taken and given back")
-                    }
-                    guard former.hash == hash else { return .keyReused }
-                    return .accepted(former.answer, isNew: false)
-                }
-                guard push.sendAt == nil || push.isDryRun else {
-                    return .accepted(PushAccepted(id: id.uuidString.lowercased()), isNew: true)
-                }
-                let count = try await Self.addTargets(of: id, on: transaction)
-                if push.isDryRun { throw DryRun(devices: count) }
-                _ = try await transaction.commit(after: "UPDATE pushes SET devices = \(Int32(count)) WHERE id = \(id)")
-                return .accepted(PushAccepted(id: id.uuidString.lowercased(), devices: count), isNew: true)
+                let rows = try await transaction.query(
+                    Self.acceptance(of: push, id, of: caller, key: nil, hash: hash, reservation: nil))
+                throw DryRun(devices: try rows.map(ClaimedTarget.Added.init).count { $0.isTarget })
             }
         } catch let dryRun as DryRun {
             return .accepted(PushAccepted(devices: dryRun.devices), isNew: false)
@@ -60,64 +94,82 @@ struct PushStore: Sendable {
         let devices: Int
     }
 
-    /// - Returns: whether the key is new. One that is older than a day is taken from its push.
-    private static func insert(
-        _ push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data, on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Bool {
+    /// The statement that keeps a push. It waits for a concurrent request with the key. No row if the key is taken,
+    /// otherwise one for each target, or one without.
+    private static func acceptance(
+        of push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data,
+        reservation: SendWindow.Reservation?
+    ) -> PostgresQuery {
         let content = push.content
+        let isDue = push.sendAt == nil || push.isDryRun
         let recipients = push.recipients
-        let statement: PostgresQuery = """
-            INSERT INTO pushes
-                (id, caller, idempotency_key, request_hash, state, send_at, expires_at, day, bundle_id, environment,
-                 push_type, kind, activity, attributes_type, priority, collapse_id, payload, on_doubt, urgency,
-                 recipient_buckets, recipient_kinds, recipient_ids, recipient_users)
-            VALUES (\(id), \(caller), \(key), \(hash), \(push.sendAt == nil ? "sending" : "scheduled"), \(push.sendAt),
-                \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
-                \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
-                \(content.activity), \(content.attributesType), \(Int16(content.priority.rawValue)),
-                \(content.collapseID), \(content.payload), \(content.onDoubt.rawValue), \(content.urgency.rawValue),
-                \(recipients.map(\.bucket.rawValue)), \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)),
-                \(recipients.map(\.user)))
-            ON CONFLICT (caller, idempotency_key) DO NOTHING
+        return """
+            WITH kept AS (
+                INSERT INTO pushes
+                    (id, caller, idempotency_key, request_hash, state, send_at, expires_at, day, bundle_id, environment,
+                     push_type, kind, activity, attributes_type, priority, collapse_id, payload, on_doubt, urgency,
+                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users)
+                VALUES (\(id), \(caller), \(key), \(hash), \(isDue ? "sending" : "scheduled"), \(push.sendAt),
+                    \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
+                    \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
+                    \(content.activity), \(content.attributesType), \(Int16(content.priority.rawValue)),
+                    \(content.collapseID), \(content.payload), \(content.onDoubt.rawValue),
+                    \(content.urgency.rawValue), \(recipients.map(\.bucket.rawValue)),
+                    \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)))
+                ON CONFLICT (caller, idempotency_key) DO NOTHING
+                RETURNING id, bundle_id, kind, activity, attributes_type, environment, caller, urgency, day,
+                    recipient_buckets, recipient_kinds, recipient_ids, recipient_users
+            )
+            SELECT target.bucket, kept.id, \(unescaped: ClaimedTarget.columns) FROM kept LEFT JOIN LATERAL (
+                SELECT recipient.bucket, claim.* FROM
+                    unnest(recipient_buckets, recipient_kinds, recipient_ids, recipient_users) WITH ORDINALITY
+                        AS recipient (bucket, kind, id, user_id, position),
+                    add_push_targets(
+                        recipient.bucket, recipient.kind, recipient.id, recipient.user_id, kept.id, bundle_id,
+                        kept.kind, activity, attributes_type, environment, caller, urgency,
+                        statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day,
+                        \(Int32(reservation?.targetsOfRecipient ?? 0)), \((reservation?.lease ?? .zero) / .seconds(1))
+                    ) AS claim
+                WHERE \(isDue)
+            ) AS target ON true
             """
-        // Waits for a concurrent request with the key.
-        if try await transaction.query(statement).affectedRows == 1 { return true }
-        let freed = try await transaction.query(
-            """
-            UPDATE pushes SET idempotency_key = NULL
-            WHERE caller = \(caller) AND idempotency_key = \(key)
-              AND created_at < statement_timestamp() - make_interval(secs => \(keyLifetime))
-            """
-        ).affectedRows
-        guard freed == 1 else { return false }
-        return try await transaction.query(statement).affectedRows == 1
     }
 
-    private static func former(
-        _ key: String, of caller: String, on transaction: PostgresTransaction
+    /// The push with this key, unless the key is free again.
+    private func former(
+        _ key: String, of caller: String
     ) async throws(PostgresError) -> (hash: Data, answer: PushAccepted)? {
-        let rows = try await transaction.query(
-            "SELECT id, request_hash, devices FROM pushes WHERE caller = \(caller) AND idempotency_key = \(key)")
-        guard let (id, hash, devices) = try rows.first?.decode((UUID, Data, Int?).self) else { return nil }
-        return (hash, PushAccepted(id: id.uuidString.lowercased(), devices: devices))
+        let rows = try await database.query(
+            """
+            SELECT id, request_hash, send_at, (
+                SELECT coalesce(sum(counted.number), 0)::bigint
+                FROM unnest(ARRAY(SELECT DISTINCT unnest(recipient_buckets))) AS bucket,
+                    count_push_targets(bucket, pushes.id) AS counted)
+            FROM pushes
+            WHERE caller = \(caller) AND idempotency_key = \(key)
+              AND created_at >= statement_timestamp() - make_interval(secs => \(Self.keyLifetime))
+            """)
+        guard let (id, hash, sendAt, devices) = try rows.first?.decode((UUID, Data, Date?, Int).self) else {
+            return nil
+        }
+        return (hash, PushAccepted(id: id.uuidString.lowercased(), devices: sendAt == nil ? devices : nil))
     }
 
-    /// Adds the targets of all recipients of a push. Returns their number.
-    private static func addTargets(
-        of push: UUID, on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Int {
+    /// Adds the targets of all recipients of a push.
+    private static func addTargets(of push: UUID, on transaction: PostgresTransaction) async throws(PostgresError) {
         try await transaction.query(
             """
-            SELECT coalesce(sum(add_push_targets(
-                recipient.bucket, recipient.kind, recipient.id, recipient.user_id, pushes.id, bundle_id,
-                pushes.kind, activity, attributes_type, environment, caller, urgency,
-                statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day)), 0)
+            SELECT count(target.device_id)
             FROM pushes,
                 unnest(recipient_buckets, recipient_kinds, recipient_ids, recipient_users) WITH ORDINALITY
-                    AS recipient (bucket, kind, id, user_id, position)
+                    AS recipient (bucket, kind, id, user_id, position),
+                add_push_targets(
+                    recipient.bucket, recipient.kind, recipient.id, recipient.user_id, pushes.id, bundle_id,
+                    pushes.kind, activity, attributes_type, environment, caller, urgency,
+                    statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day, 0, 0
+                ) AS target
             WHERE pushes.id = \(push)
-            """
-        )[0].decode(Int.self)
+            """)
     }
 
     /// Adds the targets of scheduled pushes that are due. Returns how many pushes there were.
@@ -136,9 +188,8 @@ struct PushStore: Sendable {
                 """
             ).decode(UUID.self)
             guard let id = due.first else { return false }
-            let devices = try await Self.addTargets(of: id, on: transaction)
-            _ = try await transaction.commit(
-                after: "UPDATE pushes SET state = 'sending', devices = \(Int32(devices)) WHERE id = \(id)")
+            try await Self.addTargets(of: id, on: transaction)
+            _ = try await transaction.commit(after: "UPDATE pushes SET state = 'sending' WHERE id = \(id)")
             return true
         }
     }
@@ -182,18 +233,28 @@ struct PushStore: Sendable {
                 } : nil)
     }
 
-    /// Cancels what is not sent yet. Returns whether the push is this caller's.
+    /// Cancels what is not sent yet. A push of which nothing is left to send stays done. Returns whether the push is
+    /// this caller's.
     func cancel(_ push: UUID, of caller: String) async throws -> Bool {
-        // First the push: a target that is claimed later sees it.
-        let rows = try await database.query(
-            """
-            UPDATE pushes SET state = 'cancelled' WHERE id = \(push) AND caller = \(caller)
-            RETURNING recipient_buckets
-            """)
-        guard let buckets = try rows.first?.decode([Int16].self) else { return false }
-        try await database.query(
-            "SELECT cancel_push_targets(bucket, \(push)) FROM unnest(\(Set(buckets).sorted())) AS bucket")
-        return true
+        try await database.withTransaction { transaction in
+            let rows = try await transaction.query(
+                """
+                SELECT state, recipient_buckets FROM pushes WHERE id = \(push) AND caller = \(caller) FOR UPDATE
+                """)
+            guard let (state, buckets) = try rows.first?.decode((String, [Int16]).self) else { return false }
+            if state == "sending" {
+                let open = try await transaction.query(
+                    """
+                    SELECT coalesce(sum(cancel_push_targets(bucket, \(push))), 0)
+                    FROM unnest(\(Set(buckets).sorted())) AS bucket
+                    """
+                )[0].decode(Int.self)
+                guard open > 0 else { return true }
+            }
+            // A target in flight that becomes due again is claimed after this, and ends then.
+            _ = try await transaction.commit(after: "UPDATE pushes SET state = 'cancelled' WHERE id = \(push)")
+            return true
+        }
     }
 
     // MARK: - Dead letters
@@ -216,7 +277,8 @@ struct PushStore: Sendable {
         return DeadPushList(entries: page, next: next)
     }
 
-    private static let zero = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    /// Sorts before every id.
+    static let zero = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
     /// Queues the dead letters of a push again. Returns how many there were; `nil` for another caller's push and for
     /// one that was cancelled.

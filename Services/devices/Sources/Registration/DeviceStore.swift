@@ -7,6 +7,9 @@ import ServiceKitPostgres
 struct DeviceStore: Sendable {
     let database: PostgresPool
 
+    /// Targets of a bucket that one statement looks at when it erases a user's.
+    private static let erasedAtOnce: Int32 = 10_000
+
     /// The user's devices without their tokens, the last seen first.
     func devices(of user: UUID) async throws(PostgresError) -> [DeviceExport.Entry] {
         let rows = try await database.query(
@@ -33,9 +36,16 @@ struct DeviceStore: Sendable {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(
             "DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
-        // Of a bucket's targets: without an index of users, which each push would write.
-        try await database.query(
-            "DELETE FROM push_targets WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
+        var position: (push: UUID, device: UUID)? = (PushStore.zero, PushStore.zero)
+        while let after = position {
+            let (push, device) = try await database.query(
+                """
+                SELECT next_push, next_device FROM erase_push_targets(
+                    \(Bucket(user: user)), \(user), \(after.push), \(after.device), \(Self.erasedAtOnce))
+                """
+            )[0].decode((UUID?, UUID?).self)
+            position = push.flatMap { push in device.map { (push, $0) } }
+        }
     }
 
     /// When tokens of the user passed to other users, the latest first.
