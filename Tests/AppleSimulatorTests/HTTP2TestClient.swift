@@ -74,14 +74,16 @@ final class HTTP2TestClient: Sendable {
 
     /// Sends a request, and returns its stream.
     @discardableResult
-    func send(_ path: String, headers: [String: String], body: String = #"{"aps":{}}"#) -> Int {
+    func send(
+        _ path: String, method: String = "POST", headers: [String: String], body: String = #"{"aps":{}}"#
+    ) -> Int {
         let stream = nextStream.withLock { next in
             defer { next += 2 }
             return next
         }
         let id = HTTP2StreamID(stream)
         var fields = HPACKHeaders([
-            (":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "127.0.0.1"),
+            (":method", method), (":scheme", "http"), (":path", path), (":authority", "127.0.0.1"),
         ])
         for (name, value) in headers { fields.add(name: name, value: value) }
         channel.write(HTTP2Frame(streamID: id, payload: .headers(.init(headers: fields))), promise: nil)

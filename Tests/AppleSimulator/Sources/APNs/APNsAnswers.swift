@@ -3,7 +3,7 @@ import Synchronization
 
 /// The request of `POST /simulator/apns-answer`: the response to valid pushes from now on.
 struct APNsAnswerRequest: Codable, Sendable {
-    /// The device token that the response is for. Absent: the default for all other tokens.
+    /// The device token or channel that the response is for. Absent: the default for all other tokens.
     var token: String?
     var status: Int
     /// Apple's reason: `BadDeviceToken`, `Unregistered`, `TooManyRequests` …
@@ -42,6 +42,10 @@ struct APNsAnswer: Sendable, Equatable {
     var retryAfter: Int?
     /// Seconds.
     var delay: Double = 0
+    /// `apns-channel-id` of a new channel.
+    var channelID: String?
+    /// The body of a result.
+    var json: [UInt8]?
 
     static let ok = APNsAnswer(status: 200)
 

@@ -15,6 +15,8 @@ final class APNsConnection: ChannelInboundHandler {
         var body: [UInt8] = []
         /// The number of its entry in the log of pushes, once it is complete.
         var logged: Int?
+        /// The response's field with the request's identifier.
+        var identifierName = "apns-id"
     }
 
     /// "APNs allows only one stream until you post a request with a valid authentication token" ("Sending notification
@@ -150,32 +152,51 @@ final class APNsConnection: ChannelInboundHandler {
         guard let stream = open[id] else { return }
         let push = APNsPush(
             fields: stream.fields.lazy.map { (name: $0.name, value: $0.value) }, body: stream.body)
-        let token = push.deviceToken.map(String.init)
-        let refusal = push.refusal(
-            issuedTopic: { simulation.topic(of: String($0)) },
-            authenticate: { providerTokens.verify($0, now: simulation.now, key: simulation.key) })
+        let token = push.address
+        let refusal = refusal(of: push)
         if providerTokens.isAuthenticated, !mayUseAllStreams {
             mayUseAllStreams = true
             setStreams(Self.streams)
         }
         let fault = simulation.faults.take(for: token) { !$0.mode.isOfConnection }
         let isProcessed = (fault?.isProcessed ?? true) && !(fault?.mode == .goAway && lastStream(of: fault) < id)
-        let answer = refusal ?? (isProcessed ? simulation.answers.take(for: token) : nil) ?? .ok
-        let identifier = push.identifier ?? UUID().uuidString.lowercased()
-        open[id]?.logged = simulation.pushes.add(
-            APNsPushLog.Entry(
-                time: Int((Date().timeIntervalSince1970 * 1_000).rounded(.down)), connection: number,
-                token: token ?? "", topic: push.topic, type: push.type, priority: push.priority.flatMap { Int($0) },
-                id: identifier, collapseId: push.collapseIdentifier,
-                expiration: push.expiration.flatMap { Int($0) }, payload: String(decoding: push.body, as: UTF8.self),
-                status: isProcessed ? answer.status : nil, reason: isProcessed ? answer.body?.reason : nil,
-                fault: fault?.mode.rawValue))
+        let planned = refusal ?? (isProcessed ? simulation.answers.take(for: token) : nil)
+        let channelsApp = push.channelsApp
+        let answer =
+            planned ?? (isProcessed ? channelsApp.map { simulation.channels.perform(push, app: $0) } : nil) ?? .ok
+        let isOfDevice = channelsApp == nil && push.broadcastApp == nil
+        if !isOfDevice { open[id]?.identifierName = "apns-request-id" }
+        let identifier =
+            (isOfDevice ? push.identifier : push.requestIdentifier) ?? UUID().uuidString.lowercased()
+        if channelsApp == nil {
+            open[id]?.logged = simulation.pushes.add(
+                APNsPushLog.Entry(
+                    time: Int((Date().timeIntervalSince1970 * 1_000).rounded(.down)), connection: number,
+                    token: isOfDevice ? token ?? "" : "", channel: isOfDevice ? nil : push.channelIdentifier,
+                    topic: push.topic, type: push.type, priority: push.priority.flatMap { Int($0) },
+                    id: identifier, collapseId: push.collapseIdentifier,
+                    expiration: push.expiration.flatMap { Int($0) },
+                    payload: String(decoding: push.body, as: UTF8.self), status: isProcessed ? answer.status : nil,
+                    reason: isProcessed ? answer.body?.reason : nil, fault: fault?.mode.rawValue))
+        }
         if isProcessed { simulation.log.add(fields: stream.fields, body: stream.body, status: answer.status) }
         if let fault {
             carryOut(fault, instead: answer, identifier, on: id)
         } else {
             respond(answer, identifier, on: id, after: answer.delay)
         }
+    }
+
+    private func refusal(of push: APNsPush) -> APNsAnswer? {
+        let authenticate: (String?) -> Result<ProviderToken, APNsAnswer.Refusal> = { [simulation] in
+            self.providerTokens.verify($0, now: simulation.now, key: simulation.key)
+        }
+        if let app = push.channelsApp { return push.channelsRefusal(app: app, authenticate: authenticate) }
+        if let app = push.broadcastApp {
+            let policy = push.channelIdentifier.flatMap { simulation.channels.policy(of: $0, app: app) }
+            return push.broadcastRefusal(policy: policy, app: app, authenticate: authenticate)
+        }
+        return push.refusal(issuedTopic: { simulation.topic(of: String($0)) }, authenticate: authenticate)
     }
 
     // MARK: - Responses
@@ -190,10 +211,9 @@ final class APNsConnection: ChannelInboundHandler {
 
     private func respond(_ answer: APNsAnswer, _ identifier: String, on stream: HTTP2StreamID) {
         guard open[stream] != nil else { return }
-        writeHead(answer, identifier, on: stream, endStream: answer.body == nil)
-        if let body = answer.body, let json = try? JSONEncoder().encode(body) {
-            write(stream, .data(.init(data: .byteBuffer(ByteBuffer(bytes: json)), endStream: true)))
-        }
+        let json = answer.json ?? answer.body.flatMap { try? JSONEncoder().encode($0) }.map(Array.init)
+        writeHead(answer, identifier, on: stream, endStream: json == nil)
+        if let json { write(stream, .data(.init(data: .byteBuffer(ByteBuffer(bytes: json)), endStream: true))) }
         open[stream] = nil
         closeIfIdle()
     }
@@ -205,8 +225,9 @@ final class APNsConnection: ChannelInboundHandler {
         fields.reserveCapacity(4)
         fields.add(name: ":status", value: "\(answer.status)")
         // Each is another one, so it has no place in the table of the connection.
-        fields.add(name: "apns-id", value: identifier, indexing: .nonIndexable)
-        if answer.body != nil { fields.add(name: "content-type", value: "application/json") }
+        fields.add(name: open[stream]?.identifierName ?? "apns-id", value: identifier, indexing: .nonIndexable)
+        if let channel = answer.channelID { fields.add(name: "apns-channel-id", value: channel) }
+        if answer.body != nil || answer.json != nil { fields.add(name: "content-type", value: "application/json") }
         if let seconds = answer.retryAfter { fields.add(name: "retry-after", value: "\(seconds)") }
         write(stream, .headers(.init(headers: fields, endStream: endStream)))
     }
@@ -241,8 +262,7 @@ final class APNsConnection: ChannelInboundHandler {
     private func beginFault(of fields: HPACKHeaders) {
         guard
             let fault = simulation.faults.take(
-                for: APNsPush(fields: fields.lazy.map { (name: $0.name, value: $0.value) }).deviceToken.map(
-                    String.init),
+                for: APNsPush(fields: fields.lazy.map { (name: $0.name, value: $0.value) }).address,
                 where: { $0.mode.isOfConnection && !($0.mode == .window && isWindowHeld) })
         else { return }
         switch fault.mode {

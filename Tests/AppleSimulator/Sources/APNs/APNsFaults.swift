@@ -1,7 +1,7 @@
 /// The request of `POST /simulator/apns-fault`: what goes wrong with pushes from now on, beneath HTTP's responses.
 struct APNsFaultRequest: Codable, Sendable {
     var mode: APNsFault.Mode
-    /// The device token whose pushes are affected. Absent: all without a fault of their own.
+    /// The device token or channel whose pushes are affected. Absent: all without a fault of their own.
     var token: String?
     /// The number of pushes that are affected; absent: unlimited, until mode `none`.
     var times: Int?

@@ -11,7 +11,10 @@ final class APNsPushLog: Sendable {
         var time: Int
         /// Counts from 1.
         var connection: Int
+        /// Empty of a broadcast.
         var token: String
+        /// The channel of a broadcast.
+        var channel: String?
         var topic: String?
         var type: String?
         var priority: Int?

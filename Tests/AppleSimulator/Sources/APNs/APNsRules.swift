@@ -18,6 +18,10 @@ struct APNsPush: Sendable {
     var priority: String?
     /// `apns-collapse-id`.
     var collapseIdentifier: String?
+    /// `apns-channel-id`, of broadcasts and requests about channels.
+    var channelIdentifier: String?
+    /// `apns-request-id`, of the same.
+    var requestIdentifier: String?
     /// A field that occurs twice.
     var repeatedField: String?
     var body: [UInt8] = []
@@ -39,6 +43,8 @@ struct APNsPush: Sendable {
             case "apns-expiration": Self.set(&expiration, value, name, &repeatedField)
             case "apns-priority": Self.set(&priority, value, name, &repeatedField)
             case "apns-collapse-id": Self.set(&collapseIdentifier, value, name, &repeatedField)
+            case "apns-channel-id": Self.set(&channelIdentifier, value, name, &repeatedField)
+            case "apns-request-id": Self.set(&requestIdentifier, value, name, &repeatedField)
             default: break
             }
         }
@@ -49,6 +55,9 @@ struct APNsPush: Sendable {
         if field != nil { repeated = name }
         field = value
     }
+
+    /// What faults and answers of tests are planned for: the device token or the channel.
+    var address: String? { deviceToken.map(String.init) ?? channelIdentifier }
 
     /// Empty if the path ends before it; nil if the path is another one.
     var deviceToken: Substring? {
@@ -138,11 +147,14 @@ extension APNsPush {
         return nil
     }
 
-    /// A payload that is no JSON object counts as empty: Apple documents no reason for it.
     private func payloadRefusal(suffix: String) -> APNsAnswer? {
         let isVoIP = type == "voip" || type == nil && suffix == ".voip"
-        let rule = PushTypeRule.all[isVoIP ? "voip" : "alert"]
-        guard body.count <= rule?.maximumBytes ?? 0 else { return .refused(413, "PayloadTooLarge") }
+        return payloadRefusal(maximumBytes: PushTypeRule.all[isVoIP ? "voip" : "alert"]?.maximumBytes ?? 0)
+    }
+
+    /// A payload that is no JSON object counts as empty: Apple documents no reason for it.
+    func payloadRefusal(maximumBytes: Int) -> APNsAnswer? {
+        guard body.count <= maximumBytes else { return .refused(413, "PayloadTooLarge") }
         // JSON's white space is below `!`, as is nothing that begins or ends an object.
         guard body.first(where: { $0 > 0x20 }) == UInt8(ascii: "{"),
             body.last(where: { $0 > 0x20 }) == UInt8(ascii: "}")
@@ -169,7 +181,7 @@ extension APNsPush {
     }
 
     /// "A canonical UUID": 32 hexadecimal digits in five groups.
-    private static func isUUID(_ text: String) -> Bool {
+    static func isUUID(_ text: String) -> Bool {
         guard text.utf8.count == 36 else { return false }
         for (index, byte) in text.utf8.enumerated() {
             switch index {

@@ -19,6 +19,7 @@ final class APNsSimulation: Sendable {
     let answers = PlannedPushes<APNsAnswer>()
     let faults = PlannedPushes<APNsFault>()
     let pushes: APNsPushLog
+    let channels = APNsChannels()
     let log: RequestLog
     private let state = Mutex(State())
 

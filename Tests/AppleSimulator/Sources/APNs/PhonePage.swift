@@ -33,7 +33,8 @@ struct PhonePage {
     init(_ entries: [APNsPushLog.Entry], token: String?, now: Int) {
         var found: [String: Phone] = [:]
         var order: [String: Int] = [:]
-        for entry in entries where entry.status == 200 && (token == nil || entry.token == token) {
+        for entry in entries where entry.status == 200 && entry.channel == nil && (token == nil || entry.token == token)
+        {
             let payload = try? JSONDecoder().decode(Payload.self, from: Data(entry.payload.utf8))
             let topic = entry.topic ?? ""
             let app = String(topic.dropLast(PushTypeRule.suffix(of: topic).count))
