@@ -115,6 +115,10 @@ struct PushRegistrar: Sendable, Equatable {
 ///     await push.received(token: token, toStart: "DeliveryAttributes")
 /// }
 /// ```
+///
+/// A Live Activity that subscribes to a broadcast channel has no token, and needs no registration: the app's server
+/// creates the channel, and gives the app its `channelId` for
+/// `Activity.request(attributes:content:pushType: .channel(channelId))`.
 public actor PushRegistration: SessionCompanion {
     /// Weak, because the client's session retains its companions.
     private weak var client: GatehouseClient?

@@ -24,12 +24,17 @@ public enum DevicesApplication: MigratingApplication {
         // Without keys too, so that its metrics are described.
         let lanes = try APNsLanes(
             keys: push.keys, endpoints: push.endpoints, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
-        return assemble(configuration, boot: boot, lane: push.keys.isEmpty ? nil : lanes)
+        return assemble(
+            configuration, boot: boot, lane: push.keys.isEmpty ? nil : lanes,
+            channels: { await lanes.send(.channels($0)) })
     }
 
-    /// - Parameter lane: sends pushes, and runs for longer than the sender. Without one pushes are refused.
+    /// - Parameters:
+    ///   - lane: sends pushes, and runs for longer than the sender. Without one pushes are refused.
+    ///   - channels: sends requests about channels.
     static func assemble(
-        _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane & Service)?
+        _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane & Service)?,
+        channels: @escaping @Sendable (ChannelRequest) async -> LaneOutcome
     ) -> ServiceAssembly {
         let database = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
         let devices = DeviceStore(database: database)
@@ -43,10 +48,12 @@ public enum DevicesApplication: MigratingApplication {
         let router = ServiceRouter()
         DeviceRoutes(store: devices, registrations: registrations, timeZones: .system()).add(to: router)
         UserRoutes(store: devices).add(to: router)
-        PushRoutes(
+        let pushRoutes = PushRoutes(
             store: pushes, callers: configuration.push.callers, activity: activity,
-            queueLimit: configuration.push.queueLimit, canSend: lane != nil
-        ).add(to: router)
+            queueLimit: configuration.push.queueLimit, canSend: lane != nil)
+        pushRoutes.add(to: router)
+        PushChannelRoutes(store: PushChannelStore(database: database), pushes: pushRoutes, send: channels)
+            .add(to: router)
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,

@@ -20,5 +20,8 @@ enum Migrations {
         PostgresMigration(
             number: 6, name: "push", up: PackageResources._006_push_up_sql,
             down: PackageResources._006_push_down_sql),
+        PostgresMigration(
+            number: 7, name: "push_channels", up: PackageResources._007_push_channels_up_sql,
+            down: PackageResources._007_push_channels_down_sql),
     ]
 }

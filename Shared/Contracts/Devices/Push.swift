@@ -131,7 +131,7 @@ public struct PushAccepted: Codable, Sendable, Equatable {
 
 /// The answer to `GET /internal/push/{id}`
 public struct PushStatus: Codable, Sendable, Equatable {
-    /// What became of the push on one device.
+    /// What became of the push on one device. A broadcast has one entry: `device` and `user` are the channel's id.
     public struct Entry: Codable, Sendable, Equatable {
         @LowercaseUUID public var device: UUID
         @LowercaseUUID public var user: UUID

@@ -486,7 +486,10 @@ import Testing
     }
 
     private static func dimensions(_ reason: String) -> [(String, String)] {
-        [("team", TestAPNs.team), ("key", TestAPNs.keyID), ("environment", "production"), ("reason", reason)]
+        [
+            ("team", TestAPNs.team), ("key", TestAPNs.keyID), ("environment", "production"), ("use", "pushes"),
+            ("reason", reason),
+        ]
     }
 
     @Test("A reason in GOAWAY that concerns the key stops the lane, too")

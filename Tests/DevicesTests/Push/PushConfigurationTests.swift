@@ -76,13 +76,25 @@ import Testing
 
     /// A provider token in the clear could be used by a reader of the network.
     @Test func productionNeedsTLS() {
-        for key in ["DEVICES_APNS_PRODUCTION_URL", "DEVICES_APNS_SANDBOX_URL"] {
+        for key in [
+            "DEVICES_APNS_PRODUCTION_URL", "DEVICES_APNS_SANDBOX_URL", "DEVICES_APNS_PRODUCTION_BROADCAST_URL",
+            "DEVICES_APNS_SANDBOX_BROADCAST_URL", "DEVICES_APNS_PRODUCTION_CHANNELS_URL",
+            "DEVICES_APNS_SANDBOX_CHANNELS_URL",
+        ] {
             let address = [key: "http://127.0.0.1:1"]
             #expect(problems(address).1.isEmpty)
             #expect(problems(address, environment: "production").1.contains { $0.hasPrefix(key) })
         }
-        #expect(problems([:]).0.endpoints.production.authority == "api.push.apple.com")
-        #expect(problems([:]).0.endpoints.sandbox.authority == "api.sandbox.push.apple.com")
+        let apple = problems([:]).0.endpoints
+        #expect(apple.production.authority == "api.push.apple.com")
+        #expect(apple.sandbox.authority == "api.sandbox.push.apple.com")
+        #expect(apple.productionChannels.authority == "api-manage-broadcast.push.apple.com:2196")
+        #expect(apple.sandboxChannels.authority == "api-manage-broadcast.sandbox.push.apple.com:2195")
+        // Broadcasts go where other pushes go.
+        #expect(apple.servers(of: .sandbox).map(\.uses) == [[.pushes, .broadcasts], [.channels]])
+        let other = problems(["DEVICES_APNS_SANDBOX_BROADCAST_URL": "https://api-broadcast.example.com"]).0.endpoints
+        #expect(other.servers(of: .sandbox).map(\.uses) == [[.pushes], [.broadcasts], [.channels]])
+        #expect(other.servers(of: .production).map(\.uses) == [[.pushes, .broadcasts], [.channels]])
     }
 
     @Test func filesAreSettings() throws {

@@ -26,7 +26,7 @@ import Testing
             try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "accepted") }
             let sent = try #require(lane.sent.first)
             #expect(lane.sent.count == 1 && sent.id == PushRules.id(of: push, on: phone.id))
-            #expect(sent.token == PushToken(bytes: [0xAA, 0xBB]) && sent.environment == .sandbox)
+            #expect(sent.destination == .device(PushToken(bytes: [0xAA, 0xBB])) && sent.environment == .sandbox)
             #expect(sent.topic == "com.example.app" && sent.type == .alert && sent.priority == .considerate)
             #expect(sent.collapseID == "match" && sent.isUrgent && !sent.isProven)
             #expect(sent.payload == Array(#"{"aps":{}}"#.utf8))
@@ -398,7 +398,7 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             _ = try await pushes.register(bob, token: "bb")
             let lane = FakeLane { push in
-                guard push.token == PushToken(bytes: [0xAA]) else { return FakeLane.accepted }
+                guard push.destination == .device(PushToken(bytes: [0xAA])) else { return FakeLane.accepted }
                 return .answered(APNsAnswer(status: 429, reason: "TooManyRequests", retryAfter: 600))
             }
             try await pushes.sending(through: lane) {

@@ -30,6 +30,8 @@ final class TestAPNs: Sendable {
 
     enum Reply: Sendable {
         case status(Int, reason: String? = nil, timestamp: Int? = nil, retryAfter: String? = nil)
+        /// The answer to a request about channels.
+        case channels(Int, channelID: String? = nil, body: String? = nil)
         case reset(HTTP2ErrorCode)
         case goAway(last: Int, json: String? = nil)
         /// Closes the connection.
@@ -163,7 +165,7 @@ final class TestAPNs: Sendable {
                 heads[stream] = head.headers
                 let count = heads.count
                 apns.state.withLock { $0.mostStreams = max($0.mostStreams, count) }
-                if apns.options.repliesAtHead { receive(stream) }
+                if apns.options.repliesAtHead || head.endStream { receive(stream) }
             case .data(let part):
                 if case .byteBuffer(let bytes) = part.data { bodies[stream, default: ""] += String(buffer: bytes) }
                 if part.endStream, !apns.options.repliesAtHead { receive(stream) }
@@ -194,6 +196,13 @@ final class TestAPNs: Sendable {
             switch reply {
             case .status(let status, let reason, let timestamp, let retryAfter):
                 answer(stream, status, reason, timestamp, retryAfter)
+            case .channels(let status, let channelID, let body):
+                heads[stream] = nil
+                var fields = HPACKHeaders([(":status", "\(status)")])
+                if let channelID { fields.add(name: "apns-channel-id", value: channelID) }
+                write(stream, .headers(.init(headers: fields, endStream: body == nil)))
+                guard let body else { return }
+                write(stream, .data(.init(data: .byteBuffer(ByteBuffer(string: body)), endStream: true)))
             case .reset(let code):
                 heads[stream] = nil
                 write(stream, .rstStream(code))
@@ -272,7 +281,9 @@ extension TestAPNs {
     /// The server at `url`, for both environments.
     static func endpoints(_ url: String, trustRootsFile: String? = nil) throws -> APNsEndpoints {
         let server = try APNsEndpoints.Server(url)
-        return APNsEndpoints(production: server, sandbox: server, trustRootsFile: trustRootsFile)
+        return APNsEndpoints(
+            production: server, sandbox: server, productionChannels: server, sandboxChannels: server,
+            trustRootsFile: trustRootsFile)
     }
 
     /// Limits with which faults show soon. Nothing is decided by them unless a test sets them.
@@ -324,7 +335,8 @@ extension RenderedPush {
         isUrgent: Bool = false, sendBefore: ContinuousClock.Instant = .now + .seconds(60)
     ) -> RenderedPush {
         RenderedPush(
-            id: UUID(), token: PushToken(bytes: token), environment: environment, topic: topic, type: type,
+            id: UUID(), destination: .device(PushToken(bytes: token)), environment: environment, topic: topic,
+            type: type,
             priority: .immediate, collapseID: collapseID, expiresAt: Date(timeIntervalSince1970: 1_800_000_000),
             payload: Array(#"{"aps":{}}"#.utf8), isProven: isProven, isUrgent: isUrgent,
             sendBefore: sendBefore)

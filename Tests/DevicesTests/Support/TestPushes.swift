@@ -66,6 +66,7 @@ struct TestPushes: Sendable {
     var database: PostgresPool { registry.database }
     var store: PushStore { PushStore(database: database) }
     var queue: PushQueueStore { PushQueueStore(database: database) }
+    var channels: PushChannelStore { PushChannelStore(database: database) }
 
     static let caller = "orders"
     static let app = "com.example.app"
@@ -187,6 +188,10 @@ struct TestPushes: Sendable {
 /// The service with a lane of a test.
 enum DevicesWithLane: ServiceApplication {
     @TaskLocal static var lane = FakeLane()
+    /// Answers requests about channels.
+    @TaskLocal static var channels: @Sendable (ChannelRequest) async -> LaneOutcome = { _ in
+        .notSent(.unreachable)
+    }
 
     static let name = DevicesApplication.name
     static let defaultPort = DevicesApplication.defaultPort
@@ -196,6 +201,6 @@ enum DevicesWithLane: ServiceApplication {
     }
 
     static func build(_ configuration: DevicesConfiguration, boot: ServiceBoot) async throws -> ServiceAssembly {
-        DevicesApplication.assemble(configuration, boot: boot, lane: lane)
+        DevicesApplication.assemble(configuration, boot: boot, lane: lane, channels: channels)
     }
 }

@@ -53,6 +53,8 @@ import Testing
         /// Milliseconds since 1970.
         var time: Int
         var token: String
+        /// Of a broadcast.
+        var channel: String?
         var id: String?
         var payload: String
         /// Absent: the push was not processed.
@@ -96,6 +98,28 @@ import Testing
             let answer = try await push("Secret", to: ada.session.user.id, through: system.process("devices"))
             return try answer.decode(PushAccepted.self).devices == 0
         }
+    }
+
+    @Test func aBroadcastReachesItsChannel() async throws {
+        let devices = TestHTTPClient(system.process("devices").url)
+        let headers = [HeaderName.credential: SystemSettings.ordersCredential, "Idempotency-Key": UUID().uuidString]
+        let path = "/internal/push/channels"
+        let created = try await devices.post(
+            path, json: PushChannelRequest(bundleId: "com.example.app", environment: .sandbox, storage: .noMessage),
+            headers: headers)
+        try #require(created.status == 201, "\(created.text)")
+        let channel = try created.decode(PushChannel.self)
+        let broadcast = PushBroadcast(payload: .object(["aps": .object(["event": .string("update")])]))
+        let accepted = try await devices.post("\(path)/\(channel.id)/publish", json: broadcast, headers: headers)
+        try #require(accepted.status == 202, "\(accepted.text)")
+        let id = try #require(try accepted.decode(PushAccepted.self).id)
+        try await eventually("Apple has accepted the broadcast") {
+            try await status(of: id).devices.map(\.state) == [.accepted]
+        }
+        #expect(try await received().filter { $0.channel == channel.channelId }.map(\.status) == [200])
+        let listed = try await devices.get("\(path)?bundleId=com.example.app&environment=sandbox", headers: headers)
+        #expect(try listed.decode(PushChannelList.self).channels.contains(channel))
+        #expect(try await devices.delete("\(path)/\(channel.id)", headers: headers).status == 204)
     }
 
     /// Replicas of devices, PostgreSQL and the simulated APNs are killed, stopped and cut at random. Each push that was

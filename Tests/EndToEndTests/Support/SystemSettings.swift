@@ -70,11 +70,13 @@ enum SystemSettings {
                 "push-callers.yaml",
                 """
                 callers: [{name: orders, credential: \(ordersCredential), bundleIds: [com.example.app], \
-                pushTypes: [alert, background]}]
+                pushTypes: [alert, background, liveactivity]}]
 
                 """),
             "DEVICES_APNS_PRODUCTION_URL": apnsURL,
             "DEVICES_APNS_SANDBOX_URL": apnsURL,
+            "DEVICES_APNS_PRODUCTION_CHANNELS_URL": apnsURL,
+            "DEVICES_APNS_SANDBOX_CHANNELS_URL": apnsURL,
         ]
         for (caller, callee) in [
             ("GATEWAY", "TOKENS"), ("GATEWAY", "IDENTITY"), ("GATEWAY", "DEVICES"), ("IDENTITY", "TOKENS"),

@@ -71,8 +71,9 @@ struct APNsEndpoints: Sendable {
         let authority: String
 
         /// Apple's server of the name.
-        init(host: String) {
-            (isEncrypted, port, self.host, authority) = (true, 443, host, host)
+        init(host: String, port: Int = 443) {
+            (isEncrypted, self.port, self.host) = (true, port, host)
+            authority = port == 443 ? host : "\(host):\(port)"
         }
 
         init(_ text: String) throws(APNsConfigurationError) {
@@ -92,13 +93,31 @@ struct APNsEndpoints: Sendable {
         }
     }
 
+    static let appleProductionChannels = Server(host: "api-manage-broadcast.push.apple.com", port: 2196)
+    static let appleSandboxChannels = Server(host: "api-manage-broadcast.sandbox.push.apple.com", port: 2195)
+
     let production: Server
     let sandbox: Server
+    /// Where broadcasts are published; `nil`: with the other pushes.
+    var productionBroadcasts: Server?
+    var sandboxBroadcasts: Server?
+    /// Where channels are managed (Apple, “Sending channel management requests to APNs”).
+    var productionChannels = Self.appleProductionChannels
+    var sandboxChannels = Self.appleSandboxChannels
     /// The PEM file of the certificate authorities that sign the servers' certificates; `nil` for the system's.
     let trustRootsFile: String?
 
-    func server(of environment: PushEnvironment) -> Server {
-        environment == .sandbox ? sandbox : production
+    /// The servers of an environment, each with its uses.
+    func servers(of environment: PushEnvironment) -> [(uses: [APNsLane.Use], server: Server)] {
+        let isSandbox = environment == .sandbox
+        let pushes = isSandbox ? sandbox : production
+        let broadcasts = (isSandbox ? sandboxBroadcasts : productionBroadcasts) ?? pushes
+        let channels: (uses: [APNsLane.Use], server: Server) = (
+            [.channels], isSandbox ? sandboxChannels : productionChannels
+        )
+        return broadcasts == pushes
+            ? [([.pushes, .broadcasts], pushes), channels]
+            : [([.pushes], pushes), ([.broadcasts], broadcasts), channels]
     }
 }
 
@@ -132,4 +151,13 @@ struct APNsLimits: Sendable {
     /// A lane whose device tokens APNs has refused too often tries one push again after so long. Each attempt may cost
     /// good tokens, so it is longer.
     var retryAfterTokenRefusals = Duration.seconds(3600)
+
+    /// For requests about channels: few, which a caller waits for, with Apple's list of up to 10,000 channels.
+    var forChannels: APNsLimits {
+        var limits = self
+        limits.sendTimeout = min(sendTimeout, .seconds(5))
+        limits.maximumConnections = 1
+        limits.maximumBody = 1 << 20
+        return limits
+    }
 }

@@ -8,9 +8,9 @@ import NIOPosix
 import NIOSSL
 import NIOTLS
 
-/// A push on its way through a lane.
+/// A request on its way through a lane.
 struct APNsAttempt: Sendable {
-    let push: RenderedPush
+    let call: APNsCall
     /// When the caller gets an outcome at the latest.
     let deadline: ContinuousClock.Instant
     /// Unsafe, because the checks of a checked continuation would cost time for every push. The lane holds each attempt
@@ -41,6 +41,8 @@ final class APNsConnection: ChannelInboundHandler {
         case shared
     }
 
+    /// Bytes that a server may send before it waits (RFC 9113 §6.9.2).
+    private static let defaultWindow = 65_535
     /// A server that closes an unused connection earlier has refused it.
     private static let shortestIdleLife = Duration.seconds(10)
 
@@ -94,7 +96,7 @@ final class APNsConnection: ChannelInboundHandler {
                         try pipeline.addHandler(
                             NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : server.host))
                     }
-                    try pipeline.addHandler(Self.codec())
+                    try pipeline.addHandler(Self.codec(limits))
                     try pipeline.addHandler(own.value)
                 }
             }
@@ -113,12 +115,16 @@ final class APNsConnection: ChannelInboundHandler {
         return try NIOSSLContext(configuration: settings)
     }
 
-    private static func codec() -> NIOHTTP2Handler {
+    private static func codec(_ limits: APNsLimits) -> NIOHTTP2Handler {
         var connection = NIOHTTP2Handler.ConnectionConfiguration()
         connection.initialSettings = [
             HTTP2Setting(parameter: .enablePush, value: 0),
             HTTP2Setting(parameter: .maxHeaderListSize, value: 16 * 1024),
         ]
+        if limits.maximumBody > Self.defaultWindow {
+            connection.initialSettings.append(
+                HTTP2Setting(parameter: .initialWindowSize, value: limits.maximumBody))
+        }
         // The machine reads two fields of a response and ignores the others. Validation would cost time for each.
         connection.headerBlockValidation = .disabled
         // Responses to streams that have timed out may come together.
@@ -131,16 +137,18 @@ final class APNsConnection: ChannelInboundHandler {
 
     // MARK: - Sending
 
-    /// Sends a push on a new stream. The machine must have room. ``flush()`` must follow.
+    /// Sends a request on a new stream. The machine must have room. ``flush()`` must follow.
     func send(_ attempt: APNsAttempt, with provider: ProviderToken, now: ContinuousClock.Instant) {
         var attempt = attempt
         attempt.provider = provider
         let id = HTTP2StreamID(Int(machine.open(attempt, deadline: attempt.deadline, now: now)))
         let headers = APNsRequest.headers(
-            attempt.push, authority: authority, scheme: scheme, provider: provider, isFirst: !hasSent)
+            attempt.call, authority: authority, scheme: scheme, provider: provider, isFirst: !hasSent)
+        let body = attempt.call.body
         hasSent = true
-        write(id, .headers(.init(headers: headers)))
-        write(id, .data(.init(data: .byteBuffer(ByteBuffer(bytes: attempt.push.payload)), endStream: true)))
+        write(id, .headers(.init(headers: headers, endStream: body.isEmpty)))
+        guard !body.isEmpty else { return }
+        write(id, .data(.init(data: .byteBuffer(ByteBuffer(bytes: body)), endStream: true)))
     }
 
     /// Writes the frames out, and schedules the next timeout.
@@ -237,7 +245,8 @@ final class APNsConnection: ChannelInboundHandler {
 
     private func answered(_ attempt: APNsAttempt, _ response: Machine.Response) {
         hasAnswered = true
-        lane.answered(attempt, APNsRequest.answer(response), in: response.duration, on: self)
+        let answer = APNsRequest.answer(response, keepsBody: attempt.call.isOfChannels)
+        lane.answered(attempt, answer, in: response.duration, on: self)
     }
 
     // MARK: - From the channel
@@ -256,11 +265,11 @@ final class APNsConnection: ChannelInboundHandler {
         switch frame.payload {
         case .headers(let head):
             if head.endStream { answeredStream = frame.streamID }
-            let (status, retryAfter) = APNsRequest.statusAndRetry(head.headers)
+            let fields = APNsRequest.responseFields(head.headers)
             perform(
                 machine.head(
-                    stream: UInt32(Int(frame.streamID)), status: status, retryAfter: retryAfter,
-                    endsStream: head.endStream, now: now))
+                    stream: UInt32(Int(frame.streamID)), status: fields.status, retryAfter: fields.retryAfter,
+                    channelID: fields.channelID, endsStream: head.endStream, now: now))
         case .data(let part):
             if part.endStream { answeredStream = frame.streamID }
             guard case .byteBuffer(let bytes) = part.data else { return }
@@ -329,7 +338,7 @@ final class APNsConnection: ChannelInboundHandler {
     /// Lets the server send more. A single response fits into its stream's first window, but all share that of the
     /// connection.
     private func extend(_ window: NIOHTTP2WindowUpdatedEvent) {
-        let full = 65_535
+        let full = Self.defaultWindow
         guard window.streamID == .rootStream, let size = window.inboundWindowSize, size < full / 2 else { return }
         write(.rootStream, .windowUpdate(windowSizeIncrement: full - size))
     }
@@ -349,32 +358,64 @@ final class APNsConnection: ChannelInboundHandler {
 /// Requests and responses of APNs in HTTP/2.
 enum APNsRequest {
     private static let devicePath = "/3/device/"
+    private static let broadcastPath = "/4/broadcasts/apps/"
     private static let maximumReasonLength = 64
 
-    /// The header section of a push (Apple, “Sending notification requests to APNs”).
+    /// The header section of a request (Apple, “Sending notification requests to APNs”, “Sending broadcast push
+    /// notification requests to APNs”, “Sending channel management requests to APNs”).
     ///
     /// Apple keeps a small table of fields for each connection, so `:path` and `authorization` are literals without
     /// indexing. Fields that differ from push to push are indexed once, for their names.
     static func headers(
-        _ push: RenderedPush, authority: String, scheme: String, provider: ProviderToken, isFirst: Bool
+        _ call: APNsCall, authority: String, scheme: String, provider: ProviderToken, isFirst: Bool
     ) -> HPACKHeaders {
         var headers = HPACKHeaders()
         headers.reserveCapacity(11)
-        let changing: HPACKIndexing = isFirst ? .indexable : .nonIndexable
-        headers.add(name: ":method", value: "POST")
+        headers.add(name: ":method", value: call.method)
         headers.add(name: ":scheme", value: scheme)
         headers.add(name: ":authority", value: authority)
-        headers.add(name: ":path", value: devicePath + Hexadecimal.string(push.token.bytes), indexing: .nonIndexable)
+        headers.add(name: ":path", value: path(call), indexing: .nonIndexable)
         headers.add(name: "authorization", value: provider.authorization, indexing: .nonIndexable)
-        headers.add(name: "apns-topic", value: push.topic)
+        let changing: HPACKIndexing = isFirst ? .indexable : .nonIndexable
+        switch call {
+        case .push(let push): add(push, to: &headers, changing)
+        case .channels(let request):
+            headers.add(name: "apns-request-id", value: text(request.id), indexing: changing)
+            if let channelID = request.operation.channelID {
+                headers.add(name: "apns-channel-id", value: channelID, indexing: .nonIndexable)
+            }
+            if !request.body.isEmpty { headers.add(name: "content-type", value: "application/json") }
+        }
+        return headers
+    }
+
+    private static func path(_ call: APNsCall) -> String {
+        switch call {
+        case .push(let push):
+            switch push.destination {
+            case .device(let token): devicePath + Hexadecimal.string(token.bytes)
+            case .channel: broadcastPath + push.bundleID
+            }
+        case .channels(let request): request.path
+        }
+    }
+
+    private static func add(_ push: RenderedPush, to headers: inout HPACKHeaders, _ changing: HPACKIndexing) {
         headers.add(name: "apns-push-type", value: push.type.rawValue)
         headers.add(name: "apns-priority", value: String(push.priority.rawValue))
-        headers.add(name: "apns-id", value: text(push.id), indexing: changing)
         headers.add(name: "apns-expiration", value: expiration(push.expiresAt), indexing: changing)
+        switch push.destination {
+        case .device:
+            headers.add(name: "apns-topic", value: push.topic)
+            headers.add(name: "apns-id", value: text(push.id), indexing: changing)
+        case .channel(let channelID):
+            // The path names the app.
+            headers.add(name: "apns-channel-id", value: channelID, indexing: .nonIndexable)
+            headers.add(name: "apns-request-id", value: text(push.id), indexing: changing)
+        }
         if let collapseID = push.collapseID {
             headers.add(name: "apns-collapse-id", value: collapseID, indexing: .nonIndexable)
         }
-        return headers
     }
 
     /// Seconds since 1970. 0 tells APNs to attempt the delivery once.
@@ -400,22 +441,31 @@ enum APNsRequest {
         }
     }
 
-    static func statusAndRetry(_ headers: HPACKHeaders) -> (status: Int?, retryAfter: Int?) {
+    static func responseFields(
+        _ headers: HPACKHeaders
+    ) -> (status: Int?, retryAfter: Int?, channelID: String?) {
         var status: Int?
         var retryAfter: Int?
+        var channelID: String?
         for (name, value, _) in headers {
             switch name {
             case ":status": status = value.utf8.count == 3 ? Int(value) : nil
             // Seconds; Apple sends no date.
             case "retry-after": retryAfter = value.utf8.count <= 9 ? Int(value).flatMap { $0 >= 0 ? $0 : nil } : nil
+            case "apns-channel-id": channelID = value
             default: continue
             }
         }
-        return (status, retryAfter)
+        return (status, retryAfter, channelID)
     }
 
-    static func answer(_ response: APNsConnection.Machine.Response) -> APNsAnswer {
+    /// - Parameter keepsBody: whether the answer has the response's body.
+    static func answer(_ response: APNsConnection.Machine.Response, keepsBody: Bool = false) -> APNsAnswer {
         var answer = APNsAnswer(status: response.status, retryAfter: response.retryAfter)
+        if keepsBody {
+            answer.channelID = response.channelID
+            answer.body = response.body
+        }
         guard response.status != 200, let body = try? JSONDecoder().decode(ErrorBody.self, from: Data(response.body))
         else { return answer }
         answer.reason = body.reason.flatMap(Self.checked)

@@ -25,6 +25,8 @@ struct APNsConnectionMachine<Send> {
     struct Response: Sendable, Equatable {
         var status: Int
         var retryAfter: Int?
+        /// Of a channel's creation.
+        var channelID: String?
         var body: [UInt8] = []
         /// From the request to its response's end.
         var duration = Duration.zero
@@ -151,7 +153,7 @@ struct APNsConnectionMachine<Send> {
     ///
     /// - Parameter status: `nil` in trailers, or if it is unreadable.
     mutating func head(
-        stream id: UInt32, status: Int?, retryAfter: Int?, endsStream: Bool, now: Instant
+        stream id: UInt32, status: Int?, retryAfter: Int?, channelID: String? = nil, endsStream: Bool, now: Instant
     ) -> [Action] {
         heard(now)
         guard streams[id] != nil else { return [] }
@@ -159,7 +161,7 @@ struct APNsConnectionMachine<Send> {
             guard let status else { return abandon(id) }
             // Interim responses precede the response (RFC 9113 §8.1).
             if (100..<200).contains(status) { return endsStream ? abandon(id) : [] }
-            streams[id]?.response = Response(status: status, retryAfter: retryAfter)
+            streams[id]?.response = Response(status: status, retryAfter: retryAfter, channelID: channelID)
         }
         return endsStream ? end(id, now) : []
     }

@@ -17,8 +17,17 @@ final class APNsLane: Lane {
         var isScheduled = false
     }
 
+    /// Which requests the lane sends, as its server takes them.
+    enum Use: String, Sendable {
+        case pushes
+        case broadcasts
+        /// The management of channels.
+        case channels
+    }
+
     let environment: PushEnvironment
     let key: APNsKey
+    let uses: [Use]
     private let sendTimeout: Duration
     private let eventLoop: any EventLoop
     private let inbox = Mutex(Inbox())
@@ -26,11 +35,13 @@ final class APNsLane: Lane {
     private let core: NIOLoopBoundBox<APNsLaneCore>
 
     init(
-        key: APNsKey, environment: PushEnvironment, tokens: ProviderTokenSource, server: APNsEndpoints.Server,
-        tls: NIOSSLContext?, limits: APNsLimits, eventLoop: any EventLoop, metrics: APNsMetrics, logger: Logger,
-        clock: @escaping @Sendable () -> Date
+        key: APNsKey, environment: PushEnvironment, uses: [Use], tokens: ProviderTokenSource,
+        server: APNsEndpoints.Server, tls: NIOSSLContext?, limits: APNsLimits, eventLoop: any EventLoop,
+        metrics: APNsMetrics, logger: Logger, clock: @escaping @Sendable () -> Date
     ) {
         self.key = key
+        self.uses = uses
+        let use = uses.first ?? .pushes
         self.environment = environment
         self.eventLoop = eventLoop
         sendTimeout = limits.sendTimeout
@@ -38,24 +49,27 @@ final class APNsLane: Lane {
         logger[metadataKey: "team"] = "\(key.team)"
         logger[metadataKey: "key"] = "\(key.keyID)"
         logger[metadataKey: "environment"] = "\(environment)"
+        logger[metadataKey: "use"] = "\(use)"
         let streams = StreamCount()
         self.streams = streams
         core = .makeBoxSendingValue(
             APNsLaneCore(
                 tokens: tokens, server: server, tls: tls, limits: limits, eventLoop: eventLoop, streams: streams,
-                metrics: metrics.lane(team: key.team, key: key.keyID, environment: environment), logger: logger,
-                clock: clock),
+                metrics: metrics.lane(team: key.team, key: key.keyID, environment: environment, use: use),
+                logger: logger, clock: clock),
             eventLoop: eventLoop)
     }
 
     var maximumStreams: Int { streams.count.load(ordering: .relaxed) }
 
-    /// Cancelling the task changes nothing: the push may be on its way.
-    func send(_ push: RenderedPush) async -> LaneOutcome {
+    func send(_ push: RenderedPush) async -> LaneOutcome { await send(.push(push)) }
+
+    /// Cancelling the task changes nothing: the request may be on its way.
+    func send(_ call: APNsCall) async -> LaneOutcome {
         let deadline = ContinuousClock.now + sendTimeout
         return await withUnsafeContinuation { outcome in
             let mustWake = inbox.withLock { inbox in
-                inbox.attempts.append(APNsAttempt(push: push, deadline: deadline, outcome: outcome))
+                inbox.attempts.append(APNsAttempt(call: call, deadline: deadline, outcome: outcome))
                 defer { inbox.isScheduled = true }
                 return !inbox.isScheduled
             }
@@ -144,7 +158,7 @@ final class APNsLaneCore {
                 finish(attempt, .notSent(.laneStopped))
                 continue
             }
-            let role = Self.role(of: attempt.push).index
+            let role = attempt.call.role.index
             if waiting[role].count < limits.maximumWaiting {
                 waiting[role].append(attempt)
             } else {
@@ -175,10 +189,6 @@ final class APNsLaneCore {
             most = max(most, streams + (mayAddConnection(for: role, now) ? 1 : 0))
         }
         return most
-    }
-
-    private static func role(of push: RenderedPush) -> APNsConnection.Role {
-        push.isProven ? push.isUrgent ? .urgent : .shared : .unproven
     }
 
     // MARK: - Choosing connections
@@ -219,7 +229,7 @@ final class APNsLaneCore {
 
     private static func overdue(_ attempt: APNsAttempt, _ now: ContinuousClock.Instant) -> NotSentReason? {
         // `sendBefore` is checked here for each push, right before its stream opens.
-        if attempt.push.sendBefore <= now { return .tooLate }
+        if attempt.call.sendBefore <= now { return .tooLate }
         return attempt.deadline <= now ? .saturated : nil
     }
 
@@ -380,7 +390,7 @@ final class APNsLaneCore {
     private func sendAgain(_ attempt: APNsAttempt) {
         if isClosing { return finish(attempt, .notSent(.unreachable)) }
         if admission.reason != nil, !attempt.isProbe { return finish(attempt, .notSent(.laneStopped)) }
-        waiting[Self.role(of: attempt.push).index].prepend(attempt)
+        waiting[attempt.call.role.index].prepend(attempt)
         // The connection may have ended, and then reports no progress.
         scheduleProgress()
     }
@@ -434,7 +444,7 @@ final class APNsLaneCore {
     /// Counts refused device tokens, among those that Apple had accepted before.
     private func count(_ answer: APNsAnswer, _ attempt: APNsAttempt) {
         let isRefused = APNsAnswerRules.isTokenRefusal(answer)
-        guard attempt.push.isProven, admission.reason == nil, isRefused || answer.status == 200 else { return }
+        guard attempt.call.isToProvenDevice, admission.reason == nil, isRefused || answer.status == 200 else { return }
         if refusals.record(isRefused: isRefused, now: .now) {
             refusals.reset()
             stop(APNsAnswerRules.tokenRefusals)

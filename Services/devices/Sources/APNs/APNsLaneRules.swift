@@ -41,12 +41,15 @@ enum APNsAnswerRules {
         }
     }
 
+    /// Reasons that depend on the device or the channel.
+    private static let afterToken: Set<String> = ["DeviceTokenNotForTopic", "TooManyRequests", "ChannelNotRegistered"]
+
     /// Whether the answer shows that APNs has accepted the provider token. APNs may check a request's form before its
-    /// token, so only answers count that depend on the device.
+    /// token, so only answers count that depend on the device or the channel.
     static func provesToken(_ answer: APNsAnswer) -> Bool {
         switch answer.status {
-        case 200, 410: true
-        default: answer.reason == "DeviceTokenNotForTopic" || answer.reason == "TooManyRequests"
+        case 200, 201, 204, 410: true
+        default: Self.afterToken.contains(answer.reason ?? "")
         }
     }
 

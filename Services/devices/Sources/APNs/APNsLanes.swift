@@ -7,10 +7,12 @@ import NIOCore
 import NIOSSL
 import ServiceLifecycle
 
-/// The push service APNs: a lane for each key and environment. Runs as a service, which closes the connections at
-/// shutdown. Services that send must be listed after it, so that they stop before.
+/// The push service APNs: a lane for each key, environment and server. Runs as a service, which closes the connections
+/// at shutdown. Services that send must be listed after it, so that they stop before.
 struct APNsLanes: Lane, Service {
     private let lanes: [APNsLane]
+    /// Whether not every key is for every app.
+    private let mustMatchTopics: Bool
 
     /// Connects to nothing before the first push.
     ///
@@ -23,7 +25,9 @@ struct APNsLanes: Lane, Service {
         eventLoopGroup: any EventLoopGroup, logger: Logger, metrics: (any MetricsFactory)? = nil,
         clock: @escaping @Sendable () -> Date = { Date() }
     ) throws(APNsConfigurationError) {
-        let isEncrypted = endpoints.production.isEncrypted || endpoints.sandbox.isEncrypted
+        let isEncrypted = PushEnvironment.known.contains { environment in
+            endpoints.servers(of: environment).contains { $0.server.isEncrypted }
+        }
         let tls: NIOSSLContext?
         do {
             tls = isEncrypted ? try APNsConnection.tls(trustRootsFile: endpoints.trustRootsFile) : nil
@@ -33,30 +37,37 @@ struct APNsLanes: Lane, Service {
         let metrics = APNsMetrics(factory: metrics)
         lanes = keys.flatMap { key in
             let tokens = ProviderTokenSource(key)
-            return PushEnvironment.known.filter { key.environments.contains($0) }.map { environment in
-                let server = endpoints.server(of: environment)
-                return APNsLane(
-                    key: key, environment: environment, tokens: tokens, server: server,
-                    tls: server.isEncrypted ? tls : nil, limits: limits, eventLoop: eventLoopGroup.next(),
-                    metrics: metrics, logger: logger, clock: clock)
+            return PushEnvironment.known.filter { key.environments.contains($0) }.flatMap { environment in
+                endpoints.servers(of: environment).map { uses, server in
+                    APNsLane(
+                        key: key, environment: environment, uses: uses, tokens: tokens, server: server,
+                        tls: server.isEncrypted ? tls : nil,
+                        limits: uses == [.channels] ? limits.forChannels : limits,
+                        eventLoop: eventLoopGroup.next(), metrics: metrics, logger: logger, clock: clock)
+                }
             }
         }
+        mustMatchTopics = keys.count > 1 || keys.first?.topics != nil
     }
 
-    func send(_ push: RenderedPush) async -> LaneOutcome {
-        guard let lane = lane(for: push) else { return .notSent(.noKey) }
-        return await lane.send(push)
+    func send(_ push: RenderedPush) async -> LaneOutcome { await send(.push(push)) }
+
+    /// Sends a request about channels, or a push. Returns within some seconds, whatever the server does.
+    func send(_ call: APNsCall) async -> LaneOutcome {
+        guard let lane = lane(for: call) else { return .notSent(.noKey) }
+        return await lane.send(call)
     }
 
-    var maximumStreams: Int { max(1, lanes.reduce(0) { $0 + $1.maximumStreams }) }
+    var maximumStreams: Int {
+        max(1, lanes.reduce(0) { $0 + ($1.uses == [.channels] ? 0 : $1.maximumStreams) })
+    }
 
-    private func lane(for push: RenderedPush) -> APNsLane? {
-        guard lanes.count > 1 || lanes.first?.key.topics != nil else {
-            return lanes.first.flatMap { $0.environment == push.environment ? $0 : nil }
-        }
-        let topic = push.type.bundleID(ofTopic: push.topic)
-        let fitting = lanes.lazy.filter { $0.environment == push.environment }
-        return fitting.first { $0.key.topics?.contains(topic) == true } ?? fitting.first { $0.key.topics == nil }
+    private func lane(for call: APNsCall) -> APNsLane? {
+        let (environment, use) = (call.environment, call.use)
+        let fitting = lanes.lazy.filter { $0.environment == environment && $0.uses.contains(use) }
+        guard mustMatchTopics else { return fitting.first }
+        let app = call.bundleID
+        return fitting.first { $0.key.topics?.contains(app) == true } ?? fitting.first { $0.key.topics == nil }
     }
 
     func run() async throws {
@@ -73,14 +84,6 @@ struct APNsLanes: Lane, Service {
     }
 }
 
-extension PushType {
-    fileprivate func bundleID(ofTopic topic: String) -> String {
-        let suffix = topicSuffix.utf8
-        return topic.utf8.count > suffix.count && topic.utf8.suffix(suffix.count).elementsEqual(suffix)
-            ? String(decoding: topic.utf8.dropLast(suffix.count), as: UTF8.self) : topic
-    }
-}
-
 // MARK: - Metrics
 
 /// The metrics of all lanes.
@@ -91,13 +94,17 @@ struct APNsMetrics: Sendable {
         let reason: String
     }
 
-    /// Answers in “Handling notification responses from APNs”. Others are counted as `other`.
+    /// Answers in “Handling notification responses from APNs” and “Handling error responses from Apple Push
+    /// Notification service”. Others are counted as `other`.
     private static let reasons: [Int: [String]] = [
-        200: [""],
+        200: [""], 201: [""], 204: [""],
         400: [
             "BadCollapseId", "BadDeviceToken", "BadExpirationDate", "BadMessageId", "BadPriority", "BadTopic",
             "DeviceTokenNotForTopic", "DuplicateHeaders", "IdleTimeout", "InvalidPushType", "MissingDeviceToken",
             "MissingTopic", "PayloadEmpty", "TopicDisallowed",
+            // Of channels and broadcasts.
+            "BadChannelId", "CannotCreateChannelConfig", "ChannelNotRegistered", "FeatureNotEnabled",
+            "MissingChannelId", "MissingPushType",
         ],
         403: [
             "BadCertificate", "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken", "ExpiredProviderToken",
@@ -145,7 +152,7 @@ struct APNsMetrics: Sendable {
             factory: factory)
         duration = DurationHistogram(
             "devices_apns_request_seconds", help: "Time from a request to APNs until its answer.", factory: factory)
-        let lane = ["team", "key", "environment"]
+        let lane = ["team", "key", "environment", "use"]
         connections = GaugeFamily(
             "devices_apns_connections", help: "Open connections to APNs.", labels: lane, factory: factory)
         streams = GaugeFamily(
@@ -155,11 +162,12 @@ struct APNsMetrics: Sendable {
             labels: lane + ["reason"], factory: factory)
     }
 
-    func lane(team: String, key: String, environment: PushEnvironment) -> APNsLaneMetrics {
-        let environment = environment.rawValue
+    func lane(team: String, key: String, environment: PushEnvironment, use: APNsLane.Use) -> APNsLaneMetrics {
+        let (environment, use) = (environment.rawValue, use.rawValue)
         return APNsLaneMetrics(
-            connections: connections.gauge(team, key, environment), streams: streams.gauge(team, key, environment),
-            common: self, makeStopped: { [stopped] in stopped.gauge(team, key, environment, $0) })
+            connections: connections.gauge(team, key, environment, use),
+            streams: streams.gauge(team, key, environment, use), common: self,
+            makeStopped: { [stopped] in stopped.gauge(team, key, environment, use, $0) })
     }
 }
 

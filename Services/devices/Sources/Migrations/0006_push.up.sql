@@ -27,7 +27,7 @@ CREATE TABLE pushes (
     payload          bytea       NOT NULL,
     on_doubt         text        NOT NULL,
     urgency          text        NOT NULL,
-    -- The recipients: buckets, kinds (`user`, `session`, `device`), ids, and the users of devices.
+    -- The recipients: buckets, kinds (`user`, `session`, `device`, `channel`), ids, and the users of devices.
     recipient_buckets  smallint[]  NOT NULL,
     recipient_kinds    text[]      NOT NULL,
     recipient_ids      uuid[]      NOT NULL,
@@ -106,6 +106,19 @@ DECLARE
     claimed integer := 0;
     is_known boolean := false;
 BEGIN
+    IF recipient_kind = 'channel' THEN
+        -- The sender reads the channel, which may be paused, with the push.
+        INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
+            VALUES (in_bucket, of_push, recipient_id, recipient_user, of_caller, of_urgency, 'queued', first_due_at,
+                    of_day)
+            ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
+        IF FOUND THEN
+            claim.device_id := recipient_id;
+            claim.user_id := recipient_user;
+            RETURN NEXT claim;
+        END IF;
+        RETURN;
+    END IF;
     IF recipient_kind = 'user' THEN
         OPEN found_devices FOR SELECT * FROM devices WHERE bucket = in_bucket AND user_id = recipient_id;
     ELSIF recipient_kind = 'session' THEN

@@ -44,7 +44,7 @@ struct DeliveryDecision: Sendable, Equatable {
     var registration = RegistrationChange.none
 }
 
-/// What an answer of Apple means for the registration.
+/// What an answer of Apple means for the registration, or the channel of a broadcast.
 enum RegistrationChange: Sendable, Equatable {
     case none
     /// Apple has accepted the token.
@@ -55,6 +55,10 @@ enum RegistrationChange: Sendable, Equatable {
     case invalid(unlessSeenAfter: Date?)
     /// Nothing is sent to the device until then.
     case pause(until: Date)
+    /// Nothing is sent to the channel until then.
+    case pauseChannel(until: Date)
+    /// Apple no longer has the channel.
+    case removeChannel
 }
 
 /// The rules of delivery: what happens before a push is sent, and after each outcome.
@@ -67,7 +71,7 @@ struct DeliveryRules: Sendable {
     /// The limit of exponential growth: 64 times the first delay.
     private static let maximumDoublings = 6
     /// Reasons for which the lane stops or renews its token. The push is not at fault, so it waits for the operator.
-    private static let reasonsOfLane: Set<String> = [
+    static let reasonsOfLane: Set<String> = [
         "ExpiredProviderToken", "UnrelatedKeyIdInToken", "InvalidProviderToken", "MissingProviderToken",
         "BadEnvironmentKeyIdInToken", "TopicDisallowed", "BadCertificateEnvironment", "BadCertificate", "IdleTimeout",
         "TooManyProviderTokenUpdates",
@@ -83,6 +87,7 @@ struct DeliveryRules: Sendable {
         if push.expiresAt <= claim.claimedAt {
             return DeliveryDecision(state: claim.attempts > 0 ? .dead : .expired, reason: claim.reason)
         }
+        if let channel = push.channel { return decide(channel, of: push, now: claim.claimedAt) }
         guard let device = claim.device else { return DeliveryDecision(state: .suppressed, reason: "sessionEnded") }
         if let reason = device.refusal { return DeliveryDecision(state: .rejected, reason: reason) }
         guard unseen.isReached(lastSeenAt: device.lastSeenAt, now: claim.claimedAt) else {
@@ -94,9 +99,18 @@ struct DeliveryRules: Sendable {
         return nil
     }
 
+    private func decide(_ channel: BroadcastChannel, of push: PushContent, now: Date) -> DeliveryDecision? {
+        guard channel.channelID != nil else {
+            return DeliveryDecision(state: .rejected, reason: "ChannelNotRegistered")
+        }
+        guard let until = channel.pausedUntil, until > now else { return nil }
+        return wait(.queued, until: until, reason: "TooManyRequests", expiresAt: push.expiresAt)
+    }
+
     // MARK: - After sending
 
-    /// The decision on an outcome. Apple, "Handling notification responses from APNs".
+    /// The decision on an outcome. Apple, "Handling notification responses from APNs", and for broadcasts "Handling
+    /// error responses from Apple Push Notification service".
     ///
     /// - Parameters:
     ///   - attempts: how often the push was sent to the device before.
@@ -141,9 +155,13 @@ struct DeliveryRules: Sendable {
                 state: .rejected, reason: reason, registration: .invalid(unlessSeenAfter: answer.invalidSince))
         case 400 where Self.reasonsOfToken.contains(reason):
             return DeliveryDecision(state: .rejected, reason: reason, registration: .invalid(unlessSeenAfter: nil))
+        case 400 where push.channel != nil && PushChannelRules.isGone(reason):
+            return DeliveryDecision(state: .rejected, reason: reason, registration: .removeChannel)
         case 429:
             var decision = retry(from: 10)
-            if let until = decision.dueAt { decision.registration = .pause(until: until) }
+            if let until = decision.dueAt {
+                decision.registration = push.channel == nil ? .pause(until: until) : .pauseChannel(until: until)
+            }
             return decision
         case 503 where reason == "Shutdown":
             // Another connection can take it at once.

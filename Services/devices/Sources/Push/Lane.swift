@@ -10,11 +10,18 @@ protocol Lane: Sendable {
     var maximumStreams: Int { get }
 }
 
-/// A push for one device, ready to be sent.
+/// Where a push goes.
+enum PushDestination: Sendable, Equatable {
+    case device(PushToken)
+    /// A broadcast channel, by Apple's identifier. Its Live Activities receive the push.
+    case channel(String)
+}
+
+/// A push for one device or channel, ready to be sent.
 struct RenderedPush: Sendable {
-    /// UUIDv5 of push and device, so that a repetition has the same id (`apns-id`).
+    /// UUIDv5 of push and device, so that a repetition has the same id (`apns-id`, of a broadcast `apns-request-id`).
     let id: UUID
-    let token: PushToken
+    let destination: PushDestination
     let environment: PushEnvironment
     /// `apns-topic`, with the suffix of its push type.
     let topic: String
@@ -23,12 +30,12 @@ struct RenderedPush: Sendable {
     /// `apns-priority`
     let priority: PushPriority
     let collapseID: String?
-    /// `apns-expiration`
+    /// `apns-expiration`. In 1970: Apple attempts the delivery once.
     let expiresAt: Date
     /// JSON.
     let payload: [UInt8]
-    /// Apple has accepted the token before. Any user can register an invented one, so others use a connection of their
-    /// own.
+    /// Apple has accepted the token before, or it is a broadcast. Any user can register an invented token, so others
+    /// use a connection of their own.
     let isProven: Bool
     let isUrgent: Bool
     /// No stream is opened after this, because the sessions' state is known as of a moment before, and another replica
@@ -46,7 +53,8 @@ enum LaneOutcome: Sendable, Equatable {
     case inDoubt
 }
 
-/// APNs' response to a push. Apple, "Handling notification responses from APNs".
+/// APNs' response to a push. Apple, "Handling notification responses from APNs" and "Handling error responses from
+/// Apple Push Notification service" (of channels and broadcasts).
 struct APNsAnswer: Sendable, Equatable {
     var status: Int
     /// Apple's reason, such as `BadDeviceToken`; nil for 200.
@@ -55,6 +63,10 @@ struct APNsAnswer: Sendable, Equatable {
     var invalidSince: Date?
     /// The `Retry-After` header, seconds.
     var retryAfter: Int?
+    /// Of a channel's creation: the `apns-channel-id` header.
+    var channelID: String?
+    /// Of a request about channels.
+    var body: [UInt8] = []
 }
 
 /// Why a push did not leave this process.

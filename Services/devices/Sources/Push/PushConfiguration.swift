@@ -36,8 +36,20 @@ struct PushConfiguration: Sendable {
         self.keys =
             settings.read("apnsKeysFile", from: keys ?? "") { try APNsKey.list(yaml: $0) } ?? []
         endpoints = APNsEndpoints(
-            production: Self.server("apnsProductionURL", "api.push.apple.com", "production", settings),
-            sandbox: Self.server("apnsSandboxURL", "api.sandbox.push.apple.com", "sandbox", settings),
+            production: Self.server(
+                "apnsProductionURL", .init(host: "api.push.apple.com"),
+                "address of APNs for tokens of the production environment", settings),
+            sandbox: Self.server(
+                "apnsSandboxURL", .init(host: "api.sandbox.push.apple.com"),
+                "address of APNs for tokens of the sandbox environment", settings),
+            productionBroadcasts: Self.server("apnsProductionBroadcastURL", settings),
+            sandboxBroadcasts: Self.server("apnsSandboxBroadcastURL", settings),
+            productionChannels: Self.server(
+                "apnsProductionChannelsURL", APNsEndpoints.appleProductionChannels,
+                "address of APNs' management of channels in the production environment", settings),
+            sandboxChannels: Self.server(
+                "apnsSandboxChannelsURL", APNsEndpoints.appleSandboxChannels,
+                "address of APNs' management of channels in the sandbox environment", settings),
             trustRootsFile: settings.optionalPath(
                 "apnsAuthoritiesFile", "PEM authorities for the certificates of APNs. Without it, the system's"))
         queueLimit = settings.int(
@@ -54,16 +66,23 @@ struct PushConfiguration: Sendable {
             "time for which pushes are sent although the revocation feed cannot be read")
     }
 
-    /// Provider tokens must not be sent in the clear. Apple, "Sending notification requests to APNs".
     private static func server(
-        _ key: String, _ host: String, _ environment: String, _ settings: Settings
+        _ key: String, _ apple: APNsEndpoints.Server, _ meaning: String, _ settings: Settings
     ) -> APNsEndpoints.Server {
-        let url = settings.url(
-            key, default: "https://\(host)", "address of APNs for tokens of the \(environment) environment")
-        let server =
-            settings.read(key, from: url.absoluteString) { try APNsEndpoints.Server($0) }
-            ?? APNsEndpoints.Server(host: host)
-        if settings.environment == .production, !server.isEncrypted {
+        let url = settings.url(key, default: "https://\(apple.authority)", meaning)
+        return server(url, key, settings) ?? apple
+    }
+
+    /// A server for broadcasts; `nil` if they go to that of other pushes.
+    private static func server(_ key: String, _ settings: Settings) -> APNsEndpoints.Server? {
+        let meaning = "address of APNs for broadcasts. Without it, that for tokens of the environment"
+        return settings.optionalURL(key, meaning).flatMap { server($0, key, settings) }
+    }
+
+    /// Provider tokens must not be sent in the clear. Apple, "Sending notification requests to APNs".
+    private static func server(_ url: URL, _ key: String, _ settings: Settings) -> APNsEndpoints.Server? {
+        let server = settings.read(key, from: url.absoluteString) { try APNsEndpoints.Server($0) }
+        if settings.environment == .production, server?.isEncrypted == false {
             settings.problem(key, "must be an https address in production")
         }
         return server

@@ -75,9 +75,11 @@ struct PushQueueStore: Sendable {
     ) async throws(PostgresError) -> [UUID: (content: PushContent, isCancelled: Bool)] {
         let rows = try await database.query(
             """
-            SELECT id, state, bundle_id, environment, push_type, kind, activity, attributes_type, priority, collapse_id,
-                expires_at, payload, on_doubt, urgency
-            FROM pushes WHERE id = ANY (\(Array(pushes)))
+            SELECT pushes.id, state, pushes.bundle_id, pushes.environment, push_type, kind, activity, attributes_type,
+                priority, collapse_id, expires_at, payload, on_doubt, urgency, channel, channel_id, storage,
+                paused_until
+            FROM pushes LEFT JOIN push_channels ON push_channels.id = channel
+            WHERE pushes.id = ANY (\(Array(pushes)))
             """)
         var contents: [UUID: (content: PushContent, isCancelled: Bool)] = [:]
         for row in rows {
@@ -185,6 +187,8 @@ extension RegistrationChange {
         case .accepted: ("accepted", nil)
         case .invalid(let seen): ("invalid", seen)
         case .pause(let until): ("pause", until)
+        // `PushChannelStore` does.
+        case .pauseChannel, .removeChannel: ("", nil)
         }
     }
 }
@@ -249,6 +253,6 @@ extension PushContent {
             attributesType: try row.decode("attributes_type"), priority: priority,
             collapseID: try row.decode("collapse_id"),
             expiresAt: try row.decode("expires_at"), payload: try row.decode("payload"), onDoubt: onDoubt,
-            urgency: urgency)
+            urgency: urgency, channel: try BroadcastChannel(row))
     }
 }

@@ -29,23 +29,24 @@ struct PushRoutes: Sendable {
 
     private func accept(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let caller = try caller(context)
-        guard canSend else {
-            throw Problem(.unavailable, "Push delivery is not configured (DEVICES_APNS_KEYS_FILE).", retryAfter: 60)
-        }
-        guard let key = request.headers[.idempotencyKey], PushRules.isKey(key) else {
-            throw Problem.invalid(
-                "Idempotency-Key", "This header must have 1 to \(PushRules.maximumKey) visible ASCII characters.")
-        }
+        try checkCanSend()
+        let key = try Self.key(of: request)
         let (input, body) = try await request.decodeKeepingBody(PushRequest.self)
         let payload = StrictJSON.bytes(ofMember: "payload", in: body) ?? []
         let push = try PushRules.validate(input, payload: Array(payload), now: .now)
         guard caller.allows(push.content.type, to: push.content.bundleID) else { throw Problem(.forbidden) }
+        return try await keep(push, of: caller, key: key, hash: Data(SHA256.hash(data: body)))
+    }
+
+    /// Keeps a push, and answers.
+    ///
+    /// - Parameter hash: of the request.
+    func keep(_ push: ValidPush, of caller: PushCaller, key: String, hash: Data) async throws -> Response {
         guard push.isDryRun || activity.queueLength(of: caller.name) < queueLimit else {
             throw Problem(.rateLimited, "Too many pushes wait.", retryAfter: Self.retryAfter)
         }
         let acceptance = try await store.accept(
-            push, of: caller.name, key: push.isDryRun ? nil : key, hash: Data(SHA256.hash(data: body)),
-            through: activity.window)
+            push, of: caller.name, key: push.isDryRun ? nil : key, hash: hash, through: activity.window)
         switch acceptance {
         case .keyReused: throw Problem(.idempotencyKeyReused)
         case .accepted(let answer, let isNew):
@@ -83,12 +84,25 @@ struct PushRoutes: Sendable {
             PushAccepted(id: id.uuidString.lowercased(), devices: devices), status: .accepted, holdsToken: true)
     }
 
-    private func caller(_ context: GatehouseRequestContext) throws(Problem) -> PushCaller {
+    func checkCanSend() throws(Problem) {
+        guard !canSend else { return }
+        throw Problem(.unavailable, "Push delivery is not configured (DEVICES_APNS_KEYS_FILE).", retryAfter: 60)
+    }
+
+    static func key(of request: Request) throws(Problem) -> String {
+        guard let key = request.headers[.idempotencyKey], PushRules.isKey(key) else {
+            throw Problem.invalid(
+                "Idempotency-Key", "This header must have 1 to \(PushRules.maximumKey) visible ASCII characters.")
+        }
+        return key
+    }
+
+    func caller(_ context: GatehouseRequestContext) throws(Problem) -> PushCaller {
         guard let caller = context.caller.flatMap({ callers.callers[$0] }) else { throw Problem(.forbidden) }
         return caller
     }
 
-    private static func cursor<Cursor>(
+    static func cursor<Cursor>(
         of request: Request, _ parse: (String) -> Cursor?
     ) throws(Problem) -> Cursor? {
         guard let text = request.uri.queryParameters.get("after") else { return nil }

@@ -30,17 +30,26 @@ struct PushContent: Sendable, Equatable {
     var payload: [UInt8]
     var onDoubt: PushDoubt
     var urgency: PushUrgency
+    /// Of a broadcast, which has no other recipient.
+    var channel: BroadcastChannel?
 
     /// `apns-topic`
     var topic: String { bundleID + type.topicSuffix }
+
+    /// Of `apns-expiration`. On a channel without storage it must be 0; 0 is valid on others too. Apple, "Sending
+    /// broadcast push notification requests to APNs".
+    var apnsExpiration: Date {
+        channel == nil || channel?.storage == .mostRecentMessage ? expiresAt : Date(timeIntervalSince1970: 0)
+    }
 }
 
-/// A user, a session or a device that a push names. Its bucket has all its devices.
+/// A user, a session, a device or a channel that a push names. Its bucket has all its devices.
 struct PushRecipient: Sendable, Equatable {
     enum Kind: String, Sendable {
         case user
         case session
         case device
+        case channel
     }
 
     let bucket: Bucket
@@ -51,6 +60,7 @@ struct PushRecipient: Sendable, Equatable {
 
     static func user(_ id: UUID) -> Self { Self(bucket: Bucket(user: id), kind: .user, id: id, user: id) }
     static func session(_ id: UUID) -> Self { Self(bucket: Bucket(session: id), kind: .session, id: id, user: id) }
+    static func channel(_ id: UUID) -> Self { Self(bucket: Bucket(user: id), kind: .channel, id: id, user: id) }
     static func device(_ id: UUID, of user: UUID) -> Self {
         Self(bucket: Bucket(user: user), kind: .device, id: id, user: user)
     }
@@ -192,10 +202,17 @@ enum PushRules {
         var hash = Insecure.SHA1()
         withUnsafeBytes(of: push.uuid) { hash.update(bufferPointer: $0) }
         withUnsafeBytes(of: device.uuid) { hash.update(bufferPointer: $0) }
-        var id = Array(hash.finalize().prefix(16))
+        return UUID(version5: Array(hash.finalize()))
+    }
+}
+
+extension UUID {
+    /// - Parameter hash: SHA-1 of the namespace and the name.
+    init(version5 hash: [UInt8]) {
+        var id = hash
         id[6] = 0x50 | id[6] & 0x0F
         id[8] = 0x80 | id[8] & 0x3F
-        return id.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+        self = id.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 }
 

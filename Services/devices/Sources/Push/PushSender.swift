@@ -42,6 +42,7 @@ struct PushSender: Service {
 
     let queue: PushQueueStore
     let scheduled: PushStore
+    let channels: PushChannelStore
     let lane: any Lane
     let protection: PushTokenProtection
     let rules: DeliveryRules
@@ -57,6 +58,7 @@ struct PushSender: Service {
     ) {
         self.queue = queue
         self.scheduled = scheduled
+        channels = PushChannelStore(database: queue.database)
         self.lane = lane
         self.protection = protection
         self.rules = rules
@@ -202,16 +204,16 @@ struct PushSender: Service {
             outcomes.add(ClaimOutcome(claim: claim, decision: decision))
             return
         }
-        guard let device = claim.device, let token = protection.open(device.sealedToken, hash: device.tokenHash) else {
+        guard let address = address(of: claim, content) else {
             // The key is not among this replica's: another one, or a later start, may have it.
             putBack(claim, reason: "unknownKey", for: 60)
             return
         }
         let rendered = RenderedPush(
-            id: PushRules.id(of: claim.target.push, on: claim.target.device), token: token,
-            environment: device.environment, topic: content.topic, type: content.type, priority: content.priority,
-            collapseID: content.collapseID, expiresAt: content.expiresAt, payload: content.payload,
-            isProven: device.isProven, isUrgent: content.urgency == .urgent,
+            id: PushRules.id(of: claim.target.push, on: claim.target.device), destination: address.destination,
+            environment: address.environment, topic: content.topic, type: content.type, priority: content.priority,
+            collapseID: content.collapseID, expiresAt: content.apnsExpiration, payload: content.payload,
+            isProven: address.isProven, isUrgent: content.urgency == .urgent,
             sendBefore: claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin))
         group.addTask { await send(rendered, for: claim, of: content) }
     }
@@ -225,6 +227,19 @@ struct PushSender: Service {
         if push.isProven, decision.registration == .accepted { decision.registration = .none }
         if case .answered = outcome { metrics.answer.record(.now - start) }
         outcomes.add(ClaimOutcome(claim: claim, decision: decision))
+    }
+
+    /// Where a push goes; `nil` if the key of the sealed token is missing.
+    private func address(
+        of claim: ClaimedTarget, _ push: PushContent
+    ) -> (destination: PushDestination, environment: PushEnvironment, isProven: Bool)? {
+        if let channelID = push.channel?.channelID, let environment = push.environment {
+            return (.channel(channelID), environment, true)
+        }
+        guard let device = claim.device else { return nil }
+        return protection.open(device.sealedToken, hash: device.tokenHash).map {
+            (.device($0), device.environment, device.isProven)
+        }
     }
 
     private func putBack(_ claim: ClaimedTarget, reason: String, for seconds: TimeInterval) {
@@ -246,6 +261,7 @@ struct PushSender: Service {
         var pause: Duration = .milliseconds(100)
         while let batch = await outcomes.next() {
             do {
+                try await channels.apply(batch)
                 let recorded = try await queue.record(batch)
                 activity.window.release(batch.count)
                 outcomes.recorded.send()

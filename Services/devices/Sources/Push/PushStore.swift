@@ -108,14 +108,15 @@ struct PushStore: Sendable {
                 INSERT INTO pushes
                     (id, caller, idempotency_key, request_hash, state, send_at, expires_at, day, bundle_id, environment,
                      push_type, kind, activity, attributes_type, priority, collapse_id, payload, on_doubt, urgency,
-                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users)
+                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users, channel)
                 VALUES (\(id), \(caller), \(key), \(hash), \(isDue ? "sending" : "scheduled"), \(push.sendAt),
                     \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
                     \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
                     \(content.activity), \(content.attributesType), \(Int16(content.priority.rawValue)),
                     \(content.collapseID), \(content.payload), \(content.onDoubt.rawValue),
                     \(content.urgency.rawValue), \(recipients.map(\.bucket.rawValue)),
-                    \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)))
+                    \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)),
+                    \(content.channel?.id))
                 ON CONFLICT (caller, idempotency_key) DO NOTHING
                 RETURNING id, bundle_id, kind, activity, attributes_type, environment, caller, urgency, day,
                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users
