@@ -45,11 +45,12 @@ public enum DevicesApplication: MigratingApplication {
 
         let activity = PushActivity()
         let pushes = PushStore(database: database)
+        let outcomes = PushOutcomeFeed(database: database, logger: boot.logger)
         let router = ServiceRouter()
         DeviceRoutes(store: devices, registrations: registrations, timeZones: .system()).add(to: router)
         UserRoutes(store: devices).add(to: router)
         let pushRoutes = PushRoutes(
-            store: pushes, callers: configuration.push.callers, activity: activity,
+            store: pushes, outcomes: outcomes, callers: configuration.push.callers, activity: activity,
             queueLimit: configuration.push.queueLimit, canSend: lane != nil)
         pushRoutes.add(to: router)
         PushChannelRoutes(store: PushChannelStore(database: database), pushes: pushRoutes, send: channels)
@@ -62,12 +63,16 @@ public enum DevicesApplication: MigratingApplication {
             tokens: tokens, store: RevokedSessionStore(database: database), activity: activity, logger: boot.logger)
         let metrics = PushMetrics()
         var services: [any Service] = [
-            database, consumer,
+            database, consumer, outcomes.stamper,
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
         ]
         if let lane {
             let sender = PushSender(
-                queue: PushQueueStore(database: database), scheduled: pushes, lane: lane, protection: protection,
+                queue: PushQueueStore(database: database), scheduled: pushes, lane: lane,
+                liveness: SessionLiveness {
+                    try await tokens.liveSessions(among: $0, timeout: SessionLiveness.timeout)
+                },
+                protection: protection,
                 rules: DeliveryRules(
                     retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
                 activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)

@@ -1,33 +1,25 @@
 public import Foundation
 
-/// What became of a caller's pushes, after a cursor (`GET /internal/push/outcomes`). Acceptances by Apple have no entry
-/// of their own: the entry of a push that is done counts them.
+/// The answer to `GET /internal/push/outcomes`: what became of a caller's pushes. A push that Apple accepted has no
+/// entry.
 public struct PushOutcomePage: Codable, Sendable, Equatable {
-    /// The end of a push on one device other than its acceptance, or the end of a whole push.
+    /// The end of a push on one device.
     public struct Entry: Codable, Sendable, Equatable {
         @LowercaseUUID public var push: UUID
-        /// `nil` when the whole push is done.
-        public var device: UUID?
-        public var user: UUID?
-        /// `done` when the whole push is done.
+        @LowercaseUUID public var device: UUID
+        @LowercaseUUID public var user: UUID
         public var state: PushTargetState
         /// Apple's reason, or the cause of a suppression.
         public var reason: String?
         public var at: Date
-        /// The number of devices in each state, when the whole push is done.
-        public var counts: [String: Int]?
 
-        public init(
-            push: UUID, device: UUID? = nil, user: UUID? = nil, state: PushTargetState, reason: String? = nil,
-            at: Date, counts: [String: Int]? = nil
-        ) {
+        public init(push: UUID, device: UUID, user: UUID, state: PushTargetState, reason: String? = nil, at: Date) {
             self.push = push
             self.device = device
             self.user = user
             self.state = state
             self.reason = reason
             self.at = at
-            self.counts = counts
         }
     }
 

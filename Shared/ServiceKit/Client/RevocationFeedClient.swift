@@ -34,11 +34,12 @@ extension ServiceClient {
 }
 
 extension ServiceClient {
-    /// Those of at most ``LiveSessions/most`` sessions that have not ended, for a reader that may have missed entries.
-    public func liveSessions(among ids: [UUID]) async throws(ServiceClientError) -> [UUID] {
-        let live: LiveSessions = try await send(
-            .post, "/internal/sessions/live", body: LiveSessions(ids), idempotent: true)
-        return live.ids
+    /// Those of at most ``LiveSessions/most`` sessions that have not ended, and when they will.
+    public func liveSessions(
+        among ids: [UUID], timeout: Duration? = nil
+    ) async throws(ServiceClientError) -> LiveSessions {
+        try await send(
+            .post, "/internal/sessions/live", body: LiveSessions(ids), timeout: timeout, idempotent: true)
     }
 }
 

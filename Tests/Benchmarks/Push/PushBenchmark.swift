@@ -57,6 +57,15 @@ struct PushBenchmark {
         let registration = Registration(
             token: String(format: "%064x", number), environment: .sandbox, bundleId: Self.bundleID)
         let session = UUID.session(of: user)
+        // Nothing is sent to a device without a live session.
+        try await send(
+            "POST", "/internal/sessions",
+            CreateSessionRequest(
+                sessionID: session,
+                snapshot: UserSnapshot(
+                    user: User(id: user, role: "customer", authProviders: [], createdAt: .now), version: 1),
+                credentialsVersion: 1, signInAge: 0),
+            [(HeaderName.credential, try system.secret("IDENTITY_TOKENS_SECRET"))], to: "TOKENS_URL")
         try await send(
             "POST", "/v1/devices/register", registration,
             [
@@ -99,9 +108,10 @@ struct PushBenchmark {
 
     @discardableResult
     private func send(
-        _ method: String, _ path: String, _ body: (some Encodable)?, _ fields: [(String, String)]
+        _ method: String, _ path: String, _ body: (some Encodable)?, _ fields: [(String, String)],
+        to service: String = "DEVICES_URL"
     ) async throws -> Data {
-        var request = HTTPClientRequest(url: try system.value("DEVICES_URL") + path)
+        var request = HTTPClientRequest(url: try system.value(service) + path)
         request.method = .init(rawValue: method)
         for (name, value) in fields { request.headers.add(name: name, value: value) }
         if let body {

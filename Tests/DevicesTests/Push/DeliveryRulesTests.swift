@@ -143,7 +143,7 @@ import Testing
             attempts: 0, isTakeover: false, claimedAt: Self.now,
             device: ClaimedDevice(
                 tokenHash: Data(), tokenEpoch: 1, sealedToken: Data(), environment: .sandbox,
-                lastSeenAt: Self.now, isProven: false))
+                lastSeenAt: Self.now, isProven: false, session: UUID()))
         change(&claim)
         return claim
     }
@@ -187,6 +187,16 @@ import Testing
         let drop = Self.content(onDoubt: .drop)
         #expect(before(drop) { $0.isTakeover = true } == DeliveryDecision(state: .inDoubt, reason: "noAnswer"))
         #expect(before(drop) == nil)
+    }
+
+    /// A session that was used since has another end.
+    @Test func aSessionIsCheckedWhenItsEndMayHaveCome() {
+        for (liveUntil, mustCheck) in [
+            (nil, true), (Self.now - 1, true), (Self.now, true), (Self.now + 1, false),
+        ] as [(Date?, Bool)] {
+            #expect(rules.mustCheckSession(of: claim { $0.device?.liveUntil = liveUntil }) == mustCheck)
+        }
+        #expect(!rules.mustCheckSession(of: claim { $0.device = nil }))
     }
 
     @Test func aPausedDeviceWaits() {

@@ -104,6 +104,23 @@ import Testing
         }
     }
 
+    @Test func aCallerFollowsItsOutcomes() async throws {
+        try await withDevices(FakeLane.refusing(400, "BadDeviceToken")) { devices in
+            _ = try await devices.register(token: "aabb", as: ada)
+            func read(_ query: String, as caller: String = "orders") async throws -> PushOutcomePage {
+                try await devices.client.get("/internal/push/outcomes?\(query)", headers: headers(caller)).decode()
+            }
+            let start = try await read("after=latest")
+            async let next = read("after=\(start.cursor)&wait=30")
+            let response = try await devices.client.post("/internal/push", json: request(), headers: headers())
+            let id = try response.decode(PushAccepted.self).id
+            let page = try await next
+            #expect(page.entries.map(\.push.uuidString.localizedLowercase) == [id])
+            #expect(page.entries.map(\.state) == [.rejected] && page.entries.map(\.reason) == ["BadDeviceToken"])
+            #expect(try await read("wait=0", as: "chat").entries == [])
+        }
+    }
+
     @Test func aDryRunCountsDevices() async throws {
         let lane = FakeLane()
         try await withDevices(lane) { devices in
@@ -168,7 +185,10 @@ import Testing
 
     @Test func aFullQueueRefuses() async throws {
         let settings = ["DEVICES_PUSH_QUEUE_LIMIT": "2"]
-        try await withDevices(FakeLane { _ in .notSent(.noKey) }, settings: settings) { devices in
+        let lane = FakeLane()
+        // What is sent at once does not wait.
+        lane.streams.withLock { $0 = 0 }
+        try await withDevices(lane, settings: settings) { devices in
             _ = try await devices.register(token: "aa", as: ada)
             _ = try await devices.register(token: "bb", as: ada)
             let first = try await devices.client.post("/internal/push", json: request(), headers: headers())

@@ -164,7 +164,8 @@ import Testing
                 let acceptance = try await pushes.store.accept(
                     TestPushes.valid(.init(users: [ada.id])), of: "orders", key: "k", hash: Data(count: 32),
                     through: pushes.activity.window)
-                guard case .accepted(let answer, true) = acceptance, let id = answer.id.flatMap(UUID.init) else {
+                // Nothing waits in the queue.
+                guard case .accepted(let answer, false) = acceptance, let id = answer.id.flatMap(UUID.init) else {
                     Issue.record("not accepted")
                     return
                 }
@@ -235,18 +236,35 @@ import Testing
         }
     }
 
-    @Test func whatIsHandedOverDuringTheShutdownIsSent() async throws {
-        try await TestPushes.with { pushes in
-            _ = try await pushes.register(ada, token: "aa")
-            let window = SendWindow()
-            window.open(limit: 10, lease: .seconds(30), streams: { 10 })
-            let reservation = try #require(window.reserve(recipients: 1, urgency: .normal))
-            window.close()
-            #expect(window.reserve(recipients: 1, urgency: .urgent) == nil)
-            async let next = window.next()
-            window.end(reservation, nil)
-            #expect(await next?.count == nil)
-        }
+    @Test func aShutdownWaitsForRequestsThatHoldRoom() async throws {
+        let window = SendWindow()
+        window.open(limit: 10, lease: .seconds(30), streams: { 10 })
+        let reservation = try #require(window.reserve(recipients: 1, urgency: .normal))
+        window.close()
+        #expect(window.reserve(recipients: 1, urgency: .urgent) == nil)
+        async let next = window.next()
+        window.end(reservation, nil)
+        #expect(await next == nil)
+    }
+
+    @Test func roomIsSharedFairly() throws {
+        let window = SendWindow()
+        #expect(window.reserve(recipients: 1, urgency: .urgent) == nil)
+        window.open(limit: 100, lease: .seconds(30), streams: { 1000 })
+        // A tenth is left to urgent pushes.
+        #expect(window.room == 90)
+        let first = try #require(window.reserve(recipients: 20, urgency: .normal))
+        #expect(first.targetsOfRecipient == 4 && window.room == 10)
+        #expect(window.reserve(recipients: 20, urgency: .normal) == nil)
+        let urgent = try #require(window.reserve(recipients: 20, urgency: .urgent))
+        #expect(urgent.targetsOfRecipient == 1 && window.room == 0)
+        window.end(first, nil)
+        window.end(urgent, nil)
+        #expect(window.room == 90)
+        // Others are due.
+        window.noteBacklog(true)
+        #expect(window.reserve(recipients: 1, urgency: .bulk) == nil)
+        #expect(window.reserve(recipients: 1, urgency: .urgent) != nil)
     }
 
     // MARK: - Replicas that die
@@ -306,6 +324,66 @@ import Testing
                 try await pushes.eventually(push, is: "suppressed sessionEnded")
             }
             #expect(lane.sent.isEmpty)
+        }
+    }
+
+    /// Sessions also expire, without a revocation.
+    @Test func aSessionThatExpiredReceivesNothing() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.register(bob, token: "bb")
+            pushes.sessions.state.withLock { $0.ended = [ada.session] }
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                let push = try await pushes.accept(.init(users: [ada.id, bob.id]))
+                try await pushes.eventually(push, is: "suppressed sessionEnded", "accepted")
+            }
+            #expect(lane.sent.map(\.token) == [PushToken(bytes: [0xBB])])
+            #expect(pushes.sessions.asked == [[ada.session, bob.session]])
+        }
+    }
+
+    @Test func aSessionIsLookedUpOnceInItsLifetime() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            func push() async throws {
+                try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
+            }
+            func isKept() async throws {
+                try await eventually("its end is kept") {
+                    try await pushes.database.query("SELECT live_until > now() FROM devices")[0].decode(Bool?.self)
+                        == true
+                }
+            }
+            try await pushes.sending(through: FakeLane()) {
+                try await push()
+                try await isKept()
+                try await push()
+                #expect(pushes.sessions.asked.count == 1)
+                try await pushes.database.query("UPDATE devices SET live_until = now()")
+                try await push()
+                try await isKept()
+                #expect(pushes.sessions.asked.count == 2)
+                // Another session of the user.
+                _ = try await pushes.register(SignedIn(id: ada.id), token: "aa")
+                try await push()
+                #expect(pushes.sessions.asked.count == 3)
+            }
+        }
+    }
+
+    /// For as long as the revocation feed counts as known.
+    @Test func withoutTokensSessionsCountAsLive() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            pushes.sessions.state.withLock { $0.isDown = true }
+            try await pushes.sending(through: FakeLane()) {
+                for _ in 0..<2 {
+                    try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
+                }
+                // The second one waited for no answer.
+                #expect(pushes.sessions.asked.count == 1)
+            }
         }
     }
 

@@ -8,7 +8,9 @@ import Testing
 
 /// The plans of the service's statements on partitioned tables.
 @Suite struct PartitionPruningTests {
-    private static let tables = ["devices", "push_targets", "revoked_sessions", "security_events"]
+    private static let tables = [
+        "devices", "pending_push_outcomes", "push_targets", "revoked_sessions", "security_events",
+    ]
 
     private func withPartitions(_ body: (PostgresServer, TestRegistry) async throws -> Void) async throws {
         try await withPostgresServer { server in

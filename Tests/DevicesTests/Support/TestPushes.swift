@@ -58,10 +58,36 @@ final class FakeLane: Lane, Service {
     }
 }
 
+/// Sessions of which tokens says that they are live.
+final class FakeSessions: Sendable {
+    struct State {
+        var ended: Set<UUID> = []
+        var isDown = false
+        /// Seconds until they end.
+        var lifetime = 3600.0
+        /// Requests so far.
+        var asked: [Set<UUID>] = []
+    }
+
+    let state = Mutex(State())
+
+    var asked: [Set<UUID>] { state.withLock { $0.asked } }
+
+    @Sendable func read(_ ids: [UUID]) throws -> LiveSessions {
+        try state.withLock { state in
+            state.asked.append(Set(ids))
+            if state.isDown { throw TestKitError("tokens is down") }
+            return LiveSessions(
+                ids.filter { !state.ended.contains($0) }.map { (id: $0, expiresAt: .now + state.lifetime) })
+        }
+    }
+}
+
 /// The stores of push delivery in one database, and senders as of several replicas.
 struct TestPushes: Sendable {
     let registry: TestRegistry
     let activity = PushActivity()
+    let sessions = FakeSessions()
 
     var database: PostgresPool { registry.database }
     var store: PushStore { PushStore(database: database) }
@@ -144,10 +170,12 @@ struct TestPushes: Sendable {
     }
 
     func sender(
-        _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil
+        _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
+        liveness: SessionLiveness? = nil
     ) -> PushSender {
         PushSender(
-            queue: queue, scheduled: store, lane: lane, protection: registry.protection,
+            queue: queue, scheduled: store, lane: lane, liveness: liveness ?? SessionLiveness(sessions.read),
+            protection: registry.protection,
             rules: DeliveryRules(unseen: Self.unseen), activity: activity ?? self.activity, limits: limits,
             metrics: PushMetrics(), logger: .quiet)
     }

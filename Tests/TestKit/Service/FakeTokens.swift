@@ -20,6 +20,10 @@ public final class FakeTokens: Sendable {
         public var revokedUnused: [UUID] = []
         /// Sessions that are not live, although the feed may not say so.
         public var endedSessions: Set<UUID> = []
+        /// When live sessions end, in an hour by default.
+        public var expirations: [UUID: Date] = [:]
+        /// The sessions about which devices has asked, one request each.
+        public var askedSessions: [[UUID]] = []
         /// Renewed authentications of live sessions.
         public var renewals: [RenewAuthenticationRequest] = []
         /// When sessions were created, if a test sets it.
@@ -156,7 +160,11 @@ public final class FakeTokens: Sendable {
         router.post("internal/sessions/live") { request, _ in
             try self.refuseIfDown(request)
             let asked = try await JSON.decode(LiveSessions.self, from: self.body(of: request)).ids
-            let live = self.state.withLock { state in asked.filter { !state.endedSessions.contains($0) } }
+            let live = self.state.withLock { state in
+                state.askedSessions.append(asked)
+                return asked.filter { !state.endedSessions.contains($0) }
+                    .map { (id: $0, expiresAt: state.expirations[$0] ?? .now + 3600) }
+            }
             return try self.answer(LiveSessions(live))
         }
         addFeed(to: router)

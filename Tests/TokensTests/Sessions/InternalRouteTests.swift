@@ -154,7 +154,12 @@ extension ServiceTests {
                     try await tokens.client.post("/internal/sessions/live", json: sessions, headers: headers)
                 }
                 let answer = try await ask(asked, RunningTokens.devices)
-                #expect(try answer.decode(LiveSessions.self).ids == [live.sessionID])
+                let sessions = try answer.decode(LiveSessions.self)
+                #expect(sessions.ids == [live.sessionID])
+                let expiresAt = try await tokens.pool.query(
+                    "SELECT expires_at FROM sessions WHERE id = \(live.sessionID)")[0].decode(Date.self)
+                let answered = try #require(sessions.expirations?[live.sessionID])
+                #expect(abs(answered.timeIntervalSince(expiresAt)) < 1)
                 let many = LiveSessions((0...LiveSessions.most).map { _ in UUID() })
                 #expect(try await ask(many, RunningTokens.devices).code == "INVALID_REQUEST")
                 #expect(try await ask(asked, RunningTokens.identity).code == "FORBIDDEN")

@@ -24,6 +24,7 @@ struct ExpiredRegistrationStore: Sendable {
         case owners = "push_token_owners"
         case events = "security_events"
         case targets = "push_targets"
+        case outcomes = "push_outcome_log"
         case pushes
     }
 
@@ -54,6 +55,7 @@ struct ExpiredRegistrationStore: Sendable {
             case .owners: try await removeOwners(in: bucket)
             case .events: try await removeEvents(in: bucket)
             case .targets: try await removeTargets(in: bucket)
+            case .outcomes: try await removeOutcomes()
             case .pushes: try await removePushes()
             }
         removed[table.rawValue]?.increment(by: count)
@@ -125,6 +127,25 @@ struct ExpiredRegistrationStore: Sendable {
                 SELECT push_id, device_id FROM push_targets
                 WHERE bucket = \(bucket) AND day < current_date - \(Int32(Self.pushRetentionDays))
                 LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    /// The oldest entries of the feed. The last of those that are old enough always stays: a reader that had read
+    /// everything before the others came goes on behind it.
+    private func removeOutcomes() async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            WITH oldest AS MATERIALIZED (
+                SELECT seq, stamped_at FROM push_outcome_log ORDER BY seq LIMIT \(Self.batch + 1)
+            ), kept AS (
+                SELECT coalesce(min(seq) FILTER (
+                    WHERE stamped_at >= now() - make_interval(days => \(Int32(Self.pushRetentionDays)))) - 1,
+                    max(seq)) AS seq
+                FROM oldest
+            )
+            DELETE FROM push_outcome_log
+            WHERE seq IN (SELECT seq FROM oldest) AND seq < (SELECT seq FROM kept)
             """
         ).affectedRows
     }

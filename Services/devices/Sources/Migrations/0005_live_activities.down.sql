@@ -6,7 +6,8 @@ DROP VIEW owned_devices;
 DROP INDEX devices_activity;
 DROP INDEX devices_start;
 DROP INDEX devices_installation;
-ALTER TABLE devices DROP COLUMN activity, DROP COLUMN attributes_type, DROP CONSTRAINT devices_kind_check,
+ALTER TABLE devices DROP COLUMN activity, DROP COLUMN attributes_type, DROP COLUMN live_until,
+    DROP CONSTRAINT devices_kind_check,
     ADD CONSTRAINT devices_kind_check CHECK (kind IN ('alert', 'voip', 'liveactivity'));
 CREATE UNIQUE INDEX devices_installation ON devices (bucket, user_id, installation_id, environment, bundle_id, kind)
     WHERE installation_id IS NOT NULL AND kind <> 'liveactivity';

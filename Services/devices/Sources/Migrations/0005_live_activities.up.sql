@@ -1,5 +1,7 @@
 -- Live Activities: the activity that a token updates, and the type of activities that a token starts.
-ALTER TABLE devices ADD COLUMN activity text, ADD COLUMN attributes_type text,
+--
+-- `live_until` is when the session ends unless it is used before, as tokens has answered; NULL before it was asked.
+ALTER TABLE devices ADD COLUMN activity text, ADD COLUMN attributes_type text, ADD COLUMN live_until timestamptz,
     DROP CONSTRAINT devices_kind_check,
     ADD CONSTRAINT devices_kind_check CHECK (kind IN ('alert', 'voip', 'liveactivity', 'pushtostart'));
 
@@ -74,6 +76,7 @@ BEGIN
                 coalesce(registered_at, now()))
         ON CONFLICT (bucket, user_id, token_hash) DO UPDATE SET
             session_id = excluded.session_id,
+            live_until = CASE WHEN kept.session_id = excluded.session_id THEN kept.live_until END,
             -- A registration that was overtaken by a later one of the same user does not make it void.
             token_epoch = greatest(kept.token_epoch, excluded.token_epoch), sealed_token = excluded.sealed_token,
             activity = excluded.activity, attributes_type = excluded.attributes_type,

@@ -65,6 +65,80 @@ CREATE INDEX push_targets_due ON push_targets (caller, urgency, due_at) WHERE du
 CREATE INDEX push_targets_dead ON push_targets (caller, push_id, device_id) WHERE state = 'dead';
 CREATE INDEX push_targets_day ON push_targets (bucket, day);
 
+-- The feed of outcomes: each final one but acceptances, which so cost no further write. See `StampedFeed`.
+CREATE TABLE pending_push_outcomes (
+    bucket      smallint    NOT NULL CHECK (bucket BETWEEN 0 AND 4095),
+    entry_id    uuid        NOT NULL DEFAULT gen_random_uuid(),
+    occurred_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    caller      text        NOT NULL,
+    push_id     uuid        NOT NULL,
+    device_id   uuid        NOT NULL,
+    user_id     uuid        NOT NULL,
+    state       text        NOT NULL,
+    reason      text,
+    -- The only index, so that no plan looks for recent entries by another one.
+    PRIMARY KEY (occurred_at, entry_id, bucket)
+);
+
+-- Committed entries under consecutive numbers. The newest row is never removed, so that a cursor stays valid while
+-- nothing happens.
+CREATE TABLE push_outcome_log (
+    seq         bigint      NOT NULL PRIMARY KEY,
+    -- Random. After a restore or a fail-over that lost entries, a number is given out again, but not its tag.
+    tag         bigint      NOT NULL,
+    entry_id    uuid        NOT NULL UNIQUE,
+    stamped_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    occurred_at timestamptz NOT NULL,
+    caller      text        NOT NULL,
+    push_id     uuid        NOT NULL,
+    device_id   uuid        NOT NULL,
+    user_id     uuid        NOT NULL,
+    state       text        NOT NULL,
+    reason      text
+);
+
+-- One row. Its lock lets one transaction at a time add to the log.
+CREATE TABLE push_outcome_head (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row));
+INSERT INTO push_outcome_head DEFAULT VALUES;
+
+-- Moves pending entries into the log: at most `most`, and only those of the last `reach` seconds where that is given.
+-- `head` and `tag` are those of the log's newest row, `cost` the seconds that the look for pending entries took. The
+-- plan never reads the whole table, however many rows in it are dead.
+CREATE FUNCTION stamp_push_outcomes(
+    reach double precision, most integer,
+    OUT stamped bigint, OUT head bigint, OUT tag bigint, OUT cost double precision)
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    start timestamptz := clock_timestamp();
+    since timestamptz := coalesce(start - reach * interval '1 second', '-infinity');
+    is_pending boolean := EXISTS (SELECT FROM pending_push_outcomes WHERE occurred_at >= since);
+BEGIN
+    stamped := 0;
+    cost := extract(epoch FROM clock_timestamp() - start);
+    IF is_pending THEN
+        PERFORM FROM push_outcome_head FOR UPDATE;
+        -- This statement began after the lock was given, so it sees the numbers of every earlier stamping.
+        WITH next AS MATERIALIZED (
+            SELECT * FROM pending_push_outcomes WHERE occurred_at >= since ORDER BY occurred_at LIMIT most
+        ), taken AS (
+            DELETE FROM pending_push_outcomes AS pending USING next
+            WHERE pending.occurred_at = next.occurred_at AND pending.entry_id = next.entry_id
+              AND pending.bucket = next.bucket
+        ), added AS (
+            INSERT INTO push_outcome_log
+                (seq, tag, entry_id, occurred_at, caller, push_id, device_id, user_id, state, reason)
+            SELECT
+                coalesce((SELECT seq FROM push_outcome_log ORDER BY seq DESC LIMIT 1), 0) + row_number() OVER (),
+                ('x' || encode(substr(sha256(uuid_send(gen_random_uuid())), 1, 8), 'hex'))::bit(64)::bigint,
+                entry_id, occurred_at, caller, push_id, device_id, user_id, state, reason
+            FROM next WHERE NOT EXISTS (SELECT FROM push_outcome_log AS log WHERE log.entry_id = next.entry_id)
+        )
+        SELECT count(*) INTO stamped FROM next;
+    END IF;
+    SELECT log.seq, log.tag INTO head, tag FROM push_outcome_log AS log ORDER BY log.seq DESC LIMIT 1;
+END
+$$;
+
 -- When Apple first accepted the token: any user can register an invented one.
 ALTER TABLE devices ADD COLUMN apns_accepted_at timestamptz;
 -- Apple has refused too many pushes in a row to the device (429).
@@ -86,7 +160,8 @@ CREATE OR REPLACE VIEW owned_devices AS
 CREATE TYPE push_claim AS (
     device_id uuid, user_id uuid, lease_epoch bigint, attempts integer, reason text, is_takeover boolean,
     claimed_at timestamptz, token_hash bytea, token_epoch bigint, sealed_token bytea, environment text,
-    refusal text, last_seen_at timestamptz, is_proven boolean, paused_until timestamptz);
+    refusal text, last_seen_at timestamptz, is_proven boolean, paused_until timestamptz, session_id uuid,
+    live_until timestamptz);
 
 -- Adds the targets of one recipient: the devices that are registered now. A device that is named, and is not there,
 -- gets a target too, which says so. The first ones, `claims` at most, are claimed for `lease` seconds: the replica that
@@ -159,6 +234,8 @@ BEGIN
             claim.last_seen_at := device.last_seen_at;
             claim.is_proven := device.apns_accepted_at IS NOT NULL;
             claim.paused_until := device.apns_paused_until;
+            claim.session_id := device.session_id;
+            claim.live_until := device.live_until;
         ELSE
             INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
                 VALUES (in_bucket, of_push, device.id, device.user_id, of_caller, of_urgency, 'queued', first_due_at,
@@ -175,6 +252,8 @@ BEGIN
                     of_day)
             ON CONFLICT (bucket, push_id, device_id) DO NOTHING;
         IF FOUND THEN
+            INSERT INTO pending_push_outcomes (bucket, caller, push_id, device_id, user_id, state, reason)
+                VALUES (in_bucket, of_caller, of_push, recipient_id, recipient_user, 'suppressed', 'noDevice');
             claim.device_id := recipient_id;
             claim.user_id := recipient_user;
             RETURN NEXT claim;
@@ -207,9 +286,10 @@ BEGIN
         INTO claim.user_id, claim.lease_epoch, claim.attempts, claim.reason, claim.claimed_at;
     SELECT device.token_hash, device.token_epoch, device.sealed_token, device.environment,
            CASE WHEN device.status <> 'active' THEN coalesce(device.status_reason, 'Unregistered') END,
-           device.last_seen_at, device.apns_accepted_at IS NOT NULL, device.apns_paused_until
+           device.last_seen_at, device.apns_accepted_at IS NOT NULL, device.apns_paused_until, device.session_id,
+           device.live_until
         INTO claim.token_hash, claim.token_epoch, claim.sealed_token, claim.environment, claim.refusal,
-             claim.last_seen_at, claim.is_proven, claim.paused_until
+             claim.last_seen_at, claim.is_proven, claim.paused_until, claim.session_id, claim.live_until
         FROM devices AS device
         WHERE device.bucket = in_bucket AND device.id = of_device AND device.user_id = claim.user_id;
     claim.device_id := of_device;
@@ -227,14 +307,22 @@ CREATE FUNCTION record_push_outcome(
     new_due_at timestamptz, tries integer, of_token_epoch bigint, change text, change_at timestamptz
 ) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    of_user uuid;
+    of_caller text;
 BEGIN
     UPDATE push_targets SET
         state = new_state, reason = new_reason, due_at = new_due_at, attempts = attempts + tries,
         updated_at = clock_timestamp()
         WHERE bucket = in_bucket AND push_id = of_push AND device_id = of_device AND lease_epoch = of_epoch
-          AND state = 'claimed';
+          AND state = 'claimed'
+        RETURNING user_id, caller INTO of_user, of_caller;
     IF NOT FOUND THEN
         RETURN false;
+    END IF;
+    IF new_due_at IS NULL AND new_state <> 'accepted' THEN
+        INSERT INTO pending_push_outcomes (bucket, caller, push_id, device_id, user_id, state, reason)
+            VALUES (in_bucket, of_caller, of_push, of_device, of_user, new_state, new_reason);
     END IF;
     IF change = 'accepted' THEN
         UPDATE devices SET apns_accepted_at = clock_timestamp()
@@ -251,15 +339,30 @@ BEGIN
 END
 $$;
 
--- Cancels the targets that no replica holds. Those in flight are cancelled if they would be sent again. Returns how many
--- there are of both.
+-- Keeps when the session of a device ends unless it is used before.
+CREATE FUNCTION keep_device_liveness(in_bucket smallint, of_device uuid, of_session uuid, until timestamptz)
+RETURNS void
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    UPDATE devices SET live_until = until
+        WHERE bucket = in_bucket AND id = of_device AND session_id = of_session AND live_until IS DISTINCT FROM until;
+END
+$$;
+
+-- Cancels the targets that no replica holds. Those in flight are cancelled if they would be sent again. Returns how
+-- many there are of both.
 CREATE FUNCTION cancel_push_targets(in_bucket smallint, of_push uuid) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     cancelled integer;
 BEGIN
-    UPDATE push_targets SET state = 'cancelled', reason = NULL, due_at = NULL, updated_at = clock_timestamp()
-        WHERE bucket = in_bucket AND push_id = of_push AND state IN ('queued', 'retryAt');
+    WITH cancelled AS (
+        UPDATE push_targets SET state = 'cancelled', reason = NULL, due_at = NULL, updated_at = clock_timestamp()
+            WHERE bucket = in_bucket AND push_id = of_push AND state IN ('queued', 'retryAt')
+            RETURNING caller, device_id, user_id
+    )
+    INSERT INTO pending_push_outcomes (bucket, caller, push_id, device_id, user_id, state)
+        SELECT in_bucket, caller, of_push, device_id, user_id, 'cancelled' FROM cancelled;
     GET DIAGNOSTICS cancelled = ROW_COUNT;
     RETURN cancelled + (
         SELECT count(*) FROM push_targets WHERE bucket = in_bucket AND push_id = of_push AND state = 'claimed');
@@ -327,7 +430,7 @@ END
 $$;
 
 -- The targets that are due, at most `most` of each caller and urgency, the longest due first. The callers are found one
--- by one in the index of their keys. Without JIT, whose compilation takes longer than the rows, however many the planner
+-- by one in the index of their keys. Without JIT: its compilation takes longer than the rows, however many the planner
 -- expects.
 CREATE FUNCTION due_push_targets(urgencies text[], most bigint) RETURNS TABLE (
     of_caller text, of_urgency text, in_bucket smallint, of_push uuid, of_device uuid)

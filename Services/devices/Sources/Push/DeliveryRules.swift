@@ -107,6 +107,11 @@ struct DeliveryRules: Sendable {
         return wait(.queued, until: until, reason: "TooManyRequests", expiresAt: push.expiresAt)
     }
 
+    /// Whether the session may have ended by its lifetime, which no revocation says. One that was used since goes on.
+    func mustCheckSession(of claim: ClaimedTarget) -> Bool {
+        claim.device.map { device in device.liveUntil.map { $0 <= claim.claimedAt } ?? true } ?? false
+    }
+
     // MARK: - After sending
 
     /// The decision on an outcome. Apple, "Handling notification responses from APNs", and for broadcasts "Handling
@@ -232,4 +237,8 @@ struct ClaimedDevice: Sendable, Equatable {
     /// Apple has accepted the token before.
     var isProven: Bool
     var pausedUntil: Date?
+    /// The session that registered it.
+    var session: UUID
+    /// When the session ends unless it is used before; `nil` if that is not known.
+    var liveUntil: Date?
 }

@@ -43,29 +43,36 @@ struct PushQueueStore: Sendable {
         return claims
     }
 
-    /// The claims, each with its registration only if that is its token's owner's. Owners are stored under their tokens,
-    /// away from the users' devices, and read after them.
+    /// The claims, each with its registration only if that is its token's owner's.
     func checkingOwners(of claims: [ClaimedTarget]) async throws(PostgresError) -> [ClaimedTarget] {
         let hashes = Set(claims.compactMap { $0.device?.tokenHash })
-        guard !hashes.isEmpty else { return claims }
-        // Of 32 bytes each, in one text.
-        let rows = try await database.query(
-            """
-            SELECT token_hash, user_id, epoch FROM push_token_owners WHERE token_hash = ANY (ARRAY(
-                SELECT substr(\(Data(hashes.joined())), 32 * number + 1, 32)
-                FROM generate_series(0, \(Int32(hashes.count - 1))) AS number))
-            """
-        ).decode((Data, UUID, Int64).self)
-        var owners: [Data: (user: UUID, epoch: Int64)] = [:]
-        for (hash, user, epoch) in rows { owners[hash] = (user, epoch) }
+        let owners = try await TokenOwnerStore(database: database).owners(of: hashes)
         return claims.map { claim in
-            guard let device = claim.device else { return claim }
-            let owner = owners[device.tokenHash]
-            if let owner, owner.user == claim.user, owner.epoch == device.tokenEpoch { return claim }
+            guard let device = claim.device,
+                owners[device.tokenHash] != TokenOwner(user: claim.user, epoch: device.tokenEpoch)
+            else { return claim }
             var void = claim
             void.device = nil
             return void
         }
+    }
+
+    /// Keeps when the sessions of claimed devices end unless they are used before.
+    func keepLiveness(of claims: [ClaimedTarget], _ expirations: [UUID: Date]) async throws(PostgresError) {
+        let ends = claims.compactMap { claim in
+            claim.device.flatMap { device in
+                expirations[device.session].map { (target: claim.target, session: device.session, until: $0) }
+            }
+        }.sorted { Self.precedes($0.target, $1.target) }
+        guard !ends.isEmpty else { return }
+        try await database.query(
+            """
+            SELECT keep_device_liveness(bucket, device, session, until)
+            FROM unnest(
+                \(ends.map(\.target.bucket.rawValue)), \(ends.map(\.target.device)), \(ends.map(\.session)),
+                \(ends.map(\.until))
+            ) AS ended (bucket, device, session, until)
+            """)
     }
 
     /// The contents of pushes, and whether each was cancelled. Those that only a newer version understands are left
@@ -197,7 +204,7 @@ extension ClaimedTarget {
     /// Those of `push_claim`.
     static let columns = """
         device_id, user_id, lease_epoch, attempts, reason, is_takeover, claimed_at, token_hash, token_epoch, \
-        sealed_token, environment, refusal, last_seen_at, is_proven, paused_until
+        sealed_token, environment, refusal, last_seen_at, is_proven, paused_until, session_id, live_until
         """
 
     /// A row with a bucket, a push, and ``columns``, which are NULL without a target.
@@ -210,7 +217,7 @@ extension ClaimedTarget {
             let row = try row.decode(
                 (
                     Int16?, UUID, UUID?, UUID?, Int64?, Int?, String?, Bool?, Date?, Data?, Int64?, Data?, String?,
-                    String?, Date?, Bool?, Date?
+                    String?, Date?, Bool?, Date?, UUID?, Date?
                 ).self)
             let (bucket, push, device, user, epoch, attempts, reason, isTakeover, claimedAt) = (
                 row.0, row.1, row.2, row.3, row.4, row.5, row.6, row.7, row.8
@@ -224,12 +231,12 @@ extension ClaimedTarget {
             }
             var registration: ClaimedDevice?
             if let tokenHash = row.9, let tokenEpoch = row.10, let sealedToken = row.11, let environment = row.12,
-                let lastSeenAt = row.14, let isProven = row.15
+                let lastSeenAt = row.14, let isProven = row.15, let session = row.17
             {
                 registration = ClaimedDevice(
                     tokenHash: tokenHash, tokenEpoch: tokenEpoch, sealedToken: sealedToken,
                     environment: PushEnvironment(rawValue: environment), refusal: row.13, lastSeenAt: lastSeenAt,
-                    isProven: isProven, pausedUntil: row.16)
+                    isProven: isProven, pausedUntil: row.16, session: session, liveUntil: row.18)
             }
             claim = ClaimedTarget(
                 target: PushTarget(bucket: bucket, push: push, device: device), user: user, leaseEpoch: epoch,

@@ -8,6 +8,7 @@ import ServiceKit
 /// The routes of services that push. A caller sees its own pushes only.
 struct PushRoutes: Sendable {
     let store: PushStore
+    let outcomes: PushOutcomeFeed
     let callers: PushCallers
     let activity: PushActivity
     /// Targets of one caller that may wait.
@@ -21,6 +22,7 @@ struct PushRoutes: Sendable {
     func add(to router: ServiceRouter) {
         router.internal(callers: callers.names)
             .post("/push", use: accept)
+            .get("/push/outcomes", use: listOutcomes)
             .get("/push/dead", use: listDead)
             .post("/push/dead/{id}/replay", use: replay)
             .get("/push/{id}", use: status)
@@ -65,6 +67,14 @@ struct PushRoutes: Sendable {
     private func cancel(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         guard try await store.cancel(context.uuid("id"), of: caller(context).name) else { throw Problem(.notFound) }
         return .empty()
+    }
+
+    /// A long poll: `after` is the cursor of the previous page, `wait` is in seconds.
+    private func listOutcomes(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let page = try await outcomes.page(
+            of: caller(context).name, after: request.uri.queryParameters.get("after"),
+            waitingUntil: context.longPollEnd(of: request))
+        return try .json(page, holdsToken: true)
     }
 
     private func listDead(_ request: Request, context: GatehouseRequestContext) async throws -> Response {

@@ -44,6 +44,7 @@ struct PushSender: Service {
     let scheduled: PushStore
     let channels: PushChannelStore
     let lane: any Lane
+    let liveness: SessionLiveness
     let protection: PushTokenProtection
     let rules: DeliveryRules
     let activity: PushActivity
@@ -53,13 +54,15 @@ struct PushSender: Service {
     private let outcomes = OutcomeBuffer()
 
     init(
-        queue: PushQueueStore, scheduled: PushStore, lane: any Lane, protection: PushTokenProtection,
-        rules: DeliveryRules, activity: PushActivity, limits: Limits = Limits(), metrics: PushMetrics, logger: Logger
+        queue: PushQueueStore, scheduled: PushStore, lane: any Lane, liveness: SessionLiveness,
+        protection: PushTokenProtection, rules: DeliveryRules, activity: PushActivity, limits: Limits = Limits(),
+        metrics: PushMetrics, logger: Logger
     ) {
         self.queue = queue
         self.scheduled = scheduled
         channels = PushChannelStore(database: queue.database)
         self.lane = lane
+        self.liveness = liveness
         self.protection = protection
         self.rules = rules
         self.activity = activity
@@ -160,47 +163,89 @@ struct PushSender: Service {
             for claim in claims { putBack(claim, reason: "unreadable", for: 1) }
             throw error
         }
+        var pushes: [ClaimedPush] = []
         for claim in owned {
             guard let push = contents[claim.target.push] else {
                 putBack(claim, reason: "unreadable", for: 60)
                 continue
             }
-            begin(claim, of: push.content, isCancelled: push.isCancelled, claimedAt: claimedAt, in: &group)
+            pushes.append(
+                ClaimedPush(
+                    claim: claim, content: push.content, isCancelled: push.isCancelled, claimedAt: claimedAt))
         }
+        begin(pushes, in: &group)
     }
 
     /// Sends what requests have claimed, until the window is closed.
     private func sendAccepted(in group: inout DiscardingTaskGroup) async {
         while let handovers = await activity.window.next() {
-            let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
-            var claims = handovers.flatMap(\.claims)
+            activity.notePending()
+            let claims = handovers.flatMap(\.claims)
+            guard activity.isFeedFresh(within: limits.maximumStaleness) else {
+                for claim in claims { putBack(claim, reason: "paused", for: 1) }
+                continue
+            }
             do {
-                if !isPaused { claims = try await queue.checkingOwners(of: claims) }
+                var owned = try await queue.checkingOwners(of: claims)[...]
+                for handover in handovers {
+                    let own = owned.prefix(handover.claims.count)
+                    owned = owned.dropFirst(own.count)
+                    begin(
+                        own.map {
+                            ClaimedPush(
+                                claim: $0, content: handover.content, isCancelled: false, claimedAt: handover.claimedAt)
+                        }, in: &group)
+                }
             } catch {
                 logger.warning("owners of push tokens could not be read", error: error)
                 for claim in claims { putBack(claim, reason: "unreadable", for: 1) }
-                continue
-            }
-            var rest = claims[...]
-            for handover in handovers {
-                for claim in rest.prefix(handover.claims.count) {
-                    if isPaused {
-                        putBack(claim, reason: "paused", for: 1)
-                    } else {
-                        begin(
-                            claim, of: handover.content, isCancelled: false, claimedAt: handover.claimedAt, in: &group)
-                    }
-                }
-                rest = rest.dropFirst(handover.claims.count)
             }
         }
     }
 
-    private func begin(
-        _ claim: ClaimedTarget, of content: PushContent, isCancelled: Bool, claimedAt: ContinuousClock.Instant,
-        in group: inout DiscardingTaskGroup
-    ) {
-        if let decision = rules.decide(claim, of: content, isCancelled: isCancelled) {
+    /// A claim with what is to be sent.
+    private struct ClaimedPush {
+        var claim: ClaimedTarget
+        let content: PushContent
+        let isCancelled: Bool
+        let claimedAt: ContinuousClock.Instant
+    }
+
+    /// Those whose sessions may have ended wait for tokens' answer.
+    private func begin(_ pushes: [ClaimedPush], in group: inout DiscardingTaskGroup) {
+        var unchecked: [ClaimedPush] = []
+        for push in pushes {
+            if rules.mustCheckSession(of: push.claim) {
+                unchecked.append(push)
+            } else {
+                begin(push, in: &group)
+            }
+        }
+        if !unchecked.isEmpty { group.addTask { await checkSessions(of: unchecked) } }
+    }
+
+    private func checkSessions(of pushes: [ClaimedPush]) async {
+        let answer = await liveness.check(Set(pushes.compactMap(\.claim.device?.session)))
+        await withDiscardingTaskGroup { group in
+            for var push in pushes {
+                if case .live(let live, _) = answer, let session = push.claim.device?.session, !live.contains(session) {
+                    push.claim.device = nil
+                }
+                begin(push, in: &group)
+            }
+            guard case .live(_, let expirations) = answer else { return }
+            do {
+                try await queue.keepLiveness(of: pushes.map(\.claim), expirations)
+            } catch {
+                // They are read again.
+                logger.warning("lifetimes of sessions could not be kept", error: error)
+            }
+        }
+    }
+
+    private func begin(_ push: ClaimedPush, in group: inout DiscardingTaskGroup) {
+        let (claim, content) = (push.claim, push.content)
+        if let decision = rules.decide(claim, of: content, isCancelled: push.isCancelled) {
             outcomes.add(ClaimOutcome(claim: claim, decision: decision))
             return
         }
@@ -214,7 +259,7 @@ struct PushSender: Service {
             environment: address.environment, topic: content.topic, type: content.type, priority: content.priority,
             collapseID: content.collapseID, expiresAt: content.apnsExpiration, payload: content.payload,
             isProven: address.isProven, isUrgent: content.urgency == .urgent,
-            sendBefore: claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin))
+            sendBefore: push.claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin))
         group.addTask { await send(rendered, for: claim, of: content) }
     }
 

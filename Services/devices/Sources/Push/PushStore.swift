@@ -17,7 +17,7 @@ struct PushStore: Sendable {
 
     /// What became of a request to push.
     enum Acceptance: Sendable, Equatable {
-        /// - Parameter isNew: whether this request added targets that may be due.
+        /// - Parameter isNew: whether this request added targets that wait in the queue, or will.
         case accepted(PushAccepted, isNew: Bool)
         /// The caller has used the key for another request within a day.
         case keyReused
@@ -38,10 +38,10 @@ struct PushStore: Sendable {
         let id = UUID()
         if push.isDryRun { return try await dryRun(push, id, of: caller, hash: hash) }
         for _ in 0..<3 {
-            if let devices = try await keep(push, id, of: caller, key: key, hash: hash, through: window) {
+            if let kept = try await keep(push, id, of: caller, key: key, hash: hash, through: window) {
                 return .accepted(
-                    PushAccepted(id: id.uuidString.lowercased(), devices: push.sendAt == nil ? devices : nil),
-                    isNew: true)
+                    PushAccepted(id: id.uuidString.lowercased(), devices: push.sendAt == nil ? kept.devices : nil),
+                    isNew: push.sendAt != nil || kept.claimed < kept.devices)
             }
             if let former = try await former(key ?? "", of: caller) {
                 return former.hash == hash ? .accepted(former.answer, isNew: false) : .keyReused
@@ -57,10 +57,11 @@ struct PushStore: Sendable {
         throw PostgresError(.transactionAborted, "the key was taken and given back")
     }
 
-    /// - Returns: the number of new targets; `nil` if the key is taken.
+    /// - Returns: the number of new targets, and of those among them that the window's sender holds; `nil` if the key is
+    ///   taken.
     private func keep(
         _ push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data, through window: SendWindow?
-    ) async throws -> Int? {
+    ) async throws -> (devices: Int, claimed: Int)? {
         let reservation =
             push.sendAt == nil
             ? window?.reserve(recipients: push.recipients.count, urgency: push.content.urgency) : nil
@@ -74,7 +75,7 @@ struct PushStore: Sendable {
         let added = try rows.map { row throws(PostgresError) in try ClaimedTarget.Added(row) }
         handover = SendWindow.Handover(
             claims: added.compactMap(\.claim), content: push.content, claimedAt: claimedAt)
-        return added.count { $0.isTarget }
+        return (added.count { $0.isTarget }, added.count { $0.claim != nil })
     }
 
     private func dryRun(_ push: ValidPush, _ id: UUID, of caller: String, hash: Data) async throws -> Acceptance {

@@ -15,11 +15,21 @@ struct DeviceStore: Sendable {
         let rows = try await database.query(
             """
             SELECT id, installation_id, environment, bundle_id, kind, activity, attributes_type, status, locale,
-                   time_zone, app_version, os_version, model, session_id, created_at, last_seen_at
-            FROM owned_devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)
+                   time_zone, app_version, os_version, model, session_id, created_at, last_seen_at, token_hash,
+                   token_epoch
+            FROM devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)
             ORDER BY last_seen_at DESC, id
             """)
-        return try rows.map(DeviceExport.Entry.init)
+        let tokens = try rows.map { row throws(PostgresError) in
+            (hash: try row.decode("token_hash", as: Data.self), epoch: try row.decode("token_epoch", as: Int64.self))
+        }
+        let owners = try await TokenOwnerStore(database: database).owners(of: Set(tokens.map(\.hash)))
+        var devices: [DeviceExport.Entry] = []
+        for (row, token) in zip(rows, tokens)
+        where owners[token.hash] == TokenOwner(user: user, epoch: token.epoch) {
+            devices.append(try DeviceExport.Entry(row))
+        }
+        return devices
     }
 
     /// Removes one of the user's devices. Returns whether it existed.

@@ -76,7 +76,7 @@ struct RevocationConsumer: Service {
     /// Asks tokens about the next sessions with registrations, and detaches the devices of those that have ended.
     private func checkSessions(after session: UUID) async throws {
         let sessions = try await store.registeredSessions(after: session, limit: LiveSessions.most)
-        let live = sessions.isEmpty ? [] : Set(try await tokens.liveSessions(among: sessions))
+        let live = sessions.isEmpty ? [] : Set(try await tokens.liveSessions(among: sessions).ids)
         let end = sessions.count == LiveSessions.most ? sessions.last : nil
         let ended = sessions.filter { !live.contains($0) }
         detached.increment(by: try await store.detach(ended, checkedFrom: session, through: end) ?? 0)

@@ -362,11 +362,12 @@ BEGIN
 END
 $$;
 
--- Those of `ids` whose sessions have not ended. All are of this bucket.
-CREATE FUNCTION live_sessions(bucket smallint, ids uuid[]) RETURNS SETOF uuid
+-- Those of `ids` whose sessions have not ended, and when they will unless they are used before. All are of this bucket.
+CREATE FUNCTION live_sessions(bucket smallint, ids uuid[], OUT id uuid, OUT expires_at timestamptz)
+RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-    RETURN QUERY SELECT session.id FROM sessions AS session
+    RETURN QUERY SELECT session.id, session.expires_at FROM sessions AS session
     WHERE session.bucket = live_sessions.bucket AND session.id = ANY (ids)
         AND session.expires_at > statement_timestamp();
 END

@@ -65,11 +65,13 @@ struct SessionStore: Sendable {
         return try rows.map { row throws(PostgresError) in try Session(row, current: current) }
     }
 
-    /// Those of `ids` whose sessions have not ended. Ids that follow each other are mostly of one bucket.
-    func live(_ ids: [UUID]) async throws(PostgresError) -> [UUID] {
-        var live: [UUID] = []
+    /// Those of `ids` whose sessions have not ended, and when they will unless they are used before.
+    func live(_ ids: [UUID]) async throws(PostgresError) -> [(id: UUID, expiresAt: Date)] {
+        var live: [(id: UUID, expiresAt: Date)] = []
         for (bucket, ids) in Dictionary(grouping: ids, by: Bucket.init(session:)) {
-            live += try await database.query("SELECT live_sessions(\(bucket), \(ids))").decode(UUID.self)
+            let rows = try await database.query("SELECT id, expires_at FROM live_sessions(\(bucket), \(ids))")
+                .decode((UUID, Date).self)
+            for (id, expiresAt) in rows { live.append((id, expiresAt)) }
         }
         return live
     }

@@ -1,0 +1,46 @@
+import Contracts
+import Foundation
+import Logging
+import Postgres
+import ServiceKitPostgres
+
+/// The feed of outcomes for callers (`GET /internal/push/outcomes`): each final state of a push on a device but its
+/// acceptance, at least once and for a week.
+struct PushOutcomeFeed: Sendable {
+    let stamper: StampedFeed
+    private let pageSize: Int
+
+    init(database: PostgresPool, pageSize: Int = 1000, logger: Logger) {
+        stamper = StampedFeed(
+            log: "push_outcome_log", function: "stamp_push_outcomes", database: database,
+            interval: .milliseconds(500), stampsAtOnce: false, logger: logger)
+        self.pageSize = pageSize
+    }
+
+    /// The caller's outcomes after `cursor`. If there are none yet, it waits until `end` for some.
+    ///
+    /// - Parameter cursor: the cursor of an earlier page; `nil` or empty begins with the oldest entry,
+    ///   ``StampedFeed/latest`` at the end.
+    func page(
+        of caller: String, after cursor: String?, waitingUntil end: ContinuousClock.Instant
+    ) async throws -> PushOutcomePage {
+        // A name may have a quote.
+        let name = caller.replacing("'", with: "''")
+        let view = StampedFeed.View(
+            columns: "push_id, device_id, user_id, state, reason, occurred_at", condition: "caller = '\(name)'",
+            pageSize: pageSize
+        ) { try PushOutcomePage.Entry($0) }
+        let page = try await stamper.page(view, after: cursor, waitingUntil: end)
+        return PushOutcomePage(
+            entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
+    }
+}
+
+extension PushOutcomePage.Entry {
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            push: try row.decode("push_id"), device: try row.decode("device_id"), user: try row.decode("user_id"),
+            state: PushTargetState(rawValue: try row.decode("state")), reason: try row.decode("reason"),
+            at: try row.decode("occurred_at"))
+    }
+}
