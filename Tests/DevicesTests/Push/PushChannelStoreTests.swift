@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Postgres
 import Synchronization
 import TestKit
 import Testing
