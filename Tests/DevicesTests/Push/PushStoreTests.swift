@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceKitPostgres
 import TestKit
 import Testing
 
@@ -306,7 +307,7 @@ import Testing
             let phone = try await pushes.register(ada, token: "aa")
             let pad = try await pushes.register(bob, token: "bb")
             let lane = FakeLane { push in
-                push.token == PushToken(bytes: [0xAA])
+                push.destination == .device(PushToken(bytes: [0xAA]))
                     ? FakeLane.accepted : .answered(APNsAnswer(status: 400, reason: "BadDeviceToken"))
             }
             let sent = try await pushes.accept(.init(users: [ada.id, bob.id]))
