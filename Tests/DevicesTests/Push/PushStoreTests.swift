@@ -407,7 +407,7 @@ import Testing
             try await pushes.database.query(
                 """
                 INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, day)
-                SELECT \(bucket), gen_random_uuid(), gen_random_uuid(),
+                SELECT \(bucket.rawValue), gen_random_uuid(), gen_random_uuid(),
                     CASE WHEN n % 2 = 0 THEN \(ada.id) ELSE \(bob.id) END, 'orders', 'normal', 'accepted', current_date
                 FROM generate_series(1, 25) AS n
                 """)
@@ -417,7 +417,8 @@ import Testing
                 pages += 1
                 let next = try await pushes.database.query(
                     """
-                    SELECT next_push, next_device FROM erase_push_targets(\(bucket), \(ada.id), \(push), \(device), 10)
+                    SELECT next_push, next_device
+                    FROM erase_push_targets(\(bucket.rawValue), \(ada.id), \(push), \(device), 10)
                     """
                 )[0].decode((UUID?, UUID?).self)
                 position = next.0.flatMap { push in next.1.map { (push, $0) } }
