@@ -44,7 +44,8 @@ public enum DevicesApplication: MigratingApplication {
         configuration.registerMetrics()
 
         let activity = PushActivity()
-        let pushes = PushStore(database: database)
+        let pushes = PushStore(
+            database: database, unseen: configuration.unseen, bulkLimit: configuration.push.bulkLimit)
         let outcomes = PushOutcomeFeed(database: database, logger: boot.logger)
         let router = ServiceRouter()
         DeviceRoutes(store: devices, registrations: registrations, timeZones: .system()).add(to: router)
@@ -55,6 +56,8 @@ public enum DevicesApplication: MigratingApplication {
         pushRoutes.add(to: router)
         PushChannelRoutes(store: PushChannelStore(database: database), pushes: pushRoutes, send: channels)
             .add(to: router)
+        UserTagRoutes(store: UserTagStore(database: database), callers: configuration.push.callers.names).add(
+            to: router)
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
@@ -67,17 +70,21 @@ public enum DevicesApplication: MigratingApplication {
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
         ]
         if let lane {
+            let queue = PushQueueStore(database: database)
+            let liveness = SessionLiveness {
+                try await tokens.liveSessions(among: $0, timeout: SessionLiveness.timeout)
+            }
+            let rules = DeliveryRules(
+                retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen)
             let sender = PushSender(
-                queue: PushQueueStore(database: database), scheduled: pushes, lane: lane,
-                liveness: SessionLiveness {
-                    try await tokens.liveSessions(among: $0, timeout: SessionLiveness.timeout)
-                },
-                protection: protection,
-                rules: DeliveryRules(
-                    retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
+                queue: queue, scheduled: pushes, lane: lane, liveness: liveness, protection: protection, rules: rules,
+                activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
+            let bulk = BulkSender(
+                slices: pushes.slices, queue: queue, lane: lane, liveness: liveness, protection: protection,
+                rules: rules,
                 activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
             // The last one stops first.
-            services += [lane, sender]
+            services += [lane, sender, bulk]
         }
 
         return ServiceAssembly(

@@ -23,5 +23,8 @@ enum Migrations {
         PostgresMigration(
             number: 7, name: "push_channels", up: PackageResources._007_push_channels_up_sql,
             down: PackageResources._007_push_channels_down_sql),
+        PostgresMigration(
+            number: 8, name: "segments", up: PackageResources._008_segments_up_sql,
+            down: PackageResources._008_segments_down_sql),
     ]
 }

@@ -52,14 +52,18 @@ public struct PushRequest: Codable, Sendable, Equatable {
         public var devices: [DeviceTarget]?
         /// Of their registrations those of this Live Activity. With the push type `liveactivity` alone.
         public var activity: String?
+        /// In place of users, sessions and devices.
+        public var segment: PushSegment?
 
         public init(
-            users: [UUID]? = nil, sessions: [UUID]? = nil, devices: [DeviceTarget]? = nil, activity: String? = nil
+            users: [UUID]? = nil, sessions: [UUID]? = nil, devices: [DeviceTarget]? = nil, activity: String? = nil,
+            segment: PushSegment? = nil
         ) {
             self.users = users
             self.sessions = sessions
             self.devices = devices
             self.activity = activity
+            self.segment = segment
         }
     }
 
@@ -91,15 +95,18 @@ public struct PushRequest: Codable, Sendable, Equatable {
     public var payload: JSONContent
     /// Default `repeat`.
     public var onDoubt: PushDoubt?
-    /// Default `normal`.
+    /// Default `normal`. A segment is `bulk`.
     public var urgency: PushUrgency?
+    /// The most devices to which all replicas together send the push in a minute, without repetitions.
+    public var ratePerMinute: Int?
     /// Checks the request and counts the devices, and sends nothing.
     public var dryRun: Bool?
 
     public init(
         targets: Targets, bundleId: String, environment: PushEnvironment? = nil, pushType: PushType,
         priority: PushPriority? = nil, collapseId: String? = nil, expiresAt: Date? = nil, sendAt: Date? = nil,
-        payload: JSONContent, onDoubt: PushDoubt? = nil, urgency: PushUrgency? = nil, dryRun: Bool? = nil
+        payload: JSONContent, onDoubt: PushDoubt? = nil, urgency: PushUrgency? = nil, ratePerMinute: Int? = nil,
+        dryRun: Bool? = nil
     ) {
         self.targets = targets
         self.bundleId = bundleId
@@ -112,6 +119,7 @@ public struct PushRequest: Codable, Sendable, Equatable {
         self.payload = payload
         self.onDoubt = onDoubt
         self.urgency = urgency
+        self.ratePerMinute = ratePerMinute
         self.dryRun = dryRun
     }
 }
@@ -120,12 +128,15 @@ public struct PushRequest: Codable, Sendable, Equatable {
 public struct PushAccepted: Codable, Sendable, Equatable {
     /// Absent after a dry run.
     public var id: String?
-    /// The number of devices; absent before a scheduled push is due.
+    /// The number of devices; absent before a scheduled push is due, and of a segment unless it is a dry run.
     public var devices: Int?
+    /// Whether `devices` was extrapolated from a sample, because there are many registrations. Absent if it is exact.
+    public var isEstimate: Bool?
 
-    public init(id: String? = nil, devices: Int? = nil) {
+    public init(id: String? = nil, devices: Int? = nil, isEstimate: Bool? = nil) {
         self.id = id
         self.devices = devices
+        self.isEstimate = isEstimate
     }
 }
 
@@ -153,6 +164,27 @@ public struct PushStatus: Codable, Sendable, Equatable {
         }
     }
 
+    /// How far a push to a segment is. Its devices are read in slices.
+    public struct Slices: Codable, Sendable, Equatable {
+        public var total: Int
+        /// Slices that were read to their end.
+        public var done: Int
+        /// Slices that the push's expiration has ended early.
+        public var expired: Int
+        /// Slices that were cancelled.
+        public var cancelled: Int
+        /// The devices that were read so far. Each is in `counts`.
+        public var devices: Int
+
+        public init(total: Int, done: Int, expired: Int, cancelled: Int, devices: Int) {
+            self.total = total
+            self.done = done
+            self.expired = expired
+            self.cancelled = cancelled
+            self.devices = devices
+        }
+    }
+
     @LowercaseUUID public var id: UUID
     public var state: PushState
     public var createdAt: Date
@@ -160,14 +192,16 @@ public struct PushStatus: Codable, Sendable, Equatable {
     public var expiresAt: Date
     /// The number of devices in each state.
     public var counts: [String: Int]
-    /// A page of the devices.
+    /// Absent unless the push is to a segment that is due.
+    public var slices: Slices?
+    /// A page of the devices. Of a segment those alone to which it was not sent at once with success.
     public var devices: [Entry]
     /// Opaque. The caller sends it as `after` for the next page. Absent on the last page.
     public var next: String?
 
     public init(
         id: UUID, state: PushState, createdAt: Date, sendAt: Date?, expiresAt: Date, counts: [String: Int],
-        devices: [Entry], next: String?
+        slices: Slices? = nil, devices: [Entry], next: String?
     ) {
         self.id = id
         self.state = state
@@ -175,6 +209,7 @@ public struct PushStatus: Codable, Sendable, Equatable {
         self.sendAt = sendAt
         self.expiresAt = expiresAt
         self.counts = counts
+        self.slices = slices
         self.devices = devices
         self.next = next
     }

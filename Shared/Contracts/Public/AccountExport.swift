@@ -86,12 +86,14 @@ public struct AccountExport: Codable, Sendable, Equatable {
     /// Networks from which the user has signed in, in the same form. Absent from an older version of identity.
     public var knownNetworks: [KnownDevice]?
     public var devices: [DeviceExport.Entry]
+    /// The tags that the team's services have set. Absent from an older version of devices.
+    public var tags: [String]?
     public var events: [Event]
 
     public init(
         user: User, state: String, phoneVerified: Bool?, apple: Apple?, passwordChangedAt: Date?, sessions: [Session],
         knownDevices: [KnownDevice]?, knownNetworks: [KnownDevice]? = nil, devices: [DeviceExport.Entry],
-        events: [Event]
+        tags: [String]? = nil, events: [Event]
     ) {
         self.user = user
         self.state = state
@@ -102,6 +104,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
         self.knownDevices = knownDevices
         self.knownNetworks = knownNetworks
         self.devices = devices
+        self.tags = tags
         self.events = events
     }
 }
@@ -155,9 +158,12 @@ public struct DeviceExport: Codable, Sendable, Equatable {
     }
 
     public var devices: [Entry]
+    /// The user's tags. Absent from an older version.
+    public var tags: [String]?
 
-    public init(devices: [Entry]) {
+    public init(devices: [Entry], tags: [String]? = nil) {
         self.devices = devices
+        self.tags = tags
     }
 }
 

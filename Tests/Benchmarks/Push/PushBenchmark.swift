@@ -26,6 +26,7 @@ struct PushBenchmark {
         Table.header("Pushes")
         let line = try await measured(users)
         Table.line(line)
+        try await measureSegment(registered: Self.users)
         guard Tool.isInstalled("h2load") else { return Table.note("h2load is not installed: no comparison") }
         let peer = try await h2load(requests: line.operations)
         Table.line(peer)
@@ -53,7 +54,7 @@ struct PushBenchmark {
 
     // MARK: - Devices
 
-    private func register(_ user: UUID, _ number: Int) async throws {
+    func register(_ user: UUID, _ number: Int) async throws {
         let registration = Registration(
             token: String(format: "%064x", number), environment: .sandbox, bundleId: Self.bundleID)
         let session = UUID.session(of: user)
@@ -78,8 +79,14 @@ struct PushBenchmark {
     /// - Returns: the push's id.
     @discardableResult
     private func push(to users: ArraySlice<UUID>, waits: Bool = true) async throws -> String {
+        let id = try await push(to: .init(users: Array(users)))
+        if waits { try await waitUntilDone(id) }
+        return id
+    }
+
+    func push(to targets: PushRequest.Targets) async throws -> String {
         let request = PushRequest(
-            targets: .init(users: Array(users)), bundleId: Self.bundleID, pushType: .alert, payload: Self.payload)
+            targets: targets, bundleId: Self.bundleID, pushType: .alert, payload: Self.payload)
         let fields = [
             (HeaderName.credential, try system.pushCredential()), ("Idempotency-Key", UUID().uuidString),
         ]
@@ -87,12 +94,13 @@ struct PushBenchmark {
         guard let id = try JSON.decode(PushAccepted.self, from: body).id else {
             throw BenchmarkError("a push was not accepted")
         }
-        if waits { try await waitUntilDone(id) }
         return id
     }
 
-    private func waitUntilDone(_ id: String) async throws {
+    /// - Parameter look: is called at each look at the push.
+    func waitUntilDone(_ id: String, _ look: () throws -> Void = {}) async throws {
         while true {
+            try look()
             let body = try await send(
                 "GET", "/internal/push/\(id)", String?.none, [(HeaderName.credential, try system.pushCredential())])
             let status = try JSON.decode(PushStatus.self, from: body)

@@ -22,7 +22,7 @@ import Testing
             pushTypes: voip
         """
 
-    private func withDevices(
+    func withDevices(
         _ lane: FakeLane, settings more: [String: String] = [:],
         _ body: @escaping @Sendable (TestDevices) async throws -> Void
     ) async throws {
@@ -42,13 +42,13 @@ import Testing
         }
     }
 
-    private func headers(_ caller: String = "orders", key: String? = UUID().uuidString) -> [String: String] {
+    func headers(_ caller: String = "orders", key: String? = UUID().uuidString) -> [String: String] {
         var headers = [HeaderName.credential: "dev-\(caller)-devices"]
         headers["Idempotency-Key"] = key
         return headers
     }
 
-    private func request(_ change: (inout PushRequest) -> Void = { _ in }) -> PushRequest {
+    func request(_ change: (inout PushRequest) -> Void = { _ in }) -> PushRequest {
         var request = PushRequest(
             targets: .init(users: [ada.id]), bundleId: "com.example.app", pushType: .alert,
             payload: .object(["aps": .object(["alert": .string("Hello")])]))
@@ -56,7 +56,7 @@ import Testing
         return request
     }
 
-    private func status(
+    func status(
         _ devices: TestDevices, of id: String?, as caller: String = "orders"
     ) async throws -> PushStatus {
         try await devices.client.get("/internal/push/\(id ?? "")", headers: headers(caller)).decode(PushStatus.self)

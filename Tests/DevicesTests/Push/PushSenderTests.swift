@@ -126,7 +126,8 @@ import Testing
             let store = DeviceStore(database: pushes.database)
             func push(_ bundle: String? = nil) async throws -> (id: String, devices: Int) {
                 try await DeviceAdministration.push(
-                    to: ada.id, title: "Grüße", body: "Hello", bundleID: bundle, through: store)
+                    to: ada.id, title: "Grüße", body: "Hello", bundleID: bundle, through: store,
+                    unseen: TestPushes.unseen)
             }
             await #expect(throws: DeviceAdministration.UnknownApp.self) { try await push() }
             _ = try await pushes.register(ada, token: "aa")
@@ -338,7 +339,7 @@ import Testing
                 let push = try await pushes.accept(.init(users: [ada.id, bob.id]))
                 try await pushes.eventually(push, is: "suppressed sessionEnded", "accepted")
             }
-            #expect(lane.sent.map(\.token) == [PushToken(bytes: [0xBB])])
+            #expect(lane.sent.map(\.destination) == [.device(PushToken(bytes: [0xBB]))])
             #expect(pushes.sessions.asked == [[ada.session, bob.session]])
         }
     }

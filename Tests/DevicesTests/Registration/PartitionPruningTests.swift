@@ -9,7 +9,7 @@ import Testing
 /// The plans of the service's statements on partitioned tables.
 @Suite struct PartitionPruningTests {
     private static let tables = [
-        "devices", "pending_push_outcomes", "push_targets", "revoked_sessions", "security_events",
+        "devices", "pending_push_outcomes", "push_targets", "revoked_sessions", "security_events", "user_tags",
     ]
 
     private func withPartitions(_ body: (PostgresServer, TestRegistry) async throws -> Void) async throws {
@@ -65,6 +65,30 @@ import Testing
             #expect(try await pushes.store.cancel(push, of: TestPushes.caller))
         }
         _ = try await pushes.queue.survey(limit: 10)
+        try await pushToSegment(pushes)
+    }
+
+    /// The same devices as a segment with tags, of which a page is sent.
+    private func pushToSegment(_ pushes: TestPushes) async throws {
+        let user = SignedIn()
+        let tags = UserTagStore(database: pushes.database)
+        for names in [["gold"], ["gold", "new"]] as [Set<String>] { try await tags.set(names, of: user.id) }
+        #expect(try await tags.tags(of: user.id).count == 2)
+        _ = try await pushes.register(user, token: "cc")
+        let segment = PushSegment(tags: .init(all: ["gold"], any: ["new"]))
+        let dryRun = try TestPushes.valid(.init(segment: segment)) { $0.dryRun = true }
+        _ = try await pushes.store.accept(dryRun, of: TestPushes.caller, key: nil, hash: Data(count: 32))
+        let push = try await pushes.accept(.init(segment: segment))
+        while let slice = try await pushes.slices.due().first {
+            guard let page = try await pushes.slices.claim(slice, lease: .seconds(30), most: 9) else { continue }
+            let decision = DeliveryDecision(
+                state: .rejected, reason: "Unregistered", registration: .invalid(unlessSeenAfter: nil))
+            _ = try await pushes.slices.advance(
+                page, by: SliceProgress(page.claims.map { _ in .decided(decision) }), lease: .seconds(30), most: 9)
+        }
+        #expect(try await pushes.status(of: push).counts == ["rejected": 1])
+        _ = try await pushes.accept(.init(users: [user.id])) { $0.ratePerMinute = 60 }
+        try await pushes.registry.erase(user: user.id)
     }
 
     /// Also where a token passes from one user to another: each step reads the bucket of one of them.

@@ -90,9 +90,10 @@ struct TestPushes: Sendable {
     let sessions = FakeSessions()
 
     var database: PostgresPool { registry.database }
-    var store: PushStore { PushStore(database: database) }
+    var store: PushStore { PushStore(database: database, unseen: Self.unseen) }
     var queue: PushQueueStore { PushQueueStore(database: database) }
     var channels: PushChannelStore { PushChannelStore(database: database) }
+    var slices: PushSliceStore { store.slices }
 
     static let caller = "orders"
     static let app = "com.example.app"
@@ -180,6 +181,28 @@ struct TestPushes: Sendable {
             metrics: PushMetrics(), logger: .quiet)
     }
 
+    func bulkSender(_ lane: FakeLane, limits: PushSender.Limits = limits) -> BulkSender {
+        BulkSender(
+            slices: slices, queue: queue, lane: lane, liveness: SessionLiveness(sessions.read),
+            protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen), activity: activity,
+            limits: limits, metrics: PushMetrics(),
+            logger: .quiet)
+    }
+
+    /// Runs a sender of bulk pushes for as long as `body` runs. Then it is cancelled, as if the process had died.
+    func sendingBulk(
+        through lane: FakeLane, limits: PushSender.Limits = limits, _ body: () async throws -> Void
+    ) async throws {
+        activity.feedWasRead()
+        let sender = bulkSender(lane, limits: limits)
+        let task = Task { await sender.run() }
+        let result: Result<Void, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        task.cancel()
+        await task.value
+        try result.get()
+    }
+
     /// Runs a sender for as long as `body` runs. Then it is cancelled: what it holds stays claimed.
     ///
     /// - Parameter activity: of a second replica.
@@ -205,6 +228,11 @@ struct TestPushes: Sendable {
     func makeDue() async throws {
         try await database.query(
             "UPDATE push_targets SET due_at = now() - interval '1 second' WHERE due_at IS NOT NULL")
+    }
+
+    /// Makes waiting slices due, and ends leases.
+    func makeSlicesDue() async throws {
+        try await database.query("UPDATE push_slices SET due_at = now() - interval '1 second'")
     }
 
     func expire(_ push: UUID) async throws {

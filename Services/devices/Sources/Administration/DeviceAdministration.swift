@@ -58,11 +58,15 @@ public struct DeviceAdministration: Sendable {
     public func push(
         to user: UUID, title: String, body: String?, bundleID: String?
     ) async throws -> (id: String, devices: Int) {
-        try await read { try await Self.push(to: user, title: title, body: body, bundleID: bundleID, through: $0) }
+        try await read {
+            try await Self.push(
+                to: user, title: title, body: body, bundleID: bundleID, through: $0, unseen: unseen)
+        }
     }
 
     static func push(
-        to user: UUID, title: String, body: String?, bundleID: String?, through store: DeviceStore
+        to user: UUID, title: String, body: String?, bundleID: String?, through store: DeviceStore,
+        unseen: UnseenRules
     ) async throws -> (id: String, devices: Int) {
         let apps = Set(try await store.devices(of: user).filter { $0.kind == .alert }.map(\.bundleId))
         guard let app = bundleID ?? (apps.count == 1 ? apps.first : nil) else {
@@ -76,7 +80,7 @@ public struct DeviceAdministration: Sendable {
             targets: .init(users: [user]), bundleId: app, pushType: .alert, payload: payload, urgency: .urgent)
         let bytes = try JSON.encode(payload)
         let push = try PushRules.validate(request, payload: Array(bytes), now: .now)
-        let acceptance = try await PushStore(database: store.database).accept(
+        let acceptance = try await PushStore(database: store.database, unseen: unseen).accept(
             push, of: Self.caller, key: nil, hash: Data(SHA256.hash(data: bytes)))
         guard case .accepted(let answer, _) = acceptance else { return ("", 0) }
         return (answer.id ?? "", answer.devices ?? 0)

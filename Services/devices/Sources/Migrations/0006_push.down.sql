@@ -9,6 +9,7 @@ DROP FUNCTION cancel_push_targets(smallint, uuid);
 DROP FUNCTION keep_device_liveness(smallint, uuid, uuid, timestamptz);
 DROP FUNCTION record_push_outcome(
     smallint, uuid, uuid, bigint, text, text, timestamptz, integer, bigint, text, timestamptz);
+DROP FUNCTION change_registration(smallint, uuid, bigint, text, timestamptz, text);
 DROP FUNCTION claim_push_target(smallint, uuid, uuid, double precision);
 DROP FUNCTION add_push_targets(
     smallint, text, uuid, uuid, uuid, text, text, text, text, text, text, text, timestamptz, date, integer,

@@ -298,10 +298,29 @@ BEGIN
 END
 $$;
 
--- Records the outcome of a claim, if its lease is the latest. False if another replica has taken over.
---
--- `change` is what it means for the registration with the token of `of_token_epoch`: `accepted`; `invalid`, unless it
--- was seen after `change_at`; `pause` until then; or nothing.
+-- Changes the registration with the token of `of_token_epoch`. `change` is `accepted`; `invalid`, unless it was seen
+-- after `change_at`; `pause` until then; or empty.
+CREATE FUNCTION change_registration(
+    in_bucket smallint, of_device uuid, of_token_epoch bigint, change text, change_at timestamptz, reason text
+) RETURNS void
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    IF change = 'accepted' THEN
+        UPDATE devices SET apns_accepted_at = clock_timestamp()
+            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch AND apns_accepted_at IS NULL;
+    ELSIF change = 'invalid' THEN
+        UPDATE devices SET status = 'invalid', status_reason = reason
+            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch AND status = 'active'
+              AND (change_at IS NULL OR last_seen_at <= change_at);
+    ELSIF change = 'pause' THEN
+        UPDATE devices SET apns_paused_until = change_at
+            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch;
+    END IF;
+END
+$$;
+
+-- Records the outcome of a claim, if its lease is the latest, and changes the registration. False if another replica
+-- has taken over.
 CREATE FUNCTION record_push_outcome(
     in_bucket smallint, of_push uuid, of_device uuid, of_epoch bigint, new_state text, new_reason text,
     new_due_at timestamptz, tries integer, of_token_epoch bigint, change text, change_at timestamptz
@@ -324,17 +343,7 @@ BEGIN
         INSERT INTO pending_push_outcomes (bucket, caller, push_id, device_id, user_id, state, reason)
             VALUES (in_bucket, of_caller, of_push, of_device, of_user, new_state, new_reason);
     END IF;
-    IF change = 'accepted' THEN
-        UPDATE devices SET apns_accepted_at = clock_timestamp()
-            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch AND apns_accepted_at IS NULL;
-    ELSIF change = 'invalid' THEN
-        UPDATE devices SET status = 'invalid', status_reason = new_reason
-            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch AND status = 'active'
-              AND (change_at IS NULL OR last_seen_at <= change_at);
-    ELSIF change = 'pause' THEN
-        UPDATE devices SET apns_paused_until = change_at
-            WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch;
-    END IF;
+    PERFORM change_registration(in_bucket, of_device, of_token_epoch, change, change_at, new_reason);
     RETURN true;
 END
 $$;

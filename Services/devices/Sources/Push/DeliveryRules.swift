@@ -189,7 +189,7 @@ struct DeliveryRules: Sendable {
     }
 
     /// Seconds.
-    private static func delay(after reason: NotSentReason) -> TimeInterval {
+    static func delay(after reason: NotSentReason) -> TimeInterval {
         switch reason {
         case .tooLate, .saturated: 0.1
         case .unreachable: 2

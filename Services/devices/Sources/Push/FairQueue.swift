@@ -25,6 +25,8 @@ struct FairQueue: Sendable {
     init() {}
 
     var isEmpty: Bool { count == 0 }
+    /// Whether targets wait that are sent before bulk ones.
+    var hasPriority: Bool { callers[.urgent] != nil || callers[.normal] != nil }
 
     mutating func add(_ target: PushTarget, of caller: String, urgency: PushUrgency) {
         // Taken out of the dictionary, so that nothing is copied.

@@ -12,6 +12,7 @@ final class PushActivity: Sendable {
         var survey = PushQueueStore.Survey()
         /// Targets that this replica has accepted since the survey.
         var added: [String: Int] = [:]
+        var hasPriority = false
     }
 
     /// How long after the last push the queue counts as busy.
@@ -20,6 +21,8 @@ final class PushActivity: Sendable {
     /// Counts the reasons to look at the queue.
     let wakeups = Signal()
     let window = SendWindow()
+    /// Counts when bulk pushes may go on.
+    let resumptions = Signal()
     private let state = Mutex(State())
 
     // MARK: - Pending pushes
@@ -31,13 +34,16 @@ final class PushActivity: Sendable {
         state.withLock { $0.pendingUntil = .now + Self.calm }
     }
 
+    /// Pushes have become due.
+    func wake() {
+        notePending()
+        wakeups.send()
+    }
+
     /// This replica has accepted a push. It is sent without a wait for the next look.
     func accepted(_ targets: Int, of caller: String) {
-        state.withLock { state in
-            state.pendingUntil = .now + Self.calm
-            state.added[caller, default: 0] += targets
-        }
-        wakeups.send()
+        state.withLock { $0.added[caller, default: 0] += targets }
+        wake()
     }
 
     /// The targets of a caller that wait, as far as this replica knows.
@@ -50,6 +56,16 @@ final class PushActivity: Sendable {
             state.survey = survey
             state.added = [:]
         }
+    }
+
+    // MARK: - Bulk pushes
+
+    /// Whether urgent and normal targets wait, to which bulk pushes yield.
+    var hasPriority: Bool { state.withLock { $0.hasPriority } }
+
+    func setPriority(_ hasPriority: Bool) {
+        let wasPriority = state.withLock { exchange(&$0.hasPriority, with: hasPriority) }
+        if wasPriority, !hasPriority { resumptions.send() }
     }
 
     // MARK: - The revocation feed

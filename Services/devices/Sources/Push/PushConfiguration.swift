@@ -14,6 +14,8 @@ struct PushConfiguration: Sendable {
     var endpoints: APNsEndpoints
     /// Targets of one caller that may wait.
     var queueLimit: Int
+    /// Pushes to segments of one caller that may be open.
+    var bulkLimit: Int
     /// Seconds until a push is repeated that APNs could not take.
     var retryDelay: Int
     var limits = PushSender.Limits()
@@ -56,6 +58,9 @@ struct PushConfiguration: Sendable {
             "pushQueueLimit", default: 100_000, in: 1...10_000_000,
             "devices of one caller's pushes that may wait; further pushes are refused with 429")
         limits.surveyLimit = queueLimit
+        bulkLimit = settings.int(
+            "pushBulkLimit", default: 20, in: 1...1000,
+            "one caller's pushes to segments that may be open; further ones are refused with 429")
         retryDelay = settings.int(
             "pushRetryDelay", default: 900, in: 1...86_400, unit: "seconds",
             "time until a push is repeated that APNs answered with 500 or 503. It doubles each time")

@@ -188,7 +188,7 @@ extension UUID {
 
 extension RegistrationChange {
     /// The last arguments of `record_push_outcome`.
-    fileprivate var columns: (change: String, at: Date?) {
+    var columns: (change: String, at: Date?) {
         switch self {
         case .none: ("", nil)
         case .accepted: ("accepted", nil)

@@ -18,6 +18,8 @@ struct PushRoutes: Sendable {
 
     /// Seconds after which a caller with a full queue may try again.
     private static let retryAfter = 5
+    /// The same while too many of its pushes to segments are open.
+    private static let retryAfterBulk = 60
 
     func add(to router: ServiceRouter) {
         router.internal(callers: callers.names)
@@ -51,6 +53,8 @@ struct PushRoutes: Sendable {
             push, of: caller.name, key: push.isDryRun ? nil : key, hash: hash, through: activity.window)
         switch acceptance {
         case .keyReused: throw Problem(.idempotencyKeyReused)
+        case .tooManyOpen:
+            throw Problem(.rateLimited, "Too many pushes to segments are open.", retryAfter: Self.retryAfterBulk)
         case .accepted(let answer, let isNew):
             if isNew { activity.accepted(answer.devices ?? 0, of: caller.name) }
             return try .json(answer, status: push.isDryRun ? .ok : .accepted, holdsToken: true)

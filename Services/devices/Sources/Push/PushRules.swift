@@ -5,7 +5,12 @@ import Foundation
 /// A push that Apple would not refuse for its form, with its recipients.
 struct ValidPush: Sendable, Equatable {
     let content: PushContent
+    /// Empty for a segment.
     let recipients: [PushRecipient]
+    /// The recipients in place of named ones.
+    var segment: Segment?
+    /// Devices in a minute; `nil`: no limit.
+    var ratePerMinute: Int?
     /// `nil`: at once.
     let sendAt: Date?
     let isDryRun: Bool
@@ -126,9 +131,16 @@ enum PushRules {
             + (request.targets.sessions ?? []).map(PushRecipient.session)
             + (request.targets.devices ?? []).map { PushRecipient.device($0.device, of: $0.user) }
 
+        let segment = request.targets.segment.map { SegmentRules.validate($0, wrong: &wrong) }
         check(
-            "targets", (1...maximumRecipients).contains(recipients.count),
-            "Must name 1 to \(maximumRecipients) users, sessions and devices.")
+            "targets", segment == nil ? (1...maximumRecipients).contains(recipients.count) : recipients.isEmpty,
+            "Must name 1 to \(maximumRecipients) users, sessions and devices, or a segment and none of these.")
+        check(
+            "urgency", segment == nil || [nil, .bulk].contains(request.urgency), "Must be bulk for a segment.")
+        check(
+            "ratePerMinute",
+            request.ratePerMinute.map((1...SegmentRules.maximumRatePerMinute).contains) ?? true,
+            "Must be 1 to \(SegmentRules.maximumRatePerMinute).")
         check("bundleId", BundleID.isValid(request.bundleId), "Must be an app's bundle identifier.")
         check(
             "environment", request.environment?.isKnown ?? true,
@@ -174,8 +186,10 @@ enum PushRules {
                 bundleID: request.bundleId, environment: request.environment, type: type, kind: kind,
                 activity: request.targets.activity, attributesType: attributesType, priority: priority,
                 collapseID: request.collapseId, expiresAt: expiresAt, payload: payload,
-                onDoubt: request.onDoubt ?? .repeat, urgency: request.urgency ?? .normal),
-            recipients: recipients, sendAt: start > now ? start : nil, isDryRun: request.dryRun ?? false)
+                onDoubt: request.onDoubt ?? .repeat,
+                urgency: request.urgency ?? (segment == nil ? .normal : .bulk)),
+            recipients: recipients, segment: segment, ratePerMinute: request.ratePerMinute,
+            sendAt: start > now ? start : nil, isDryRun: request.dryRun ?? false)
     }
 
     /// The expiration of dead letters that are sent again.

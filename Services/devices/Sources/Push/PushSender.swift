@@ -114,8 +114,10 @@ struct PushSender: Service {
                 let free = activity.window.room
                 if !isPaused, free > 0 {
                     if due.queue.isEmpty || due.end <= .now { try await readDueTargets(into: &due) }
-                    if !due.queue.isEmpty {
-                        try await send(due.queue.take(min(free, Self.batch)), in: &group)
+                    let targets = due.queue.take(min(free, Self.batch))
+                    activity.setPriority(due.queue.hasPriority)
+                    if !targets.isEmpty {
+                        try await send(targets, in: &group)
                         continue
                     }
                 }
@@ -127,6 +129,7 @@ struct PushSender: Service {
                     await activity.wakeups.wait(after: seen, until: .now + interval)
                 }
             } catch {
+                activity.setPriority(false)
                 if Task.isCancelled { return }
                 logger.warning("pushes could not be read", error: error)
                 await activity.wakeups.wait(after: activity.wakeups.count, until: .now + pause)
@@ -138,7 +141,7 @@ struct PushSender: Service {
     private func readDueTargets(into due: inout DueTargets) async throws {
         if due.nextStart <= .now {
             due.nextStart = .now + limits.interval
-            if try await scheduled.startScheduled() > 0 { activity.notePending() }
+            if try await scheduled.startScheduled() > 0 { activity.wake() }
         }
         due.end = .now + limits.freshness
         due.queue = try await queue.due(limit: Self.pageSize)
@@ -249,17 +252,12 @@ struct PushSender: Service {
             outcomes.add(ClaimOutcome(claim: claim, decision: decision))
             return
         }
-        guard let address = address(of: claim, content) else {
+        let sendBefore = push.claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
+        guard let rendered = RenderedPush(claim, of: content, protection: protection, sendBefore: sendBefore) else {
             // The key is not among this replica's: another one, or a later start, may have it.
             putBack(claim, reason: "unknownKey", for: 60)
             return
         }
-        let rendered = RenderedPush(
-            id: PushRules.id(of: claim.target.push, on: claim.target.device), destination: address.destination,
-            environment: address.environment, topic: content.topic, type: content.type, priority: content.priority,
-            collapseID: content.collapseID, expiresAt: content.apnsExpiration, payload: content.payload,
-            isProven: address.isProven, isUrgent: content.urgency == .urgent,
-            sendBefore: push.claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin))
         group.addTask { await send(rendered, for: claim, of: content) }
     }
 
@@ -272,19 +270,6 @@ struct PushSender: Service {
         if push.isProven, decision.registration == .accepted { decision.registration = .none }
         if case .answered = outcome { metrics.answer.record(.now - start) }
         outcomes.add(ClaimOutcome(claim: claim, decision: decision))
-    }
-
-    /// Where a push goes; `nil` if the key of the sealed token is missing.
-    private func address(
-        of claim: ClaimedTarget, _ push: PushContent
-    ) -> (destination: PushDestination, environment: PushEnvironment, isProven: Bool)? {
-        if let channelID = push.channel?.channelID, let environment = push.environment {
-            return (.channel(channelID), environment, true)
-        }
-        guard let device = claim.device else { return nil }
-        return protection.open(device.sealedToken, hash: device.tokenHash).map {
-            (.device($0), device.environment, device.isProven)
-        }
     }
 
     private func putBack(_ claim: ClaimedTarget, reason: String, for seconds: TimeInterval) {
@@ -322,6 +307,30 @@ struct PushSender: Service {
                 pause = min(pause * 2, Self.longestPause)
             }
         }
+    }
+}
+
+extension RenderedPush {
+    /// `nil` if the key of the sealed token is missing.
+    init?(
+        _ claim: ClaimedTarget, of push: PushContent, protection: PushTokenProtection,
+        sendBefore: ContinuousClock.Instant
+    ) {
+        let address: (destination: PushDestination, environment: PushEnvironment, isProven: Bool)
+        if let channelID = push.channel?.channelID, let environment = push.environment {
+            address = (.channel(channelID), environment, true)
+        } else if let device = claim.device,
+            let token = protection.open(device.sealedToken, hash: device.tokenHash)
+        {
+            address = (.device(token), device.environment, device.isProven)
+        } else {
+            return nil
+        }
+        self.init(
+            id: PushRules.id(of: claim.target.push, on: claim.target.device), destination: address.destination,
+            environment: address.environment, topic: push.topic, type: push.type, priority: push.priority,
+            collapseID: push.collapseID, expiresAt: push.apnsExpiration, payload: push.payload,
+            isProven: address.isProven, isUrgent: push.urgency == .urgent, sendBefore: sendBefore)
     }
 }
 
@@ -401,6 +410,15 @@ struct PushMetrics: Sendable {
 
     func record(_ outcome: ClaimOutcome, wasRecorded: Bool) {
         (wasRecorded ? outcomes[outcome.decision.state] : superseded)?.increment()
+    }
+
+    /// A page of a segment.
+    func record(_ progress: SliceProgress, wasRecorded: Bool) {
+        guard wasRecorded else { return superseded.increment(by: progress.devices) }
+        outcomes[.accepted]?.increment(by: progress.accepted)
+        for outcome in progress.outcomes where outcome.decision.state != .accepted {
+            outcomes[outcome.decision.state]?.increment()
+        }
     }
 
     func record(_ survey: PushQueueStore.Survey) {

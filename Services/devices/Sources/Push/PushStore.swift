@@ -7,6 +7,8 @@ import ServiceKitPostgres
 struct PushStore: Sendable {
     /// Targets or dead letters of a page.
     static let pageSize = 100
+    /// Buckets of a statement that lists targets.
+    private static let bucketsAtOnce = 256
     /// Seconds for which an idempotency key is kept.
     static let keyLifetime: TimeInterval = 86_400
     /// Seconds between the due times of two recipients of one push, so that a push to many does not stand before one
@@ -14,6 +16,16 @@ struct PushStore: Sendable {
     private static let pace = 0.0001
 
     let database: PostgresPool
+    let slices: PushSliceStore
+    /// Pushes to segments of one caller that may be open.
+    let bulkLimit: Int
+
+    /// - Parameter unseen: leaves devices out of segments.
+    init(database: PostgresPool, unseen: UnseenRules, bulkLimit: Int = 20) {
+        self.database = database
+        slices = PushSliceStore(database: database, unseen: unseen)
+        self.bulkLimit = bulkLimit
+    }
 
     /// What became of a request to push.
     enum Acceptance: Sendable, Equatable {
@@ -21,6 +33,8 @@ struct PushStore: Sendable {
         case accepted(PushAccepted, isNew: Bool)
         /// The caller has used the key for another request within a day.
         case keyReused
+        /// Too many pushes of the caller to segments are open.
+        case tooManyOpen
     }
 
     // MARK: - Accepting
@@ -37,11 +51,22 @@ struct PushStore: Sendable {
     ) async throws -> Acceptance {
         let id = UUID()
         if push.isDryRun { return try await dryRun(push, id, of: caller, hash: hash) }
+        let isNamed = push.segment == nil
         for _ in 0..<3 {
-            if let kept = try await keep(push, id, of: caller, key: key, hash: hash, through: window) {
+            let kept: (devices: Int, claimed: Int)?
+            do {
+                kept =
+                    isNamed && push.ratePerMinute == nil
+                    ? try await keep(push, id, of: caller, key: key, hash: hash, through: window)
+                    : try await keepInSteps(push, id, of: caller, key: key, hash: hash)
+            } catch is TooManyOpen {
+                return .tooManyOpen
+            }
+            if let kept {
                 return .accepted(
-                    PushAccepted(id: id.uuidString.lowercased(), devices: push.sendAt == nil ? kept.devices : nil),
-                    isNew: push.sendAt != nil || kept.claimed < kept.devices)
+                    PushAccepted(
+                        id: id.uuidString.lowercased(), devices: isNamed && push.sendAt == nil ? kept.devices : nil),
+                    isNew: !isNamed || push.sendAt != nil || kept.claimed < kept.devices)
             }
             if let former = try await former(key ?? "", of: caller) {
                 return former.hash == hash ? .accepted(former.answer, isNew: false) : .keyReused
@@ -78,7 +103,38 @@ struct PushStore: Sendable {
         return (added.count { $0.isTarget }, added.count { $0.claim != nil })
     }
 
+    /// The same for a push to a segment, or with a rate. Nothing of it is sent at once.
+    private func keepInSteps(
+        _ push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data
+    ) async throws -> (devices: Int, claimed: Int)? {
+        let isSegment = push.segment != nil
+        let sliceCount =
+            isSegment ? SegmentRules.sliceCount(registrations: try await slices.registrations()) : nil
+        return try await database.withTransaction { [bulkLimit] transaction in
+            if isSegment { try await PushSliceStore.lockOpen(of: caller, on: transaction) }
+            let kept = try await transaction.query(
+                Self.acceptance(
+                    of: push, id, of: caller, key: key, hash: hash, reservation: nil, sliceCount: sliceCount,
+                    addsTargets: false))
+            if kept.isEmpty { return nil }
+            if isSegment, try await PushSliceStore.countOpen(of: caller, besides: id, on: transaction) >= bulkLimit {
+                throw TooManyOpen()
+            }
+            guard push.sendAt == nil else { return (0, 0) }
+            let devices = try await Self.start(
+                id, isSegment: isSegment, hasRate: push.ratePerMinute != nil, on: transaction)
+            return (devices, 0)
+        }
+    }
+
+    /// Rolls back the insertion.
+    private struct TooManyOpen: Error {}
+
     private func dryRun(_ push: ValidPush, _ id: UUID, of caller: String, hash: Data) async throws -> Acceptance {
+        if let segment = push.segment {
+            let (count, isExact) = try await slices.estimate(push, segment)
+            return .accepted(PushAccepted(devices: count, isEstimate: isExact ? nil : true), isNew: false)
+        }
         do {
             return try await database.withTransaction { transaction in
                 let rows = try await transaction.query(
@@ -99,9 +155,10 @@ struct PushStore: Sendable {
     /// otherwise one for each target, or one without.
     private static func acceptance(
         of push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data,
-        reservation: SendWindow.Reservation?
+        reservation: SendWindow.Reservation?, sliceCount: Int? = nil, addsTargets: Bool = true
     ) -> PostgresQuery {
         let content = push.content
+        let segment = push.segment.map { $0.record(for: content) }
         let isDue = push.sendAt == nil || push.isDryRun
         let recipients = push.recipients
         return """
@@ -109,7 +166,8 @@ struct PushStore: Sendable {
                 INSERT INTO pushes
                     (id, caller, idempotency_key, request_hash, state, send_at, expires_at, day, bundle_id, environment,
                      push_type, kind, activity, attributes_type, priority, collapse_id, payload, on_doubt, urgency,
-                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users, channel)
+                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users, channel, segment,
+                     slice_count, rate_per_minute)
                 VALUES (\(id), \(caller), \(key), \(hash), \(isDue ? "sending" : "scheduled"), \(push.sendAt),
                     \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
                     \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
@@ -117,7 +175,9 @@ struct PushStore: Sendable {
                     \(content.collapseID), \(content.payload), \(content.onDoubt.rawValue),
                     \(content.urgency.rawValue), \(recipients.map(\.bucket.rawValue)),
                     \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)),
-                    \(content.channel?.id))
+                    \(content.channel?.id),
+                    CASE WHEN \(segment != nil) THEN jsonb_populate_record(NULL::push_segment, \(segment)) END,
+                    \(sliceCount.map(Int16.init)), \(push.ratePerMinute.map(Int32.init)))
                 ON CONFLICT (caller, idempotency_key) DO NOTHING
                 RETURNING id, bundle_id, kind, activity, attributes_type, environment, caller, urgency, day,
                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users
@@ -132,7 +192,7 @@ struct PushStore: Sendable {
                         statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day,
                         \(Int32(reservation?.targetsOfRecipient ?? 0)), \((reservation?.lease ?? .zero) / .seconds(1))
                     ) AS claim
-                WHERE \(isDue)
+                WHERE \(isDue && addsTargets)
             ) AS target ON true
             """
     }
@@ -143,7 +203,7 @@ struct PushStore: Sendable {
     ) async throws(PostgresError) -> (hash: Data, answer: PushAccepted)? {
         let rows = try await database.query(
             """
-            SELECT id, request_hash, send_at, (
+            SELECT id, request_hash, send_at IS NULL AND slice_count IS NULL, (
                 SELECT coalesce(sum(counted.number), 0)::bigint
                 FROM unnest(ARRAY(SELECT DISTINCT unnest(recipient_buckets))) AS bucket,
                     count_push_targets(bucket, pushes.id) AS counted)
@@ -151,15 +211,24 @@ struct PushStore: Sendable {
             WHERE caller = \(caller) AND idempotency_key = \(key)
               AND created_at >= statement_timestamp() - make_interval(secs => \(Self.keyLifetime))
             """)
-        guard let (id, hash, sendAt, devices) = try rows.first?.decode((UUID, Data, Date?, Int).self) else {
+        guard let (id, hash, hadTargets, devices) = try rows.first?.decode((UUID, Data, Bool, Int).self) else {
             return nil
         }
-        return (hash, PushAccepted(id: id.uuidString.lowercased(), devices: sendAt == nil ? devices : nil))
+        return (hash, PushAccepted(id: id.uuidString.lowercased(), devices: hadTargets ? devices : nil))
     }
 
-    /// Adds the targets of all recipients of a push.
-    private static func addTargets(of push: UUID, on transaction: PostgresTransaction) async throws(PostgresError) {
-        try await transaction.query(
+    /// Adds the targets of all recipients of a push, or the slices of its segment. Returns the number of targets.
+    private static func start(
+        _ push: UUID, isSegment: Bool, hasRate: Bool, on transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Int {
+        if isSegment {
+            try await PushSliceStore.addSlices(of: push, on: transaction)
+            return 0
+        }
+        if hasRate {
+            return try await transaction.query("SELECT add_spaced_push_targets(\(push))")[0].decode(Int.self)
+        }
+        return try await transaction.query(
             """
             SELECT count(target.device_id)
             FROM pushes,
@@ -171,7 +240,8 @@ struct PushStore: Sendable {
                     statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day, 0, 0
                 ) AS target
             WHERE pushes.id = \(push)
-            """)
+            """
+        )[0].decode(Int.self)
     }
 
     /// Adds the targets of scheduled pushes that are due. Returns how many pushes there were.
@@ -185,12 +255,13 @@ struct PushStore: Sendable {
         try await database.withTransaction { transaction in
             let due = try await transaction.query(
                 """
-                SELECT id FROM pushes WHERE state = 'scheduled' AND send_at <= statement_timestamp()
+                SELECT id, slice_count IS NOT NULL, rate_per_minute IS NOT NULL FROM pushes
+                WHERE state = 'scheduled' AND send_at <= statement_timestamp()
                 ORDER BY send_at LIMIT 1 FOR UPDATE SKIP LOCKED
                 """
-            ).decode(UUID.self)
-            guard let id = due.first else { return false }
-            try await Self.addTargets(of: id, on: transaction)
+            ).decode((UUID, Bool, Bool).self)
+            guard let (id, isSegment, hasRate) = due.first else { return false }
+            _ = try await Self.start(id, isSegment: isSegment, hasRate: hasRate, on: transaction)
             _ = try await transaction.commit(after: "UPDATE pushes SET state = 'sending' WHERE id = \(id)")
             return true
         }
@@ -202,33 +273,44 @@ struct PushStore: Sendable {
     func status(of push: UUID, of caller: String, after cursor: TargetCursor?) async throws -> PushStatus? {
         let rows = try await database.query(
             """
-            SELECT state, created_at, send_at, expires_at, recipient_buckets FROM pushes
+            SELECT state, created_at, send_at, expires_at, slice_count IS NOT NULL FROM pushes
             WHERE id = \(push) AND caller = \(caller)
             """)
         guard let row = rows.first else { return nil }
-        let (state, createdAt, sendAt, expiresAt, recipients) = try row.decode(
-            (String, Date, Date?, Date, [Int16]).self)
-        let buckets = Set(recipients).sorted()
+        let (state, createdAt, sendAt, expiresAt, isSegment) = try row.decode((String, Date, Date?, Date, Bool).self)
+        // Before the targets, which a slice may add meanwhile.
+        let slices = isSegment ? try await slices.status(of: push) : nil
+        let buckets = try await database.query("SELECT push_buckets(\(push)) AS bucket ORDER BY bucket").decode(
+            Int16.self)
         let counts = try await database.query(
             """
             SELECT counted.in_state, sum(counted.number)::bigint
             FROM unnest(\(buckets)) AS bucket, count_push_targets(bucket, \(push)) AS counted GROUP BY 1
             """
         ).decode((String, Int).self)
-        let page = try await database.query(
-            """
-            SELECT t.bucket, t.device_id, t.user_id, t.state, t.reason, t.updated_at, t.attempts
-            FROM unnest(\(buckets.filter { $0 >= cursor?.bucket ?? 0 })) AS bucket,
-                list_push_targets(
-                    bucket, \(push), CASE WHEN bucket = \(cursor?.bucket) THEN \(cursor?.device) END,
-                    \(Self.pageSize + 1)) AS t
-            ORDER BY t.bucket, t.device_id LIMIT \(Self.pageSize + 1)
-            """)
+        // A segment may have targets in every bucket.
+        var rest = buckets.filter { $0 >= cursor?.bucket ?? 0 }[...]
+        var page: [PostgresRow] = []
+        while page.count <= Self.pageSize, !rest.isEmpty {
+            page += try await database.query(
+                """
+                SELECT t.bucket, t.device_id, t.user_id, t.state, t.reason, t.updated_at, t.attempts
+                FROM unnest(\(Array(rest.prefix(Self.bucketsAtOnce)))) AS bucket,
+                    list_push_targets(
+                        bucket, \(push), CASE WHEN bucket = \(cursor?.bucket) THEN \(cursor?.device) END,
+                        \(Self.pageSize + 1)) AS t
+                ORDER BY t.bucket, t.device_id LIMIT \(Self.pageSize + 1)
+                """)
+            rest = rest.dropFirst(Self.bucketsAtOnce)
+        }
         let entries = try page.prefix(Self.pageSize).map(PushStatus.Entry.init)
-        let isOpen = counts.contains { TargetState(rawValue: $0.0)?.isFinal == false }
+        let isOpen =
+            counts.contains { TargetState(rawValue: $0.0)?.isFinal == false } || slices?.isOpen == true
         return PushStatus(
             id: push, state: state == "sending" && !isOpen ? .done : PushState(rawValue: state), createdAt: createdAt,
-            sendAt: sendAt, expiresAt: expiresAt, counts: Dictionary(uniqueKeysWithValues: counts), devices: entries,
+            sendAt: sendAt, expiresAt: expiresAt,
+            counts: Dictionary(uniqueKeysWithValues: counts).merging(slices?.counts ?? [:], uniquingKeysWith: +),
+            slices: slices?.progress, devices: entries,
             next: page.count > Self.pageSize
                 ? try page.prefix(Self.pageSize).last.map {
                     TargetCursor(bucket: try $0.decode("bucket"), device: try $0.decode("device_id")).text
@@ -241,17 +323,18 @@ struct PushStore: Sendable {
         try await database.withTransaction { transaction in
             let rows = try await transaction.query(
                 """
-                SELECT state, recipient_buckets FROM pushes WHERE id = \(push) AND caller = \(caller) FOR UPDATE
+                SELECT state FROM pushes WHERE id = \(push) AND caller = \(caller) FOR UPDATE
                 """)
-            guard let (state, buckets) = try rows.first?.decode((String, [Int16]).self) else { return false }
+            guard let state = try rows.first?.decode(String.self) else { return false }
             if state == "sending" {
                 let open = try await transaction.query(
                     """
                     SELECT coalesce(sum(cancel_push_targets(bucket, \(push))), 0)
-                    FROM unnest(\(Set(buckets).sorted())) AS bucket
+                    FROM unnest(ARRAY(SELECT push_buckets(\(push)) AS bucket ORDER BY bucket)) AS bucket
                     """
                 )[0].decode(Int.self)
-                guard open > 0 else { return true }
+                let openSlices = try await PushSliceStore.cancel(push, on: transaction)
+                guard open + openSlices > 0 else { return true }
             }
             // A target in flight that becomes due again is claimed after this, and ends then.
             _ = try await transaction.commit(after: "UPDATE pushes SET state = 'cancelled' WHERE id = \(push)")
@@ -290,14 +373,14 @@ struct PushStore: Sendable {
                 """
                 UPDATE pushes SET expires_at = greatest(expires_at, \(expiresAt)),
                     day = (greatest(expires_at, \(expiresAt)) AT TIME ZONE 'UTC')::date
-                WHERE id = \(push) AND caller = \(caller) AND state = 'sending' RETURNING recipient_buckets
+                WHERE id = \(push) AND caller = \(caller) AND state = 'sending' RETURNING id
                 """)
-            guard let buckets = try rows.first?.decode([Int16].self) else { return nil }
+            guard !rows.isEmpty else { return nil }
             return try await transaction.query(
                 """
                 SELECT coalesce(sum(replay_push_targets(
                     bucket, \(push), (\(expiresAt) AT TIME ZONE 'UTC')::date)), 0)
-                FROM unnest(\(Set(buckets).sorted())) AS bucket
+                FROM unnest(ARRAY(SELECT push_buckets(\(push)) AS bucket ORDER BY bucket)) AS bucket
                 """
             )[0].decode(Int.self)
         }

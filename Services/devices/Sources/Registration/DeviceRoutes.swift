@@ -39,7 +39,7 @@ struct DeviceRoutes: Sendable {
     }
 }
 
-/// Identity's routes: export and erase all devices of a user.
+/// Identity's routes: export and erase all devices and tags of a user.
 struct UserRoutes: Sendable {
     let store: DeviceStore
 
@@ -50,8 +50,10 @@ struct UserRoutes: Sendable {
     }
 
     private func export(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let devices = try await store.devices(of: context.uuid("id"))
-        return try .json(DeviceExport(devices: devices))
+        let user = try context.uuid("id")
+        let devices = try await store.devices(of: user)
+        let tags = try await UserTagStore(database: store.database).tags(of: user)
+        return try .json(DeviceExport(devices: devices, tags: tags))
     }
 
     /// Answers 204 even if the user has no devices: identity retries until it receives 204.

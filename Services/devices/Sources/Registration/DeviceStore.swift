@@ -40,8 +40,8 @@ struct DeviceStore: Sendable {
         return result.affectedRows > 0
     }
 
-    /// Removes all of the user's devices, the outcomes of pushes to them, and the user as the owner of tokens.
-    /// Idempotent.
+    /// Removes all of the user's devices, the outcomes of pushes to them, the user as the owner of tokens, and the
+    /// user's tags. Idempotent.
     func erase(user: UUID) async throws(PostgresError) {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(
@@ -56,6 +56,7 @@ struct DeviceStore: Sendable {
             )[0].decode((UUID?, UUID?).self)
             position = push.flatMap { push in device.map { (push, $0) } }
         }
+        try await database.query("DELETE FROM user_tags WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
     }
 
     /// When tokens of the user passed to other users, the latest first.

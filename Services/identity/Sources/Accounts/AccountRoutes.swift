@@ -89,6 +89,7 @@ struct Export: Sendable {
             session.current = session.id == user.sessionID
             return session
         }
+        let devices = try await devices.devices(of: user.id)
         return AccountExport(
             user: account.user, state: account.state.rawValue,
             phoneVerified: try await identifiers.isPhoneVerified(of: user.id),
@@ -97,7 +98,7 @@ struct Export: Sendable {
             sessions: sessions,
             knownDevices: try await knownDevices.devices(of: user.id),
             knownNetworks: try await knownDevices.networks(of: user.id),
-            devices: try await devices.devices(of: user.id).devices,
+            devices: devices.devices, tags: devices.tags,
             events: try await audit.events(of: user.id))
     }
 }

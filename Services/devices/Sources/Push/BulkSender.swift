@@ -1,0 +1,230 @@
+import Contracts
+import Foundation
+import Instruments
+import Logging
+import ServiceKit
+import ServiceKitPostgres
+import ServiceLifecycle
+import Synchronization
+
+/// Sends pushes to segments, for as long as the service runs. Every replica does.
+///
+/// A replica claims a slice of a push, reads a page of its devices with their owners, sends it while it is fresh, and
+/// records it before it reads the next one. So when a process dies, one page of each of its slices is in doubt.
+struct BulkSender: Service {
+    /// Devices of a page.
+    static let pageSize = 500
+    /// Slices that a replica holds at once: while one page is recorded and the next one read, another is sent.
+    private static let workers = 2
+    /// Pages of a slice before another push has its turn.
+    private static let turn = 8
+    private static let longestPause: Duration = .seconds(2)
+    /// Seconds.
+    private static let shortestWait = 0.1
+
+    let slices: PushSliceStore
+    let queue: PushQueueStore
+    let lane: any Lane
+    let liveness: SessionLiveness
+    let protection: PushTokenProtection
+    let rules: DeliveryRules
+    let activity: PushActivity
+    let limits: PushSender.Limits
+    let metrics: PushMetrics
+    let logger: Logger
+    private let turns = SharedTurns()
+
+    init(
+        slices: PushSliceStore, queue: PushQueueStore, lane: any Lane, liveness: SessionLiveness,
+        protection: PushTokenProtection, rules: DeliveryRules, activity: PushActivity,
+        limits: PushSender.Limits = .init(), metrics: PushMetrics, logger: Logger
+    ) {
+        self.slices = slices
+        self.queue = queue
+        self.lane = lane
+        self.liveness = liveness
+        self.protection = protection
+        self.rules = rules
+        self.activity = activity
+        self.limits = limits
+        self.metrics = metrics
+        self.logger = logger
+    }
+
+    /// Sends until the service shuts down. Then the pages in flight end, and are recorded.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<Self.workers { group.addTask { await work() } }
+        }
+    }
+
+    /// Half as many streams as the lane has.
+    private var streams: Int { max(1, min(limits.concurrency, lane.maximumStreams) / 2 / Self.workers) }
+    private var isEnding: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
+    /// Whether pages are sent now. Others are sent first, and nothing without the revocation feed.
+    private var maySend: Bool {
+        !isEnding && !activity.hasPriority && activity.isFeedFresh(within: limits.maximumStaleness)
+    }
+
+    private func work() async {
+        var pause = limits.interval
+        while !isEnding {
+            let seen = activity.wakeups.count
+            let resumptions = activity.resumptions.count
+            do {
+                if maySend, let slice = turns.next(among: try await slices.due()) {
+                    activity.notePending()
+                    try await send(slice)
+                    pause = limits.interval
+                    continue
+                }
+            } catch {
+                if Task.isCancelled { return }
+                logger.warning("pushes to segments could not be read", error: error)
+                try? await Task.sleep(for: pause)
+                pause = min(pause * 2, Self.longestPause)
+                continue
+            }
+            if activity.hasPriority {
+                await activity.resumptions.wait(after: resumptions, until: .now + limits.interval)
+            } else {
+                let interval = activity.isPending ? limits.interval : limits.idleInterval
+                await activity.wakeups.wait(after: seen, until: .now + interval)
+            }
+        }
+    }
+
+    // MARK: - Slices
+
+    /// Sends pages of a slice until its turn ends.
+    private func send(_ slice: PushSlice) async throws {
+        guard let content = try await queue.contents(of: [slice.push])[slice.push]?.content else {
+            // A newer version of the service has accepted it, and sends it.
+            return try await Task.sleep(for: limits.interval)
+        }
+        var page = try await slices.claim(slice, lease: limits.lease, most: Self.pageSize)
+        var count = 0
+        while let current = page {
+            activity.notePending()
+            count += 1
+            let progress = SliceProgress(await verifyAndSend(current, of: content))
+            // As if the process had died.
+            if Task.isCancelled { return }
+            // Without progress it goes on a moment later.
+            let delay = progress.obstacle.map { DeliveryRules.delay(after: $0) } ?? 0
+            let wait = progress.devices == 0 ? max(delay, Self.shortestWait) : delay
+            let goesOn = count < Self.turn && wait == 0 && maySend
+            page = try await record(
+                progress, of: current, wait: .seconds(wait), most: goesOn ? Self.pageSize : 0)
+        }
+    }
+
+    /// Records a page, however long PostgreSQL is unavailable: it is in flight until then.
+    private func record(
+        _ progress: SliceProgress, of page: SlicePage, wait: Duration, most: Int
+    ) async throws -> SlicePage? {
+        var pause: Duration = .milliseconds(100)
+        while true {
+            do {
+                let (wasRecorded, next) = try await slices.advance(
+                    page, by: progress, wait: wait, lease: limits.lease, most: most)
+                metrics.record(progress, wasRecorded: wasRecorded)
+                return next
+            } catch {
+                if Task.isCancelled { throw error }
+                logger.warning("a page of a push to a segment could not be recorded", error: error)
+                try? await Task.sleep(for: pause)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+    }
+
+    // MARK: - Pages
+
+    /// Sends a page to the devices whose tokens are their users', and whose sessions are live.
+    private func verifyAndSend(_ page: SlicePage, of push: PushContent) async -> [DeviceResult] {
+        var page = page
+        do {
+            page.claims = try await queue.checkingOwners(of: page.claims)
+        } catch {
+            logger.warning("owners of push tokens could not be read", error: error)
+            return []
+        }
+        let unchecked = Set(page.claims.filter(rules.mustCheckSession).compactMap(\.device?.session))
+        guard !unchecked.isEmpty, case .live(let live, let expirations) = await liveness.check(unchecked) else {
+            return await send(page, of: push)
+        }
+        let ended = unchecked.subtracting(live)
+        let claims = page.claims
+        for index in claims.indices {
+            if let session = claims[index].device?.session, ended.contains(session) { page.claims[index].device = nil }
+        }
+        let results = await send(page, of: push)
+        do {
+            try await queue.keepLiveness(of: claims, expirations)
+        } catch {
+            // They are read again.
+            logger.warning("lifetimes of sessions could not be kept", error: error)
+        }
+        return results
+    }
+
+    /// Sends the devices of a page in their order, as long as it is fresh and other pushes do not wait.
+    private func send(_ page: SlicePage, of push: PushContent) async -> [DeviceResult] {
+        let sendBefore = page.readAt + min(limits.freshness, limits.lease - limits.leaseMargin)
+        var results = [DeviceResult](repeating: .notStarted, count: page.claims.count)
+        await withTaskGroup(of: (index: Int, result: DeviceResult).self) { group in
+            var next = 0
+            var inFlight = 0
+            while true {
+                while inFlight < streams, next < results.count, maySend, .now < sendBefore {
+                    switch prepare(page.claims[next], of: push, sendBefore: sendBefore) {
+                    case .decided(let decision): results[next] = .decided(decision)
+                    case .send(let rendered):
+                        group.addTask { [next] in (next, await send(rendered, of: push)) }
+                        inFlight += 1
+                    }
+                    next += 1
+                }
+                guard let ended = await group.next() else { return }
+                results[ended.index] = ended.result
+                inFlight -= 1
+            }
+        }
+        return results
+    }
+
+    private enum Preparation {
+        case send(RenderedPush)
+        case decided(DeliveryDecision)
+    }
+
+    private func prepare(
+        _ claim: ClaimedTarget, of push: PushContent, sendBefore: ContinuousClock.Instant
+    ) -> Preparation {
+        if let decision = rules.decide(claim, of: push, isCancelled: false) { return .decided(decision) }
+        guard let rendered = RenderedPush(claim, of: push, protection: protection, sendBefore: sendBefore) else {
+            // The key is not among this replica's: another one, or a later start, may have it.
+            return .decided(DeliveryDecision(state: .queued, reason: "unknownKey", dueAt: .now + 60))
+        }
+        return .send(rendered)
+    }
+
+    private func send(_ rendered: RenderedPush, of push: PushContent) async -> DeviceResult {
+        let start = ContinuousClock.now
+        let outcome = await lane.send(rendered)
+        var decision = rules.decide(outcome, attempts: 0, of: push, now: .now, random: .random(in: 0..<1))
+        if case .notSent(let reason) = outcome { return .notSent(reason, decision) }
+        // The registration says so already.
+        if rendered.isProven, decision.registration == .accepted { decision.registration = .none }
+        if case .answered = outcome { metrics.answer.record(.now - start) }
+        return .decided(decision)
+    }
+}
+
+/// The turns of a replica's workers.
+private final class SharedTurns: Sendable {
+    private let turns = Mutex(BulkTurns())
+
+    func next(among due: [PushSlice]) -> PushSlice? { turns.withLock { $0.next(among: due) } }
+}

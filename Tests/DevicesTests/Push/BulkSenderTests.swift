@@ -1,0 +1,317 @@
+import Contracts
+import Foundation
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+/// Senders of pushes to segments with real PostgreSQL and a lane that answers as configured.
+@Suite struct BulkSenderTests {
+    /// Devices of users in any bucket, or in the first slice. Returns them.
+    @discardableResult
+    private func register(_ pushes: TestPushes, _ count: Int, inFirstSlice: Bool = false) async throws -> [Device] {
+        var devices: [Device] = []
+        for number in 0..<count {
+            devices.append(
+                try await pushes.register(
+                    inFirstSlice ? .inFirstSlice() : SignedIn(), token: String(format: "%04x", number)))
+        }
+        return devices
+    }
+
+    private func eventually(_ pushes: TestPushes, _ push: UUID, has counts: [String: Int]) async throws {
+        try await TestKit.eventually("the counts are \(counts)") { try await pushes.status(of: push).counts == counts }
+    }
+
+    private func isDone(_ pushes: TestPushes, _ push: UUID) async throws {
+        try await TestKit.eventually("the push has ended") { try await pushes.status(of: push).state == .done }
+    }
+
+    private func ids(_ push: UUID, _ devices: [Device]) -> Set<UUID> {
+        Set(devices.map { PushRules.id(of: push, on: $0.id) })
+    }
+
+    // MARK: - Sending
+
+    @Test func eachDeviceOfASegmentReceivesThePushOnce() async throws {
+        try await TestPushes.with { pushes in
+            let devices = try await register(pushes, 60)
+            _ = try await pushes.register(SignedIn(), token: "ff", bundle: "com.example.other")
+            let (first, second) = (FakeLane(), FakeLane())
+            let push = try await pushes.accept(.init(segment: .init())) { $0.collapseId = "news" }
+            try await pushes.sendingBulk(through: first) {
+                try await pushes.sendingBulk(through: second) { try await isDone(pushes, push) }
+            }
+            let sent = first.sent + second.sent
+            #expect(sent.count == 60 && Set(sent.map(\.id)) == ids(push, devices))
+            #expect(sent.allSatisfy { $0.collapseID == "news" && !$0.isUrgent && !$0.isProven })
+            let status = try await pushes.status(of: push)
+            #expect(status.counts == ["accepted": 60] && status.devices.isEmpty)
+            #expect(status.slices == .init(total: 64, done: 64, expired: 0, cancelled: 0, devices: 60))
+            #expect(try await pushes.registry.count("push_targets") == 0)
+            let unproven = "SELECT count(*) FROM devices WHERE apns_accepted_at IS NULL"
+            #expect(try await pushes.database.query("\(unescaped: unproven)")[0].decode(Int.self) == 1)
+        }
+    }
+
+    /// What Apple does not accept goes on as a target, like that of an addressed push.
+    @Test func refusalsAreRepeatedAndRecordedOneByOne() async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 6)
+            let lane = FakeLane { push in
+                guard case .device(let token) = push.destination else { return .notSent(.noKey) }
+                return switch token.bytes[1] {
+                case 0: .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: .now + 60))
+                case 1: .answered(APNsAnswer(status: 503, reason: "ServiceUnavailable"))
+                case 2: .inDoubt
+                default: FakeLane.accepted
+                }
+            }
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: lane) {
+                try await eventually(pushes, push, has: ["accepted": 3, "rejected": 1, "retryAt": 2])
+            }
+            #expect(
+                try await pushes.states(of: push) == [
+                    "rejected Unregistered", "retryAt ServiceUnavailable", "retryAt noAnswer",
+                ])
+            // The other sender repeats them.
+            try await pushes.makeDue()
+            let repeated = FakeLane()
+            try await pushes.sending(through: repeated) { try await isDone(pushes, push) }
+            #expect(try await pushes.status(of: push).counts == ["accepted": 5, "rejected": 1])
+            #expect(Set(repeated.sent.map(\.id)).isSubset(of: lane.sent.map(\.id)) && repeated.sent.count == 2)
+        }
+    }
+
+    @Test func aDeadLetterOfASegmentIsReplayed() async throws {
+        try await TestPushes.with { pushes in
+            let devices = try await register(pushes, 2)
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: .refusing(500, "InternalServerError")) {
+                try await eventually(pushes, push, has: ["retryAt": 2])
+                try await TestKit.eventually("the slices have ended") {
+                    try await pushes.status(of: push).slices?.done == 64
+                }
+            }
+            try await pushes.expire(push)
+            try await pushes.sending(through: FakeLane()) { try await eventually(pushes, push, has: ["dead": 2]) }
+            let dead = try await pushes.store.dead(of: TestPushes.caller, after: nil).entries
+            #expect(Set(dead.map(\.device)) == Set(devices.map(\.id)))
+            #expect(try await pushes.store.replay(push, of: TestPushes.caller, until: .now + 3600) == 2)
+            try await pushes.sending(through: FakeLane()) { try await eventually(pushes, push, has: ["accepted": 2]) }
+        }
+    }
+
+    // MARK: - Faults
+
+    /// A replica dies after Apple has received a page. Another one sends the page again, under the same ids, or not.
+    @Test(arguments: [PushDoubt.repeat, .drop])
+    func aPageInFlightIsInDoubtWhenAReplicaDies(_ onDoubt: PushDoubt) async throws {
+        try await TestPushes.with { pushes in
+            let devices = try await register(pushes, 5, inFirstSlice: true)
+            let push = try await pushes.accept(.init(segment: .init())) { $0.onDoubt = onDoubt }
+            let silent = FakeLane.silent()
+            try await pushes.sendingBulk(through: silent) {
+                try await TestKit.eventually("the page is in flight") { silent.sent.count == 5 }
+            }
+            #expect(try await pushes.status(of: push).counts.isEmpty)
+            let lane = FakeLane()
+            try await pushes.sendingBulk(through: lane) {
+                // The lease lasts.
+                try await TestKit.eventually("the other slices have ended") {
+                    try await pushes.status(of: push).slices?.done == 63
+                }
+                #expect(lane.sent.isEmpty)
+                try await pushes.makeSlicesDue()
+                try await isDone(pushes, push)
+            }
+            #expect(Set(lane.sent.map(\.id)) == (onDoubt == .repeat ? ids(push, devices) : []))
+            let counts = try await pushes.status(of: push).counts
+            #expect(counts == (onDoubt == .repeat ? ["accepted": 5] : ["inDoubt": 5]))
+        }
+    }
+
+    /// Nothing is sent in the last second of a lease, nor from a page that is not fresh.
+    @Test(arguments: ["lease", "freshness"])
+    func aPageIsSentWhileItsLeaseAndItsReadingCount(_ limit: String) async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 3)
+            var limits = TestPushes.limits
+            if limit == "lease" { limits.lease = limits.leaseMargin } else { limits.freshness = .zero }
+            let lane = FakeLane()
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: lane, limits: limits) {
+                try await TestKit.eventually("the slices without devices have ended") {
+                    try await pushes.status(of: push).slices.map { $0.done >= 61 } ?? false
+                }
+            }
+            #expect(lane.sent.isEmpty)
+            #expect(try await pushes.status(of: push).counts.isEmpty)
+            try await pushes.makeSlicesDue()
+            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            #expect(lane.sent.count == 3)
+        }
+    }
+
+    /// An outage between sending and recording.
+    @Test func aPageOutlivesAnOutage() async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 1)
+            let database = pushes.database
+            let lane = FakeLane { _ in
+                _ = try? await database.query("ALTER FUNCTION move_push_slice RENAME TO move_push_slice_away")
+                return FakeLane.accepted
+            }
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: lane) {
+                try await TestKit.eventually("it is sent") { lane.sent.count == 1 }
+                try await TestKit.eventually("the function is away, and then back") {
+                    (try? await database.query(
+                        "ALTER FUNCTION move_push_slice_away RENAME TO move_push_slice")) != nil
+                }
+                try await isDone(pushes, push)
+            }
+            #expect(lane.sent.count == 1)
+            #expect(try await pushes.status(of: push).counts == ["accepted": 1])
+        }
+    }
+
+    /// The segment is not turned into rows while nothing can be sent.
+    @Test func withoutALaneSlicesWait() async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 8)
+            let lane = FakeLane { _ in .notSent(.noKey) }
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: lane) {
+                try await TestKit.eventually("each device was tried once") { lane.sent.count == 8 }
+                try await TestKit.eventually("the pages are put back, and the other slices have ended") {
+                    try await pushes.database.query(
+                        """
+                        SELECT count(*) FROM push_slices
+                        WHERE state = 'open' AND (page_bucket IS NOT NULL OR due_at <= now())
+                        """
+                    )[0].decode(Int.self) == 0
+                }
+            }
+            #expect(try await pushes.registry.count("push_targets") == 0)
+            let waits = try await pushes.database.query(
+                "SELECT extract(epoch FROM due_at - now())::float8 FROM push_slices WHERE state = 'open'"
+            ).decode(Double.self)
+            #expect(!waits.isEmpty && waits.allSatisfy { $0 > 30 && $0 <= 60 })
+            try await pushes.makeSlicesDue()
+            try await pushes.sendingBulk(through: FakeLane()) { try await isDone(pushes, push) }
+        }
+    }
+
+    // MARK: - Order
+
+    @Test func bulkPushesYieldToOthers() async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 3)
+            let lane = FakeLane()
+            let push = try await pushes.accept(.init(segment: .init()))
+            // The queue of named targets is longer than what may be in flight.
+            let gate = FakeLane.silent()
+            var limits = TestPushes.limits
+            limits.concurrency = 1
+            let user = SignedIn()
+            for number in 10..<14 { _ = try await pushes.register(user, token: String(format: "%04x", number)) }
+            _ = try await pushes.accept(.init(users: [user.id]))
+            try await pushes.sending(through: gate, limits: limits) {
+                try await TestKit.eventually("one is in flight, and others wait") { gate.sent.count == 1 }
+                try await TestKit.eventually("they have priority") { pushes.activity.hasPriority }
+                try await pushes.sendingBulk(through: lane) {
+                    pushes.activity.wake()
+                    #expect(try await pushes.slices.due().count == 8)
+                    #expect(lane.sent.isEmpty)
+                    // A replica without others in its queue.
+                    pushes.activity.setPriority(false)
+                    try await isDone(pushes, push)
+                }
+            }
+            #expect(lane.sent.count == 7)
+        }
+    }
+
+    /// A large push does not delay a small one of another caller.
+    @Test func pushesOfCallersTakeTurns() async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 8)
+            let pushIDs = [
+                try await pushes.accept(.init(segment: .init()), of: "news"),
+                try await pushes.accept(.init(segment: .init())),
+            ]
+            func open() async throws -> [Int] {
+                try await pushes.database.query(
+                    """
+                    SELECT count(*) FILTER (WHERE state = 'open') FROM push_slices WHERE push_id = ANY (\(pushIDs))
+                    GROUP BY push_id
+                    """
+                ).decode(Int.self)
+            }
+            try await pushes.sendingBulk(through: FakeLane()) {
+                try await TestKit.eventually("one of them has ended") { try await open().contains(0) }
+                // The other one has had about as many turns.
+                #expect(try await open().allSatisfy { $0 <= 32 })
+            }
+        }
+    }
+
+    @Test func nothingIsSentWithoutTheRevocationFeed() async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 2)
+            let lane = FakeLane()
+            let push = try await pushes.accept(.init(segment: .init()))
+            let sender = pushes.bulkSender(lane)
+            let task = Task { await sender.run() }
+            pushes.activity.wake()
+            #expect(try await pushes.status(of: push).slices?.done == 0)
+            #expect(lane.sent.isEmpty)
+            pushes.activity.feedWasRead()
+            try await isDone(pushes, push)
+            task.cancel()
+            await task.value
+        }
+    }
+
+    /// A session that ended by its lifetime, which no revocation says: tokens says so, once.
+    @Test func sessionsAreCheckedOnceInTheirLifetime() async throws {
+        try await TestPushes.with { pushes in
+            let (ada, bob) = (SignedIn(), SignedIn())
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.register(bob, token: "bb")
+            pushes.sessions.state.withLock { _ = $0.ended.insert(bob.session) }
+            for _ in 0..<2 {
+                let push = try await pushes.accept(.init(segment: .init()))
+                try await pushes.sendingBulk(through: FakeLane()) { try await isDone(pushes, push) }
+                #expect(try await pushes.status(of: push).counts == ["accepted": 1, "suppressed": 1])
+            }
+            #expect(pushes.sessions.asked.count { $0.contains(ada.session) } == 1)
+        }
+    }
+
+    /// The owner and the session as of the reading decide.
+    @Test func anEndedSessionReceivesNothing() async throws {
+        try await TestPushes.with { pushes in
+            let ada = SignedIn()
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.register(SignedIn(), token: "bb")
+            let push = try await pushes.accept(.init(segment: .init()))
+            let page = RevocationPage(
+                entries: [
+                    .init(
+                        sessionID: ada.session, userID: ada.id, revokedAt: .now, accessExpiresAt: .now + 3600,
+                        reason: .logout)
+                ], cursor: "1", reset: false, more: false)
+            #expect(try await RevokedSessionStore(database: pushes.database).apply(page, after: nil) == 1)
+            try await pushes.registry.own(DeviceStoreTests.registration(token: "bb"), by: UUID())
+            let lane = FakeLane()
+            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            #expect(lane.sent.isEmpty)
+            #expect(try await pushes.states(of: push) == ["suppressed sessionEnded"])
+        }
+    }
+}
