@@ -338,7 +338,7 @@ import Testing
                 let push = try await pushes.accept(.init(users: [ada.id, bob.id]))
                 try await pushes.eventually(push, is: "suppressed sessionEnded", "accepted")
             }
-            #expect(lane.sent.map(\.token) == [PushToken(bytes: [0xBB])])
+            #expect(lane.sent.map(\.destination) == [.device(PushToken(bytes: [0xBB]))])
             #expect(pushes.sessions.asked == [[ada.session, bob.session]])
         }
     }

@@ -119,8 +119,8 @@ struct PushStore: Sendable {
                     \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)),
                     \(content.channel?.id))
                 ON CONFLICT (caller, idempotency_key) DO NOTHING
-                RETURNING id, bundle_id, kind, activity, attributes_type, environment, caller, urgency, day,
-                    recipient_buckets, recipient_kinds, recipient_ids, recipient_users
+                RETURNING id, bundle_id, kind, activity, attributes_type, environment AS for_environment, caller, urgency,
+                    day, recipient_buckets, recipient_kinds, recipient_ids, recipient_users
             )
             SELECT target.bucket, kept.id, \(unescaped: ClaimedTarget.columns) FROM kept LEFT JOIN LATERAL (
                 SELECT recipient.bucket, claim.* FROM
@@ -128,7 +128,7 @@ struct PushStore: Sendable {
                         AS recipient (bucket, kind, id, user_id, position),
                     add_push_targets(
                         recipient.bucket, recipient.kind, recipient.id, recipient.user_id, kept.id, bundle_id,
-                        kept.kind, activity, attributes_type, environment, caller, urgency,
+                        kept.kind, activity, attributes_type, for_environment, caller, urgency,
                         statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day,
                         \(Int32(reservation?.targetsOfRecipient ?? 0)), \((reservation?.lease ?? .zero) / .seconds(1))
                     ) AS claim
