@@ -104,18 +104,26 @@ struct PushStore: Sendable {
         let content = push.content
         let isDue = push.sendAt == nil || push.isDryRun
         let recipients = push.recipients
+        let timing = content.timing
+        let localized = content.localizedPayloads.sorted { $0.key < $1.key }
+        let locales = localized.isEmpty ? nil : localized.map(\.key)
+        let payloads = localized.isEmpty ? nil : localized.map { String(decoding: $0.value, as: UTF8.self) }
         return """
             WITH kept AS (
                 INSERT INTO pushes
                     (id, caller, idempotency_key, request_hash, state, send_at, expires_at, day, bundle_id, environment,
-                     push_type, kind, activity, attributes_type, priority, collapse_id, payload, on_doubt, urgency,
-                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users, channel)
+                     push_type, kind, activity, attributes_type, priority, collapse_id, payload, locales,
+                     localized_payloads, send_at_local, fallback_time_zone, quiet_from, quiet_to, cap_per_day,
+                     on_doubt, urgency, recipient_buckets, recipient_kinds, recipient_ids, recipient_users,
+                     channel)
                 VALUES (\(id), \(caller), \(key), \(hash), \(isDue ? "sending" : "scheduled"), \(push.sendAt),
                     \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
                     \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
                     \(content.activity), \(content.attributesType), \(Int16(content.priority.rawValue)),
-                    \(content.collapseID), \(content.payload), \(content.onDoubt.rawValue),
-                    \(content.urgency.rawValue), \(recipients.map(\.bucket.rawValue)),
+                    \(content.collapseID), \(content.payload), \(locales), \(payloads), \(timing.sendAt?.text),
+                    \(timing.fallbackTimeZone), \(timing.quietHours?.from.minutes),
+                    \(timing.quietHours?.to.minutes), \(content.capPerDay.map(Int32.init)),
+                    \(content.onDoubt.rawValue), \(content.urgency.rawValue), \(recipients.map(\.bucket.rawValue)),
                     \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)),
                     \(content.channel?.id))
                 ON CONFLICT (caller, idempotency_key) DO NOTHING
@@ -202,12 +210,12 @@ struct PushStore: Sendable {
     func status(of push: UUID, of caller: String, after cursor: TargetCursor?) async throws -> PushStatus? {
         let rows = try await database.query(
             """
-            SELECT state, created_at, send_at, expires_at, recipient_buckets FROM pushes
+            SELECT state, created_at, send_at, send_at_local, expires_at, recipient_buckets FROM pushes
             WHERE id = \(push) AND caller = \(caller)
             """)
         guard let row = rows.first else { return nil }
-        let (state, createdAt, sendAt, expiresAt, recipients) = try row.decode(
-            (String, Date, Date?, Date, [Int16]).self)
+        let (state, createdAt, sendAt, sendAtLocal, expiresAt, recipients) = try row.decode(
+            (String, Date, Date?, String?, Date, [Int16]).self)
         let buckets = Set(recipients).sorted()
         let counts = try await database.query(
             """
@@ -228,7 +236,8 @@ struct PushStore: Sendable {
         let isOpen = counts.contains { TargetState(rawValue: $0.0)?.isFinal == false }
         return PushStatus(
             id: push, state: state == "sending" && !isOpen ? .done : PushState(rawValue: state), createdAt: createdAt,
-            sendAt: sendAt, expiresAt: expiresAt, counts: Dictionary(uniqueKeysWithValues: counts), devices: entries,
+            sendAt: sendAtLocal == nil ? sendAt : nil, sendAtLocal: sendAtLocal, expiresAt: expiresAt,
+            counts: Dictionary(uniqueKeysWithValues: counts), devices: entries,
             next: page.count > Self.pageSize
                 ? try page.prefix(Self.pageSize).last.map {
                     TargetCursor(bucket: try $0.decode("bucket"), device: try $0.decode("device_id")).text
