@@ -26,7 +26,10 @@ import Testing
             try await pushes.sending(through: lane) {
                 try await pushes.eventually(push, is: "accepted", "accepted", "accepted", "accepted")
             }
-            let sent = lane.sent.map { ($0.token.bytes[0], String(decoding: $0.payload, as: UTF8.self)) }
+            let sent = lane.sent.compactMap { push -> (UInt8, String)? in
+                guard case .device(let token) = push.destination else { return nil }
+                return (token.bytes[0], String(decoding: push.payload, as: UTF8.self))
+            }
             let english = #"{"a":"Hi \"ö"}"#
             #expect(
                 Dictionary(uniqueKeysWithValues: sent)
@@ -59,7 +62,8 @@ import Testing
                 .decode(Date.self)
                 #expect(due.count == 1 && due[0] > .now + 3600 && due[0] <= .now + 3 * 3600)
             }
-            #expect(lane.sent.count == 2 && lane.sent.allSatisfy { $0.token.bytes == [0xBB] })
+            #expect(
+                lane.sent.count == 2 && lane.sent.allSatisfy { $0.destination == .device(PushToken(bytes: [0xBB])) })
         }
     }
 

@@ -409,7 +409,7 @@ import Testing
             #expect(page.entries.map(\.push) == [own])
             // The cursor passes over the others.
             #expect(try await read(feed, of: "o'rders", after: page.cursor).entries == [])
-            #expect(try await read(feed, of: "chat", after: "17-1").reset)
+            #expect(try await feed.page(of: "chat", after: "17-1", waitingUntil: .now).reset)
         }
     }
 
