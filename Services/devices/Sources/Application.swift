@@ -51,8 +51,9 @@ public enum DevicesApplication: MigratingApplication {
         DeviceRoutes(store: devices, registrations: registrations, timeZones: .system()).add(to: router)
         UserRoutes(store: devices).add(to: router)
         let pushRoutes = PushRoutes(
-            store: pushes, outcomes: outcomes, callers: configuration.push.callers, activity: activity,
-            queueLimit: configuration.push.queueLimit, canSend: lane != nil)
+            store: pushes, outcomes: outcomes, callers: configuration.push.callers,
+            templates: configuration.push.templates, activity: activity, queueLimit: configuration.push.queueLimit,
+            canSend: lane != nil)
         pushRoutes.add(to: router)
         PushChannelRoutes(store: PushChannelStore(database: database), pushes: pushRoutes, send: channels)
             .add(to: router)

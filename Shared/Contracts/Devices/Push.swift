@@ -78,6 +78,29 @@ public struct PushRequest: Codable, Sendable, Equatable {
         }
     }
 
+    /// A text in the language of each device: the file of the device's locale, of its language, or of the fallback.
+    public struct Template: Codable, Sendable, Equatable {
+        public var name: String
+        /// A value for each placeholder.
+        public var arguments: [String: String]?
+
+        public init(name: String, arguments: [String: String]? = nil) {
+            self.name = name
+            self.arguments = arguments
+        }
+    }
+
+    /// Times of day such as `22:00` in the recipient's time zone. From the later one they last until the next day.
+    public struct QuietHours: Codable, Sendable, Equatable {
+        public var from: String
+        public var to: String
+
+        public init(from: String, to: String) {
+            self.from = from
+            self.to = to
+        }
+    }
+
     public var targets: Targets
     public var bundleId: String
     /// Default: both.
@@ -91,8 +114,21 @@ public struct PushRequest: Codable, Sendable, Equatable {
     public var expiresAt: Date?
     /// When the push is due: at most 30 days ahead. Its devices are those that are registered then. Default: at once.
     public var sendAt: Date?
-    /// The notification, which is sent byte for byte.
-    public var payload: JSONContent
+    /// As `2026-12-24T09:00:00`: when the push is due in the time zone of each device, at most 30 days ahead. Its
+    /// devices are those that are registered 14 hours before this time in UTC.
+    public var sendAtLocal: String?
+    /// Of devices that have registered no time zone. Default: UTC.
+    public var fallbackTimeZone: String?
+    /// The push waits until they end. Default: those of the caller.
+    public var quietHours: QuietHours?
+    /// The push is sent in the caller's quiet hours too.
+    public var ignoreQuietHours: Bool?
+    /// Pushes with a cap that a user receives in a day of UTC, this one included. The caller may have a lower cap.
+    public var capPerDay: Int?
+    /// The notification, which is sent byte for byte. Instead of a template.
+    public var payload: JSONContent?
+    /// Instead of a payload.
+    public var template: Template?
     /// Default `repeat`.
     public var onDoubt: PushDoubt?
     /// Default `normal`. A segment is `bulk`.
@@ -105,7 +141,9 @@ public struct PushRequest: Codable, Sendable, Equatable {
     public init(
         targets: Targets, bundleId: String, environment: PushEnvironment? = nil, pushType: PushType,
         priority: PushPriority? = nil, collapseId: String? = nil, expiresAt: Date? = nil, sendAt: Date? = nil,
-        payload: JSONContent, onDoubt: PushDoubt? = nil, urgency: PushUrgency? = nil, ratePerMinute: Int? = nil,
+        sendAtLocal: String? = nil, fallbackTimeZone: String? = nil, quietHours: QuietHours? = nil,
+        ignoreQuietHours: Bool? = nil, capPerDay: Int? = nil, payload: JSONContent? = nil, template: Template? = nil,
+        onDoubt: PushDoubt? = nil, urgency: PushUrgency? = nil, ratePerMinute: Int? = nil,
         dryRun: Bool? = nil
     ) {
         self.targets = targets
@@ -116,7 +154,13 @@ public struct PushRequest: Codable, Sendable, Equatable {
         self.collapseId = collapseId
         self.expiresAt = expiresAt
         self.sendAt = sendAt
+        self.sendAtLocal = sendAtLocal
+        self.fallbackTimeZone = fallbackTimeZone
+        self.quietHours = quietHours
+        self.ignoreQuietHours = ignoreQuietHours
+        self.capPerDay = capPerDay
         self.payload = payload
+        self.template = template
         self.onDoubt = onDoubt
         self.urgency = urgency
         self.ratePerMinute = ratePerMinute
@@ -189,6 +233,7 @@ public struct PushStatus: Codable, Sendable, Equatable {
     public var state: PushState
     public var createdAt: Date
     public var sendAt: Date?
+    public var sendAtLocal: String?
     public var expiresAt: Date
     /// The number of devices in each state.
     public var counts: [String: Int]
@@ -200,13 +245,14 @@ public struct PushStatus: Codable, Sendable, Equatable {
     public var next: String?
 
     public init(
-        id: UUID, state: PushState, createdAt: Date, sendAt: Date?, expiresAt: Date, counts: [String: Int],
-        slices: Slices? = nil, devices: [Entry], next: String?
+        id: UUID, state: PushState, createdAt: Date, sendAt: Date?, sendAtLocal: String? = nil, expiresAt: Date,
+        counts: [String: Int], slices: Slices? = nil, devices: [Entry], next: String?
     ) {
         self.id = id
         self.state = state
         self.createdAt = createdAt
         self.sendAt = sendAt
+        self.sendAtLocal = sendAtLocal
         self.expiresAt = expiresAt
         self.counts = counts
         self.slices = slices

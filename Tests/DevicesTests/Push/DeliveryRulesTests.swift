@@ -205,4 +205,48 @@ import Testing
                 == DeliveryDecision(state: .queued, reason: "TooManyRequests", dueAt: Self.now + 30))
         #expect(before { $0.device?.pausedUntil = Self.now } == nil)
     }
+
+    // MARK: - The recipient's time
+
+    /// It is 08:00 in UTC.
+    private static let timing: RecipientTiming = {
+        var timing = RecipientTiming()
+        timing.quietHours = QuietHours(from: "22:00", to: "09:00")
+        return timing
+    }()
+
+    private static func timed(expiresIn: TimeInterval = day, _ timing: RecipientTiming = timing) -> PushContent {
+        var content = content(expiresIn: expiresIn)
+        content.timing = timing
+        return content
+    }
+
+    @Test func quietHoursDeferOrSuppress() {
+        let end = Self.now + 3600
+        let waits = DeliveryDecision(state: .queued, reason: "quietHours", dueAt: end)
+        let suppressed = DeliveryDecision(state: .suppressed, reason: "quietHours")
+        #expect(before(Self.timed()) == waits)
+        #expect(before(Self.timed(expiresIn: 3601)) == waits)
+        for seconds in [3600.0, 1] { #expect(before(Self.timed(expiresIn: seconds)) == suppressed) }
+        #expect(before(Self.timed(expiresIn: 0)) == DeliveryDecision(state: .expired))
+        #expect(before(Self.timed()) { $0.device?.timeZone = "Europe/Berlin" } == nil)
+        #expect(before(Self.timed()) { $0.device?.timeZone = "Atlantic/Azores" }?.dueAt == Self.now + 7200)
+        // Also what is repeated, and what another replica may have sent.
+        let again = before(Self.timed()) {
+            $0.attempts = 1
+            $0.isTakeover = true
+        }
+        #expect(again == waits)
+    }
+
+    @Test func aPushWaitsForTheTimeOfItsRecipient() {
+        var timing = Self.timing
+        timing.sendAt = LocalTime("2027-01-15T10:30:00")
+        #expect(
+            before(Self.timed(timing))
+                == DeliveryDecision(state: .queued, reason: "sendAtLocal", dueAt: Self.now + 9000))
+        #expect(before(Self.timed(timing)) { $0.device?.timeZone = "Asia/Tokyo" } == nil)
+        let gone = before(Self.timed(timing)) { $0.device = nil }
+        #expect(gone == DeliveryDecision(state: .suppressed, reason: "sessionEnded"))
+    }
 }

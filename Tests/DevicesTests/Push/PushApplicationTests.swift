@@ -20,7 +20,18 @@ import Testing
             credential: [dev-chat-devices, dev-chat-devices-2]
             bundleIds: [com.example.app, com.example.chat]
             pushTypes: voip
+          - name: news
+            credential: dev-news-devices
+            bundleIds: [com.example.app]
+            pushTypes: alert
+            quietHours: {from: "\(clock(-2))", to: "\(clock(3))"}
+            capPerDay: 1
         """
+
+    /// The time of day some hours from now, in UTC.
+    private static func clock(_ hours: Int) -> String {
+        String(format: "%02d:00", (Int(Date.now.timeIntervalSince1970) / 3600 + hours) % 24)
+    }
 
     func withDevices(
         _ lane: FakeLane, settings more: [String: String] = [:],
@@ -82,6 +93,53 @@ import Testing
             #expect(lane.sent.map(\.payload) == [Array(payload.utf8)])
             let text = try await devices.client.get("/internal/push/\(accepted.id ?? "")", headers: headers()).text
             #expect(!text.contains("aabb") && !text.contains("Gr"))
+        }
+    }
+
+    /// A caller with quiet hours and a cap sends a template to a phone in German.
+    @Test func aTemplateIsSentOnceADayOutsideQuietHours() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-tests-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try TemplateRulesTests.write(
+            [
+                "news/en.json": #"{"aps": {"alert": "{{team}} won"}}"#,
+                "news/de.json": #"{"aps": {"alert": "{{team}} hat gewonnen"}}"#,
+            ], to: folder)
+        let lane = FakeLane()
+        try await withDevices(lane, settings: ["DEVICES_PUSH_TEMPLATES_DIRECTORY": folder.path]) { devices in
+            let registration = Registration(
+                token: "aabb", environment: .sandbox, bundleId: "com.example.app", locale: "de_DE", timeZone: "UTC")
+            let registered = try await devices.client.post(
+                "/v1/devices/register", json: registration, headers: ada.headers)
+            #expect(registered.status == 200)
+            func push(_ change: (inout PushRequest) -> Void = { _ in }) async throws -> TestHTTPClient.Response {
+                let request = request {
+                    ($0.payload, $0.template) = (nil, .init(name: "news", arguments: ["team": #"Köln "05""#]))
+                    change(&$0)
+                }
+                return try await devices.client.post("/internal/push", json: request, headers: headers("news"))
+            }
+            func expect(_ push: TestHTTPClient.Response, _ state: PushTargetState, _ reason: String?) async throws {
+                #expect(push.status == 202, "\(push.text)")
+                let id = try push.decode(PushAccepted.self).id
+                try await eventually("it is \(state) \(reason ?? "")") {
+                    let status = try await status(devices, of: id, as: "news")
+                    return status.devices.map(\.state) == [state] && status.devices.map(\.reason) == [reason]
+                }
+            }
+            try await expect(push(), .queued, "quietHours")
+            try await expect(push { $0.expiresAt = .now + 3600 }, .suppressed, "quietHours")
+            try await expect(push { $0.ignoreQuietHours = true }, .accepted, nil)
+            try await expect(push { $0.ignoreQuietHours = true }, .suppressed, "capped")
+            #expect(lane.sent.map(\.payload) == [Array(#"{"aps":{"alert":"Köln \"05\" hat gewonnen"}}"#.utf8)])
+            let refused = try await push {
+                $0.template?.arguments = ["player": "x"]
+                $0.sendAtLocal = "tomorrow"
+            }
+            #expect(refused.status == 400)
+            #expect(
+                try refused.problem().errors?.map(\.field)
+                    == ["template.arguments.team", "template.arguments.player", "sendAtLocal"])
         }
     }
 

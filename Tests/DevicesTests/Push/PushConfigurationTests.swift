@@ -26,6 +26,10 @@ import Testing
         #expect(callers.names == ["a"] && callers.credentials.caller(showing: "dev-secret") == "a")
         #expect(callers.callers["a"]?.allows(.voip, to: "com.example.app") == true)
         #expect(callers.callers["a"]?.allows(.background, to: "com.example.app") == false)
+        #expect(callers.callers["a"]?.quietHours == nil && callers.callers["a"]?.capPerDay == nil)
+        let limited = good.replacing("}", with: ", quietHours: {from: 22:00, to: 07:00}, capPerDay: 3}")
+        let caller = try PushCallers(yaml: "callers: [\(limited)]", reserved: []).callers["a"]
+        #expect(caller?.quietHours == QuietHours(from: "22:00", to: "07:00") && caller?.capPerDay == 3)
         for wrong in [
             "", "[]", "callers: []", "callers: [a]", "other: [\(good)]", "callers: [\(good), \(good)]",
             "callers: [\(good.replacing("name: a", with: "name: gateway"))]",
@@ -37,6 +41,13 @@ import Testing
             "callers: [\(good.replacing("com.example.app", with: "'a b'"))]",
             "callers: [\(good.replacing("pushTypes", with: "types"))]",
             "callers: [\(good.replacing("}", with: ", more: 1}"))]",
+            "callers: [\(good.replacing("}", with: ", capPerDay: 0}"))]",
+            "callers: [\(good.replacing("}", with: ", capPerDay: 101}"))]",
+            "callers: [\(good.replacing("}", with: ", capPerDay: [1]}"))]",
+            "callers: [\(good.replacing("}", with: ", quietHours: 22}"))]",
+            "callers: [\(good.replacing("}", with: ", quietHours: {from: '22:00'}}"))]",
+            "callers: [\(good.replacing("}", with: ", quietHours: {from: '22:00', to: '7:00'}}"))]",
+            "callers: [\(good.replacing("}", with: ", quietHours: {from: '22:00', to: '22:00'}}"))]",
         ] {
             let error = #expect(throws: InvalidPushFile.self) { try PushCallers(yaml: wrong, reserved: ["gateway"]) }
             #expect(error?.description.contains("dev-secret") == false, "\(wrong)")

@@ -20,9 +20,11 @@ import Testing
     private static let end = JSONContent.object(["aps": .object(["event": .string("end")])])
 
     /// The fields that are refused.
-    private func refused(_ request: PushRequest, payload: [UInt8] = Array("{}".utf8)) -> [String] {
+    private func refused(
+        _ request: PushRequest, payload: [UInt8] = Array("{}".utf8), templates: PushTemplates = PushTemplates()
+    ) -> [String] {
         do throws(InvalidPush) {
-            _ = try PushRules.validate(request, payload: payload, now: Self.now)
+            _ = try PushRules.validate(request, payload: payload, templates: templates, now: Self.now)
             return []
         } catch {
             return error.fields.map(\.name)
@@ -138,6 +140,132 @@ import Testing
         }
         let past = Self.request { $0.sendAt = Self.now - 60 }
         #expect(try PushRules.validate(past, payload: [0x7B], now: Self.now).sendAt == nil)
+    }
+
+    /// Due from UTC+14 to UTC-12. It is 08:00 on 15 January 2027.
+    @Test(
+        arguments: [
+            ("2027-01-15T08:00:00", nil, nil, 36 * 3600, []), ("2027-01-17T00:00:00", 26 * 3600, nil, 76 * 3600, []),
+            ("2027-01-14T20:00:00", nil, nil, 24 * 3600, []), ("2020-01-01T00:00:00", nil, nil, 24 * 3600, []),
+            ("2027-01-15T08:00:00", nil, 12 * 3600, 12 * 3600, ["expiresAt"]),
+            ("2027-01-15T08:00:00", nil, 12 * 3600 + 1, 12 * 3600 + 1, []),
+            ("2027-01-17T00:00:00", 26 * 3600, 26 * 3600 + 30 * day + 1, 0, ["expiresAt"]),
+            ("2027-02-14T08:00:00", 30 * day - 14 * 3600, nil, 31 * day + 12 * 3600, []),
+            ("2027-02-14T08:00:01", nil, nil, 0, ["sendAtLocal"]),
+            ("2027-02-30T08:00:00", nil, nil, 0, ["sendAtLocal"]),
+        ] as [(String, Double?, Double?, Double, [String])])
+    func timesOfRecipients(
+        _ text: String, _ start: Double?, _ expiry: Double?, _ expected: Double, _ wrong: [String]
+    ) throws {
+        let request = Self.request {
+            $0.sendAtLocal = text
+            $0.expiresAt = expiry.map { Self.now + $0 }
+        }
+        #expect(refused(request) == wrong)
+        guard wrong.isEmpty else { return }
+        let push = try PushRules.validate(request, payload: [0x7B], now: Self.now)
+        #expect(push.sendAt == start.map { Self.now + $0 } && push.content.expiresAt == Self.now + expected)
+        #expect(push.content.timing.sendAt?.text == text)
+    }
+
+    @Test func everyFaultOfATimeIsNamed() {
+        let request = Self.request {
+            ($0.sendAt, $0.sendAtLocal) = (Self.now, "2027-01-15T08:00:00")
+            $0.fallbackTimeZone = "Mars/Base"
+            ($0.quietHours, $0.ignoreQuietHours) = (.init(from: "22:00", to: "7:00"), true)
+            $0.capPerDay = 0
+        }
+        #expect(
+            refused(request) == ["sendAtLocal", "fallbackTimeZone", "quietHours", "ignoreQuietHours", "capPerDay"])
+        #expect(refused(Self.request { $0.fallbackTimeZone = String(repeating: "x", count: 65) }).count == 1)
+    }
+
+    @Test func theLowerCapCounts() throws {
+        func cap(_ own: Int?, of caller: Int?, _ type: PushType = .alert) throws -> Int? {
+            let request = Self.request { ($0.capPerDay, $0.pushType) = (own, type) }
+            let caller = PushCaller(name: "news", bundleIDs: [], types: [], capPerDay: caller)
+            return try PushRules.validate(request, payload: [0x7B], of: caller, now: Self.now).content.capPerDay
+        }
+        for (own, caller, expected) in [
+            (nil, nil, nil), (3, nil, 3), (nil, 4, 4), (3, 4, 3), (5, 4, 4),
+        ] as [(Int?, Int?, Int?)] {
+            #expect(try cap(own, of: caller) == expected)
+        }
+        #expect(try cap(nil, of: 4, .background) == nil && cap(9, of: 4, .voip) == 9)
+        for cap in [-1, 0, 101] { #expect(refused(Self.request { $0.capPerDay = cap }) == ["capPerDay"]) }
+    }
+
+    // MARK: - Templates
+
+    private static func templated(
+        _ arguments: [String: String]?, name: String = "order", _ change: (inout PushRequest) -> Void = { _ in }
+    ) -> PushRequest {
+        request {
+            ($0.payload, $0.template) = (nil, .init(name: name, arguments: arguments))
+            change(&$0)
+        }
+    }
+
+    private static func templates(_ files: [String: String]) throws -> PushTemplates {
+        PushTemplates(["order": try TemplateRulesTests.template(files)])
+    }
+
+    @Test func aTemplateIsRenderedInEachLocale() throws {
+        let files = ["en": #"{"a": "Order {{n}}"}"#, "de": #"{"a": "Bestellung {{n}}"}"#]
+        let content = try PushRules.validate(
+            Self.templated(["n": "1\""]), payload: [], templates: Self.templates(files), now: Self.now
+        ).content
+        let (english, german) = (#"{"a":"Order 1\""}"#, #"{"a":"Bestellung 1\""}"#)
+        #expect(content.payload == Array(english.utf8))
+        for (locale, expected) in [("de-AT", german), ("en-GB", english), ("fr", english), (nil, english)] {
+            #expect(content.payload(for: locale) == Array(expected.utf8))
+        }
+        let only = try PushRules.validate(
+            Self.templated(nil), payload: [], templates: Self.templates(["en": "{}"]), now: Self.now
+        ).content
+        #expect(only.localizedPayloads.isEmpty && only.payload(for: "de") == Array("{}".utf8))
+    }
+
+    @Test func everyArgumentAndLocaleIsChecked() throws {
+        let templates = try Self.templates(["en": #"{"a": "{{n}} {{m}}"}"#, "de": "{}"])
+        func refused(_ request: PushRequest) -> [String] { self.refused(request, payload: [], templates: templates) }
+        #expect(refused(Self.templated(["n": "1", "m": "2"])).isEmpty)
+        #expect(refused(Self.templated(nil)) == ["template.arguments.m", "template.arguments.n"])
+        #expect(
+            refused(Self.templated(["n": "1", "o": "", "p": ""]))
+                == ["template.arguments.m", "template.arguments.o", "template.arguments.p"])
+        #expect(refused(Self.templated([:], name: "other")) == ["template.name"])
+        let long = String(repeating: "x", count: 4096)
+        #expect(refused(Self.templated(["n": long, "m": ""])) == ["template"])
+        #expect(refused(Self.templated(["n": long, "m": ""]) { $0.pushType = .voip }).isEmpty)
+        // Longer in JSON than as a text.
+        #expect(refused(Self.templated(["n": String(repeating: "\n", count: 2050), "m": ""])) == ["template"])
+        for request in [Self.request { $0.payload = nil }, Self.templated(nil) { $0.payload = .object([:]) }] {
+            #expect(refused(request) == ["payload"])
+        }
+    }
+
+    @Test func allLocalesTogetherAreBounded() throws {
+        var files: [String: String] = ["en": #"{"a": "{{n}}"}"#]
+        for number in 1..<40 { files["a\(number)"] = files["en"] }
+        let templates = try Self.templates(files)
+        for (length, wrong) in [(3200, []), (3300, ["template"])] {
+            let request = Self.templated(["n": String(repeating: "x", count: length)])
+            #expect(refused(request, payload: [], templates: templates) == wrong)
+        }
+    }
+
+    /// One push has one kind of receivers.
+    @Test func localesOfALiveActivityAgree() throws {
+        func refused(_ files: [String: String]) throws -> [String] {
+            try self.refused(
+                Self.templated(["t": "x"]) { $0.pushType = .liveactivity }, payload: [],
+                templates: Self.templates(files))
+        }
+        let end = #"{"aps": {"event": "end", "x": "{{t}}"}}"#
+        #expect(try refused(["en": end, "de": end]).isEmpty)
+        #expect(try refused(["en": end, "de": end.replacing("end", with: "update")]) == ["template"])
+        #expect(try refused(["en": end, "de": "{}"]) == ["template", "template"])
     }
 
     @Test func recipientsAreBoundedAndStandInTheirBuckets() throws {

@@ -150,7 +150,7 @@ import Testing
     // MARK: - Pushes that the accepting replica sends at once
 
     /// A sender whose looks at the queue do not come.
-    private static let withoutLooks: PushSender.Limits = {
+    static let withoutLooks: PushSender.Limits = {
         var limits = TestPushes.limits
         (limits.interval, limits.idleInterval) = (.seconds(600), .seconds(600))
         return limits

@@ -244,6 +244,73 @@ import Testing
         }
     }
 
+    // MARK: - Caps
+
+    private func claims(_ pushes: TestPushes) async throws -> [ClaimedTarget] {
+        var due = try await pushes.queue.due(limit: 100)
+        return try await pushes.queue.claim(due.take(100), lease: .seconds(30))
+    }
+
+    private func counts(_ pushes: TestPushes, of user: SignedIn) async throws -> [Int] {
+        try await pushes.database.query(
+            """
+            SELECT cardinality(pushes) FROM push_user_days
+            WHERE bucket = \(Bucket(user: user.id)) AND user_id = \(user.id) ORDER BY day
+            """
+        ).decode(Int.self)
+    }
+
+    /// Ten pushes to three devices of a user, each device claimed by another replica at the same time.
+    @Test func concurrentReplicasKeepACap() async throws {
+        try await TestPushes.with { pushes in
+            for token in ["aa", "bb", "cc"] { _ = try await pushes.register(ada, token: token) }
+            _ = try await pushes.register(bob, token: "dd")
+            for _ in 0..<10 { _ = try await pushes.accept(.init(users: [ada.id, bob.id])) }
+            let claims = try await claims(pushes)
+            #expect(claims.count == 40)
+            let capped = try await withThrowingTaskGroup(of: Set<PushTarget>.self) { group in
+                for part in 0..<8 {
+                    let own = claims.enumerated().filter { $0.offset % 8 == part }.map { ($0.element, 4) }
+                    group.addTask { try await pushes.queue.capped(own) }
+                }
+                return try await group.reduce(into: Set()) { $0.formUnion($1) }
+            }
+            #expect(capped.count == 24)
+            for (user, devices) in [(ada, 3), (bob, 1)] {
+                let sent = claims.filter { $0.user == user.id && !capped.contains($0.target) }
+                #expect(sent.count == 4 * devices && Set(sent.map(\.target.push)).count == 4)
+                #expect(try await counts(pushes, of: user) == [4])
+            }
+            // Those that were counted are so for ever, and the others find no room.
+            #expect(try await pushes.queue.capped(claims.map { ($0, 4) }) == capped)
+            #expect(try await pushes.queue.capped(claims.map { ($0, 10) }).isEmpty)
+            #expect(try await counts(pushes, of: ada) == [10])
+        }
+    }
+
+    @Test func aCapIsForADay() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            func capped() async throws -> [Bool] {
+                let claims = try await claims(pushes)
+                let capped = try await pushes.queue.capped(claims.map { ($0, 1) })
+                return claims.map { capped.contains($0.target) }
+            }
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            #expect(try await capped() == [false])
+            try await pushes.database.query("UPDATE push_user_days SET day = day - 1")
+            // The first is repeated and does not count again.
+            try await pushes.makeDue()
+            #expect(try await capped() == [false])
+            #expect(try await counts(pushes, of: ada) == [1])
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            #expect(try await capped() == [false])
+            #expect(try await counts(pushes, of: ada) == [1, 1])
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            #expect(try await capped() == [true])
+        }
+    }
+
     // MARK: - The queue
 
     @Test func theQueueIsSurveyed() async throws {
@@ -342,7 +409,7 @@ import Testing
             #expect(page.entries.map(\.push) == [own])
             // The cursor passes over the others.
             #expect(try await read(feed, of: "o'rders", after: page.cursor).entries == [])
-            #expect(try await read(feed, of: "chat", after: "17-1").reset)
+            #expect(try await feed.page(of: "chat", after: "17-1", waitingUntil: .now).reset)
         }
     }
 
@@ -390,12 +457,28 @@ import Testing
         }
     }
 
+    @Test func countsArePurgedAWeekLater() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            _ = try await pushes.queue.capped(try await claims(pushes).map { ($0, 1) })
+            let expired = ExpiredRegistrationStore(database: pushes.database, unseen: TestPushes.unseen)
+            for (days, removed) in [(7, 0), (8, 1)] {
+                try await pushes.database.query("UPDATE push_user_days SET day = current_date - \(Int32(days))")
+                #expect(try await expired.purge(.counts, in: Bucket(user: ada.id)) == removed)
+            }
+        }
+    }
+
     @Test func anErasedUsersOutcomesGo() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             _ = try await pushes.register(bob, token: "bb")
             let push = try await pushes.accept(.init(users: [ada.id, bob.id]))
+            _ = try await pushes.queue.capped(try await claims(pushes).map { ($0, 1) })
             try await pushes.registry.erase(user: ada.id)
+            #expect(try await counts(pushes, of: ada).isEmpty)
+            #expect(try await counts(pushes, of: bob) == [1])
             #expect(try await pushes.status(of: push).devices.map(\.user) == [bob.id])
         }
     }

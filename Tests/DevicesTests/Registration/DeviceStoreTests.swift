@@ -12,12 +12,12 @@ import Testing
     static func registration(
         token: String = "aabb", environment: PushEnvironment = .sandbox, bundle: String = "com.example.app",
         installation: String? = nil, kind: PushKind = .alert, activity: String? = nil, attributesType: String? = nil,
-        model: String? = nil
+        locale: String? = nil, timeZone: String? = nil, model: String? = nil
     ) throws -> ValidRegistration {
         try ValidRegistration(
             Registration(
                 token: token, environment: environment, bundleId: bundle, installationId: installation, kind: kind,
-                activity: activity, attributesType: attributesType, model: model),
+                activity: activity, attributesType: attributesType, locale: locale, timeZone: timeZone, model: model),
             timeZones: timeZones)
     }
 

@@ -9,7 +9,8 @@ import Testing
 /// The plans of the service's statements on partitioned tables.
 @Suite struct PartitionPruningTests {
     private static let tables = [
-        "devices", "pending_push_outcomes", "push_targets", "revoked_sessions", "security_events", "user_tags",
+        "devices", "pending_push_outcomes", "push_targets", "push_user_days", "revoked_sessions",
+        "security_events", "user_tags",
     ]
 
     private func withPartitions(_ body: (PostgresServer, TestRegistry) async throws -> Void) async throws {
@@ -51,6 +52,7 @@ import Testing
                 let claims = try await pushes.queue.checkingOwners(
                     of: pushes.queue.claim(due.take(100), lease: .seconds(30)))
                 #expect(claims.count == 8)
+                #expect(try await pushes.queue.capped(claims.map { ($0, 9) }).isEmpty)
                 let decision =
                     reason.map { DeliveryDecision(state: .dead, reason: $0) }
                     ?? DeliveryDecision(state: .accepted, registration: .accepted)
@@ -133,7 +135,7 @@ import Testing
                 !spread.contains { text.contains($0) }
             }
             #expect(scattered == [])
-            for table in ["devices", "push_targets"] {
+            for table in ["devices", "push_targets", "push_user_days"] {
                 #expect(Set(statements.flatMap { $0.partitions[table] ?? [] }).count > 1)
             }
             let connection = try await PostgresConnection.patient(server.url())

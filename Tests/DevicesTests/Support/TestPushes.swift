@@ -118,10 +118,11 @@ struct TestPushes: Sendable {
     /// Registers a device of a user.
     func register(
         _ user: SignedIn, token: String, kind: PushKind = .alert, bundle: String = app, activity: String? = nil,
-        attributesType: String? = nil
+        attributesType: String? = nil, locale: String? = nil, timeZone: String? = nil
     ) async throws -> Device {
         let registration = try DeviceStoreTests.registration(
-            token: token, bundle: bundle, kind: kind, activity: activity, attributesType: attributesType)
+            token: token, bundle: bundle, kind: kind, activity: activity, attributesType: attributesType,
+            locale: locale, timeZone: timeZone)
         guard let device = try await registry.register(registration, user: user.id, session: user.session) else {
             throw TestKitError("the session has ended")
         }
@@ -129,11 +130,12 @@ struct TestPushes: Sendable {
     }
 
     static func valid(
-        _ targets: PushRequest.Targets, _ change: (inout PushRequest) -> Void = { _ in }
+        _ targets: PushRequest.Targets, templates: PushTemplates = PushTemplates(),
+        _ change: (inout PushRequest) -> Void = { _ in }
     ) throws -> ValidPush {
         var request = PushRequest(targets: targets, bundleId: app, pushType: .alert, payload: .object([:]))
         change(&request)
-        return try PushRules.validate(request, payload: Array(#"{"aps":{}}"#.utf8), now: .now)
+        return try PushRules.validate(request, payload: Array(#"{"aps":{}}"#.utf8), templates: templates, now: .now)
     }
 
     /// Accepts a push. Returns its id.
@@ -141,10 +143,11 @@ struct TestPushes: Sendable {
     /// - Parameter window: of the sender of the replica that accepts it; without it the push is queued.
     func accept(
         _ targets: PushRequest.Targets, of caller: String = caller, through window: SendWindow? = nil,
-        _ change: (inout PushRequest) -> Void = { _ in }
+        templates: PushTemplates = PushTemplates(), _ change: (inout PushRequest) -> Void = { _ in }
     ) async throws -> UUID {
         let acceptance = try await store.accept(
-            Self.valid(targets, change), of: caller, key: UUID().uuidString, hash: Data(count: 32), through: window)
+            Self.valid(targets, templates: templates, change), of: caller, key: UUID().uuidString,
+            hash: Data(count: 32), through: window)
         guard case .accepted(let answer, _) = acceptance, let id = answer.id.flatMap(UUID.init(uuidString:)) else {
             throw TestKitError("not accepted")
         }

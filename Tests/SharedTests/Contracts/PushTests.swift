@@ -22,5 +22,11 @@ import Testing
             expiresAt: Date(timeIntervalSince1970: 1_800_000_000), payload: .object(["aps": .object([:])]),
             onDoubt: .drop, urgency: .bulk)
         #expect(try StrictJSON.decode(PushRequest.self, from: Array(JSON.encode(request))) == request)
+        let local = PushRequest(
+            targets: .init(users: [UUID()]), bundleId: "com.example.app", pushType: .alert,
+            sendAtLocal: "2026-12-24T09:00:00", fallbackTimeZone: "Europe/Berlin",
+            quietHours: .init(from: "22:00", to: "07:00"), ignoreQuietHours: false, capPerDay: 3,
+            template: .init(name: "order-shipped", arguments: ["number": "17"]))
+        #expect(try StrictJSON.decode(PushRequest.self, from: Array(JSON.encode(local))) == local)
     }
 }

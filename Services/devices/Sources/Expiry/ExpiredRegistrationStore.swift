@@ -25,6 +25,7 @@ struct ExpiredRegistrationStore: Sendable {
         case events = "security_events"
         case targets = "push_targets"
         case outcomes = "push_outcome_log"
+        case counts = "push_user_days"
         case pushes
     }
 
@@ -56,6 +57,7 @@ struct ExpiredRegistrationStore: Sendable {
             case .events: try await removeEvents(in: bucket)
             case .targets: try await removeTargets(in: bucket)
             case .outcomes: try await removeOutcomes()
+            case .counts: try await removeCounts(in: bucket)
             case .pushes: try await removePushes()
             }
         removed[table.rawValue]?.increment(by: count)
@@ -146,6 +148,17 @@ struct ExpiredRegistrationStore: Sendable {
             )
             DELETE FROM push_outcome_log
             WHERE seq IN (SELECT seq FROM oldest) AND seq < (SELECT seq FROM kept)
+            """
+        ).affectedRows
+    }
+
+    private func removeCounts(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM push_user_days WHERE bucket = \(bucket) AND (user_id, day) IN (
+                SELECT user_id, day FROM push_user_days
+                WHERE bucket = \(bucket) AND day < current_date - \(Int32(Self.pushRetentionDays))
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
     }

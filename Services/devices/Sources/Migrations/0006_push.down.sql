@@ -1,3 +1,5 @@
+DROP FUNCTION count_push(smallint, uuid, uuid, integer);
+DROP TABLE push_user_days;
 DROP FUNCTION count_waiting_push_targets(text[], bigint);
 DROP FUNCTION due_push_targets(text[], bigint);
 DROP FUNCTION erase_push_targets(smallint, uuid, uuid, uuid, integer);

@@ -11,7 +11,17 @@ CREATE TABLE pushes (
     -- `scheduled` before `send_at`: it has no targets yet. `sending` ever after, unless it was cancelled.
     state            text        NOT NULL CHECK (state IN ('scheduled', 'sending', 'cancelled')),
     created_at       timestamptz NOT NULL DEFAULT now(),
+    -- Of one that is due by each recipient's clock: when the first one may be due.
     send_at          timestamptz,
+    -- The time by each recipient's clock, as `2026-12-24T09:00:00`.
+    send_at_local    text,
+    -- The time zone of recipients that have registered none.
+    fallback_time_zone text,
+    -- Minutes after midnight by each recipient's clock.
+    quiet_from       smallint,
+    quiet_to         smallint,
+    -- Pushes with a cap that a user receives in a day; NULL without a cap.
+    cap_per_day      integer,
     expires_at       timestamptz NOT NULL,
     -- That of `expires_at`, by which the row is purged.
     day              date        NOT NULL,
@@ -24,7 +34,11 @@ CREATE TABLE pushes (
     attributes_type  text,
     priority         smallint    NOT NULL,
     collapse_id      text,
+    -- Of a template: in the fallback locale.
     payload          bytea       NOT NULL,
+    -- The locales of a template that has several, and the payload of each.
+    locales          text[],
+    localized_payloads text[],
     on_doubt         text        NOT NULL,
     urgency          text        NOT NULL,
     -- The recipients: buckets, kinds (`user`, `session`, `device`, `channel`), ids, and the users of devices.
@@ -161,7 +175,7 @@ CREATE TYPE push_claim AS (
     device_id uuid, user_id uuid, lease_epoch bigint, attempts integer, reason text, is_takeover boolean,
     claimed_at timestamptz, token_hash bytea, token_epoch bigint, sealed_token bytea, environment text,
     refusal text, last_seen_at timestamptz, is_proven boolean, paused_until timestamptz, session_id uuid,
-    live_until timestamptz);
+    live_until timestamptz, locale text, time_zone text);
 
 -- Adds the targets of one recipient: the devices that are registered now. A device that is named, and is not there,
 -- gets a target too, which says so. The first ones, `claims` at most, are claimed for `lease` seconds: the replica that
@@ -236,6 +250,8 @@ BEGIN
             claim.paused_until := device.apns_paused_until;
             claim.session_id := device.session_id;
             claim.live_until := device.live_until;
+            claim.locale := device.locale;
+            claim.time_zone := device.time_zone;
         ELSE
             INSERT INTO push_targets (bucket, push_id, device_id, user_id, caller, urgency, state, due_at, day)
                 VALUES (in_bucket, of_push, device.id, device.user_id, of_caller, of_urgency, 'queued', first_due_at,
@@ -287,9 +303,10 @@ BEGIN
     SELECT device.token_hash, device.token_epoch, device.sealed_token, device.environment,
            CASE WHEN device.status <> 'active' THEN coalesce(device.status_reason, 'Unregistered') END,
            device.last_seen_at, device.apns_accepted_at IS NOT NULL, device.apns_paused_until, device.session_id,
-           device.live_until
+           device.live_until, device.locale, device.time_zone
         INTO claim.token_hash, claim.token_epoch, claim.sealed_token, claim.environment, claim.refusal,
-             claim.last_seen_at, claim.is_proven, claim.paused_until, claim.session_id, claim.live_until
+             claim.last_seen_at, claim.is_proven, claim.paused_until, claim.session_id, claim.live_until,
+             claim.locale, claim.time_zone
         FROM devices AS device
         WHERE device.bucket = in_bucket AND device.id = of_device AND device.user_id = claim.user_id;
     claim.device_id := of_device;
@@ -482,5 +499,37 @@ BEGIN
             ORDER BY due_at LIMIT most
         ) AS waiting
         WHERE callers.name IS NOT NULL GROUP BY 1, 2;
+END
+$$;
+
+-- The pushes with a cap that a user has received in a day of UTC.
+CREATE TABLE push_user_days (
+    bucket   smallint NOT NULL CHECK (bucket BETWEEN 0 AND 4095),
+    user_id  uuid     NOT NULL,
+    day      date     NOT NULL,
+    -- Not only their number: a push to several devices, or one that is repeated, counts once.
+    pushes   uuid[]   NOT NULL,
+    PRIMARY KEY (bucket, user_id, day)
+) WITH (fillfactor = 80);
+
+CREATE INDEX push_user_days_day ON push_user_days (bucket, day);
+
+-- Counts a push that is about to be sent to a user. False if the user has received as many pushes today as `cap`.
+CREATE FUNCTION count_push(in_bucket smallint, of_user uuid, of_push uuid, cap integer) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    -- Also of a day before: it may be repeated, and another device may be due later.
+    IF EXISTS (
+        SELECT FROM push_user_days WHERE bucket = in_bucket AND user_id = of_user AND of_push = ANY (pushes)
+    ) THEN
+        RETURN true;
+    END IF;
+    INSERT INTO push_user_days AS counted (bucket, user_id, day, pushes)
+        VALUES (in_bucket, of_user, (clock_timestamp() AT TIME ZONE 'UTC')::date, ARRAY[of_push])
+        ON CONFLICT (bucket, user_id, day) DO UPDATE SET pushes = counted.pushes || of_push
+            WHERE cardinality(counted.pushes) < cap AND NOT of_push = ANY (counted.pushes);
+    -- A concurrent claim of another device may have counted the push meanwhile.
+    RETURN FOUND OR EXISTS (
+        SELECT FROM push_user_days WHERE bucket = in_bucket AND user_id = of_user AND of_push = ANY (pushes));
 END
 $$;

@@ -75,9 +75,10 @@ BEGIN
 END
 $$;
 
--- The devices of a segment in a bucket after one, in order. Their tokens' owners are read after them. The primary key of `devices` has this order: another index
--- would cost each registration, and help only where few registrations are for the app. Without the settings of the
--- planner, which cannot know the selectivity of the conditions, each page would sort the rest of the bucket.
+-- The devices of a segment in a bucket after one, in order. Their tokens' owners are read after them. The primary key of
+-- `devices` has this order: another index would cost each registration, and help only where few registrations are for
+-- the app. Without the settings of the planner, which cannot know the selectivity of the conditions, each page would sort
+-- the rest of the bucket.
 CREATE FUNCTION segment_devices(
     in_bucket smallint, of_segment push_segment, after_device uuid, unseen_days integer, most integer
 ) RETURNS SETOF push_claim
@@ -86,7 +87,8 @@ BEGIN
     RETURN QUERY
         SELECT device.id, device.user_id, 0::bigint, 0, NULL::text, false, clock_timestamp(), device.token_hash,
                device.token_epoch, device.sealed_token, device.environment, NULL::text, device.last_seen_at,
-               device.apns_accepted_at IS NOT NULL, device.apns_paused_until, device.session_id, device.live_until
+               device.apns_accepted_at IS NOT NULL, device.apns_paused_until, device.session_id, device.live_until,
+               device.locale, device.time_zone
         FROM devices AS device
         WHERE device.bucket = in_bucket AND device.id > after_device AND device.status = 'active'
           AND device.bundle_id = of_segment.bundle_id AND device.kind = of_segment.kind

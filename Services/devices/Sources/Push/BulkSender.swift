@@ -171,6 +171,13 @@ struct BulkSender: Service {
 
     /// Sends the devices of a page in their order, as long as it is fresh and other pushes do not wait.
     private func send(_ page: SlicePage, of push: PushContent) async -> [DeviceResult] {
+        let capped: Set<PushTarget>
+        do {
+            capped = try await self.capped(page, of: push)
+        } catch {
+            logger.warning("pushes with a cap could not be counted", error: error)
+            return []
+        }
         let sendBefore = page.readAt + min(limits.freshness, limits.lease - limits.leaseMargin)
         var results = [DeviceResult](repeating: .notStarted, count: page.claims.count)
         await withTaskGroup(of: (index: Int, result: DeviceResult).self) { group in
@@ -178,7 +185,7 @@ struct BulkSender: Service {
             var inFlight = 0
             while true {
                 while inFlight < streams, next < results.count, maySend, .now < sendBefore {
-                    switch prepare(page.claims[next], of: push, sendBefore: sendBefore) {
+                    switch prepare(page.claims[next], of: push, capped, sendBefore: sendBefore) {
                     case .decided(let decision): results[next] = .decided(decision)
                     case .send(let rendered):
                         group.addTask { [next] in (next, await send(rendered, of: push)) }
@@ -194,15 +201,23 @@ struct BulkSender: Service {
         return results
     }
 
+    /// Those of a page whose users have received enough pushes today. A page that is read again counts the same push.
+    private func capped(_ page: SlicePage, of push: PushContent) async throws -> Set<PushTarget> {
+        guard let cap = push.capPerDay else { return [] }
+        let unsent = page.claims.filter { rules.decide($0, of: push, isCancelled: false) == nil }
+        return try await queue.capped(unsent.map { ($0, cap) })
+    }
+
     private enum Preparation {
         case send(RenderedPush)
         case decided(DeliveryDecision)
     }
 
     private func prepare(
-        _ claim: ClaimedTarget, of push: PushContent, sendBefore: ContinuousClock.Instant
+        _ claim: ClaimedTarget, of push: PushContent, _ capped: Set<PushTarget>, sendBefore: ContinuousClock.Instant
     ) -> Preparation {
         if let decision = rules.decide(claim, of: push, isCancelled: false) { return .decided(decision) }
+        if capped.contains(claim.target) { return .decided(DeliveryRules.capped) }
         guard let rendered = RenderedPush(claim, of: push, protection: protection, sendBefore: sendBefore) else {
             // The key is not among this replica's: another one, or a later start, may have it.
             return .decided(DeliveryDecision(state: .queued, reason: "unknownKey", dueAt: .now + 60))

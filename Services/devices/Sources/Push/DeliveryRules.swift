@@ -93,6 +93,12 @@ struct DeliveryRules: Sendable {
         guard unseen.isReached(lastSeenAt: device.lastSeenAt, now: claim.claimedAt) else {
             return DeliveryDecision(state: .suppressed, reason: "unseen")
         }
+        if let (until, reason) = push.timing.wait(in: device.timeZone, at: claim.claimedAt) {
+            guard until < push.expiresAt else {
+                return DeliveryDecision(state: .suppressed, reason: reason.rawValue)
+            }
+            return wait(.queued, until: until, reason: reason.rawValue, expiresAt: push.expiresAt)
+        }
         if let until = device.pausedUntil, until > claim.claimedAt {
             return wait(.queued, until: until, reason: "TooManyRequests", expiresAt: push.expiresAt)
         }
@@ -111,6 +117,9 @@ struct DeliveryRules: Sendable {
     func mustCheckSession(of claim: ClaimedTarget) -> Bool {
         claim.device.map { device in device.liveUntil.map { $0 <= claim.claimedAt } ?? true } ?? false
     }
+
+    /// The decision on a target whose user has received as many pushes today as the push's cap.
+    static let capped = DeliveryDecision(state: .suppressed, reason: "capped")
 
     // MARK: - After sending
 
@@ -241,4 +250,6 @@ struct ClaimedDevice: Sendable, Equatable {
     var session: UUID
     /// When the session ends unless it is used before; `nil` if that is not known.
     var liveUntil: Date?
+    var locale: String?
+    var timeZone: String?
 }

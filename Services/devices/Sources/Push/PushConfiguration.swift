@@ -9,6 +9,7 @@ import Yams
 struct PushConfiguration: Sendable {
     /// The services that may push.
     var callers: PushCallers
+    var templates: PushTemplates
     /// Apple's keys. Without any, nothing can be sent, and pushes are refused.
     var keys: [APNsKey]
     var endpoints: APNsEndpoints
@@ -23,12 +24,15 @@ struct PushConfiguration: Sendable {
     init(settings: Settings, reservedCallers: Set<String>) {
         let callers = settings.optionalSecretFile(
             "pushCallersFile",
-            "YAML list `callers` of the services that may push: `name`, `credential`, `bundleIds`, `pushTypes`"
-        )
+            """
+            YAML list `callers` of the services that may push: `name`, `credential`, `bundleIds`, `pushTypes`; for \
+            their alerts `quietHours` (`from` and `to`, as in `22:00`) and `capPerDay`
+            """)
         self.callers =
             settings.read("pushCallersFile", from: callers ?? "") {
                 try PushCallers(yaml: $0, reserved: reservedCallers)
             } ?? PushCallers()
+        templates = PushTemplates(settings: settings)
         let keys = settings.optionalSecretFile(
             "apnsKeysFile",
             """
@@ -99,6 +103,10 @@ struct PushCaller: Sendable, Equatable {
     let name: String
     let bundleIDs: Set<String>
     let types: Set<PushType>
+    /// Those of its alerts.
+    var quietHours: QuietHours?
+    /// Alerts that a user receives in a day.
+    var capPerDay: Int?
 
     func allows(_ type: PushType, to bundleID: String) -> Bool { types.contains(type) && bundleIDs.contains(bundleID) }
 }
@@ -136,14 +144,32 @@ struct PushCallers: Sendable {
                 throw entry.invalid("bundleIds must be a list of bundle identifiers")
             }
             callers[name] = PushCaller(
-                name: name, bundleIDs: Set(bundleIDs), types: Set(types.compactMap { $0 }))
+                name: name, bundleIDs: Set(bundleIDs), types: Set(types.compactMap { $0 }),
+                quietHours: try Self.quietHours(of: entry), capPerDay: try Self.cap(of: entry))
             credentials[name] = shown
-            try entry.allow(only: ["name", "credential", "pushTypes", "bundleIds"])
+            try entry.allow(only: ["name", "credential", "pushTypes", "bundleIds", "quietHours", "capPerDay"])
         }
         self.credentials = CallerCredentials(credentials)
     }
 
     var names: Set<String> { Set(callers.keys) }
+
+    private static func quietHours(of entry: PushFile.Entry) throws(InvalidPushFile) -> QuietHours? {
+        guard entry.has("quietHours") else { return nil }
+        let hours = entry.mapping["quietHours"]?.mapping
+        guard let hours, hours.count == 2, let from = hours["from"]?.string, let to = hours["to"]?.string,
+            let quietHours = QuietHours(from: from, to: to)
+        else { throw entry.invalid("quietHours must have from and to, two different times as in 22:00") }
+        return quietHours
+    }
+
+    private static func cap(of entry: PushFile.Entry) throws(InvalidPushFile) -> Int? {
+        guard entry.has("capPerDay") else { return nil }
+        guard let cap = Int(try entry.text("capPerDay")), (1...PushRules.maximumCap).contains(cap) else {
+            throw entry.invalid("capPerDay must be a number from 1 to \(PushRules.maximumCap)")
+        }
+        return cap
+    }
 }
 
 extension APNsKey {

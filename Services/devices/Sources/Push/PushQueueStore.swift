@@ -83,8 +83,8 @@ struct PushQueueStore: Sendable {
         let rows = try await database.query(
             """
             SELECT pushes.id, state, pushes.bundle_id, pushes.environment, push_type, kind, activity, attributes_type,
-                priority, collapse_id, expires_at, payload, on_doubt, urgency, channel, channel_id, storage,
-                paused_until
+                priority, collapse_id, expires_at, payload, locales, localized_payloads, send_at_local, fallback_time_zone,
+                quiet_from, quiet_to, cap_per_day, on_doubt, urgency, channel, channel_id, storage, paused_until
             FROM pushes LEFT JOIN push_channels ON push_channels.id = channel
             WHERE pushes.id = ANY (\(Array(pushes)))
             """)
@@ -94,6 +94,33 @@ struct PushQueueStore: Sendable {
             contents[try row.decode("id")] = (content, try row.decode("state", as: String.self) == "cancelled")
         }
         return contents
+    }
+
+    /// Counts pushes with a cap that are about to be sent, once for each user.
+    ///
+    /// - Returns: those of the claims whose user has received as many pushes today as the cap.
+    func capped(
+        _ claims: [(claim: ClaimedTarget, cap: Int)]
+    ) async throws(PostgresError) -> Set<PushTarget> {
+        // Two replicas that count for the same users lock their rows in the same order.
+        let sorted = claims.sorted { first, second in
+            let (one, other) = (first.claim, second.claim)
+            guard one.target.bucket == other.target.bucket else {
+                return one.target.bucket.rawValue < other.target.bucket.rawValue
+            }
+            return one.user == other.user ? one.target.push.precedes(other.target.push) : one.user.precedes(other.user)
+        }
+        guard !sorted.isEmpty else { return [] }
+        let mayBeSent = try await database.query(
+            """
+            SELECT count_push(bucket, user_id, push, cap)
+            FROM unnest(
+                \(sorted.map(\.claim.target.bucket.rawValue)), \(sorted.map(\.claim.user)),
+                \(sorted.map(\.claim.target.push)), \(sorted.map { Int32($0.cap) })
+            ) AS claim (bucket, user_id, push, cap)
+            """
+        ).decode(Bool.self)
+        return Set(zip(sorted, mayBeSent).filter { !$1 }.map(\.0.claim.target))
     }
 
     /// Records the outcomes of claims, in one statement. An outcome whose lease is not the latest changes nothing.
@@ -204,7 +231,8 @@ extension ClaimedTarget {
     /// Those of `push_claim`.
     static let columns = """
         device_id, user_id, lease_epoch, attempts, reason, is_takeover, claimed_at, token_hash, token_epoch, \
-        sealed_token, environment, refusal, last_seen_at, is_proven, paused_until, session_id, live_until
+        sealed_token, environment, refusal, last_seen_at, is_proven, paused_until, session_id, live_until, \
+        locale, time_zone
         """
 
     /// A row with a bucket, a push, and ``columns``, which are NULL without a target.
@@ -217,7 +245,8 @@ extension ClaimedTarget {
             let row = try row.decode(
                 (
                     Int16?, UUID, UUID?, UUID?, Int64?, Int?, String?, Bool?, Date?, Data?, Int64?, Data?, String?,
-                    String?, Date?, Bool?, Date?, UUID?, Date?
+                    String?, Date?, Bool?, Date?, UUID?, Date?, String?,
+                    String?
                 ).self)
             let (bucket, push, device, user, epoch, attempts, reason, isTakeover, claimedAt) = (
                 row.0, row.1, row.2, row.3, row.4, row.5, row.6, row.7, row.8
@@ -236,13 +265,23 @@ extension ClaimedTarget {
                 registration = ClaimedDevice(
                     tokenHash: tokenHash, tokenEpoch: tokenEpoch, sealedToken: sealedToken,
                     environment: PushEnvironment(rawValue: environment), refusal: row.13, lastSeenAt: lastSeenAt,
-                    isProven: isProven, pausedUntil: row.16, session: session, liveUntil: row.18)
+                    isProven: isProven, pausedUntil: row.16, session: session, liveUntil: row.18,
+                    locale: row.19, timeZone: row.20)
             }
             claim = ClaimedTarget(
                 target: PushTarget(bucket: bucket, push: push, device: device), user: user, leaseEpoch: epoch,
                 attempts: attempts, reason: reason, isTakeover: isTakeover, claimedAt: claimedAt,
                 device: registration)
         }
+    }
+}
+
+extension QuietHours {
+    fileprivate init?(_ row: PostgresRow) throws(PostgresError) {
+        guard let from = try row.decode("quiet_from", as: Int16?.self).flatMap(ClockTime.init(minutes:)),
+            let to = try row.decode("quiet_to", as: Int16?.self).flatMap(ClockTime.init(minutes:))
+        else { return nil }
+        self.init(from: from, to: to)
     }
 }
 
@@ -261,5 +300,13 @@ extension PushContent {
             collapseID: try row.decode("collapse_id"),
             expiresAt: try row.decode("expires_at"), payload: try row.decode("payload"), onDoubt: onDoubt,
             urgency: urgency, channel: try BroadcastChannel(row))
+        if let locales = try row.decode("locales", as: [String]?.self) {
+            let payloads = try row.decode("localized_payloads", as: [String].self).map { Array($0.utf8) }
+            localizedPayloads = Dictionary(uniqueKeysWithValues: zip(locales, payloads))
+        }
+        timing = RecipientTiming(
+            sendAt: try row.decode("send_at_local", as: String?.self).flatMap(LocalTime.init),
+            quietHours: try QuietHours(row), fallbackTimeZone: try row.decode("fallback_time_zone"))
+        capPerDay = try row.decode("cap_per_day")
     }
 }

@@ -10,6 +10,7 @@ struct PushRoutes: Sendable {
     let store: PushStore
     let outcomes: PushOutcomeFeed
     let callers: PushCallers
+    let templates: PushTemplates
     let activity: PushActivity
     /// Targets of one caller that may wait.
     let queueLimit: Int
@@ -37,7 +38,8 @@ struct PushRoutes: Sendable {
         let key = try Self.key(of: request)
         let (input, body) = try await request.decodeKeepingBody(PushRequest.self)
         let payload = StrictJSON.bytes(ofMember: "payload", in: body) ?? []
-        let push = try PushRules.validate(input, payload: Array(payload), now: .now)
+        let push = try PushRules.validate(
+            input, payload: Array(payload), of: caller, templates: templates, now: .now)
         guard caller.allows(push.content.type, to: push.content.bundleID) else { throw Problem(.forbidden) }
         return try await keep(push, of: caller, key: key, hash: Data(SHA256.hash(data: body)))
     }

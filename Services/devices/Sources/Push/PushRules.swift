@@ -31,12 +31,17 @@ struct PushContent: Sendable, Equatable {
     var priority: PushPriority
     var collapseID: String?
     var expiresAt: Date
-    /// JSON, as the caller wrote it.
+    /// JSON, as the caller wrote it. Of a template: in the fallback locale.
     var payload: [UInt8]
     var onDoubt: PushDoubt
     var urgency: PushUrgency
     /// Of a broadcast, which has no other recipient.
     var channel: BroadcastChannel?
+    /// A template's payload in each locale, by language tag in lower case; empty if there is only one.
+    var localizedPayloads: [String: [UInt8]] = [:]
+    var timing = RecipientTiming()
+    /// Pushes with a cap that a user receives in a day; `nil` without a cap.
+    var capPerDay: Int?
 
     /// `apns-topic`
     var topic: String { bundleID + type.topicSuffix }
@@ -46,6 +51,9 @@ struct PushContent: Sendable, Equatable {
     var apnsExpiration: Date {
         channel == nil || channel?.storage == .mostRecentMessage ? expiresAt : Date(timeIntervalSince1970: 0)
     }
+
+    /// - Parameter locale: the device's.
+    func payload(for locale: String?) -> [UInt8] { LocaleLookup.first(for: locale, in: localizedPayloads) ?? payload }
 }
 
 /// A user, a session, a device or a channel that a push names. Its bucket has all its devices.
@@ -78,33 +86,6 @@ struct InvalidPush: Error, Equatable, CustomStringConvertible {
     var description: String { fields.map { "\($0.name): \($0.message)" }.joined(separator: " ") }
 }
 
-/// What the payload of a Live Activity's push says. Apple, "Starting and updating Live Activities with ActivityKit push
-/// notifications".
-private struct LiveActivityContent {
-    enum Event: String {
-        case start
-        case update
-        case end
-    }
-
-    /// `nil` for an unknown one.
-    var event: Event?
-    var attributesType: String?
-    /// How a started activity receives updates: by a token of its own, or over a channel.
-    var hasInput: Bool
-
-    init(_ payload: JSONContent) {
-        guard case .object(let members) = payload, case .object(let aps) = members["aps"] else {
-            hasInput = false
-            return
-        }
-        func text(_ name: String) -> String? { if case .string(let text) = aps[name] { text } else { nil } }
-        event = text("event").flatMap(Event.init(rawValue:))
-        attributesType = text("attributes-type")
-        hasInput = aps["input-push-token"] != nil || aps["input-push-channel"] != nil
-    }
-}
-
 /// The checks before anything is kept.
 enum PushRules {
     /// Users, sessions and devices that a push may name.
@@ -112,20 +93,25 @@ enum PushRules {
     /// Bytes of `apns-collapse-id`. Apple, "Sending notification requests to APNs".
     static let maximumCollapseID = 64
     static let maximumKey = 255
+    /// The highest cap per user and day: a counter keeps so many ids.
+    static let maximumCap = 100
     /// Seconds: the longest that APNs stores a notification (ibid.), and the longest that one is scheduled ahead.
     static let maximumPeriod: TimeInterval = 30 * 86_400
     static let defaultPeriod: TimeInterval = 86_400
 
-    /// - Parameter payload: the bytes of the request's `payload`.
+    /// - Parameters:
+    ///   - payload: the bytes of the request's `payload`.
+    ///   - caller: gives the push its quiet hours and its cap.
     /// - Throws: every field that is wrong.
-    static func validate(_ request: PushRequest, payload: [UInt8], now: Date) throws(InvalidPush) -> ValidPush {
+    static func validate(
+        _ request: PushRequest, payload: [UInt8], of caller: PushCaller? = nil,
+        templates: PushTemplates = PushTemplates(), now: Date
+    ) throws(InvalidPush) -> ValidPush {
         var wrong: [InvalidRegistration.Field] = []
-        func check(_ field: String, _ isGood: Bool, _ message: String) {
-            if !isGood { wrong.append(.init(name: field, message: message)) }
-        }
+        func report(_ field: String, _ message: String) { wrong.append(.init(name: field, message: message)) }
+        func check(_ field: String, _ isGood: Bool, _ message: String) { if !isGood { report(field, message) } }
         let type = request.pushType
         let priority = request.priority ?? type.priorities[0]
-        let start = request.sendAt.map { max($0, now) } ?? now
         let recipients =
             (request.targets.users ?? []).map(PushRecipient.user)
             + (request.targets.sessions ?? []).map(PushRecipient.session)
@@ -146,22 +132,10 @@ enum PushRules {
             "environment", request.environment?.isKnown ?? true,
             "Must be one of \(PushEnvironment.known.map(\.rawValue).joined(separator: ", ")).")
         check("pushType", type.registrationKind != nil, "Devices cannot register for this push type.")
-        var kind = type.registrationKind ?? .alert
-        var attributesType: String?
-        if type == .liveactivity {
-            let content = LiveActivityContent(request.payload)
-            check("payload", content.event != nil, "Must have aps.event: start, update or end.")
-            if content.event == .start {
-                kind = .pushtostart
-                attributesType = content.attributesType
-                check("payload", attributesType != nil, "Must have aps.attributes-type: it starts a Live Activity.")
-                check(
-                    "payload", content.hasInput,
-                    "Must have aps.input-push-token or aps.input-push-channel: it starts a Live Activity.")
-            }
-        }
+        let payloads = PayloadRules.payloads(of: request, bytes: payload, templates: templates, report: report)
+        let receivers = PayloadRules.check(payloads, of: type, report: report)
         check(
-            "targets.activity", request.targets.activity == nil || kind == .liveactivity,
+            "targets.activity", request.targets.activity == nil || receivers.kind == .liveactivity,
             "Only updates and ends of Live Activities may have this.")
         check("targets.activity", request.targets.activity.map(VisibleText.isValid) ?? true, VisibleText.rule)
         check(
@@ -170,26 +144,43 @@ enum PushRules {
         check(
             "collapseId", request.collapseId.map(isCollapseID) ?? true,
             "Must be 1 to \(maximumCollapseID) visible ASCII characters.")
+        let timing = RecipientTiming(of: request, caller: caller, report: report)
+        let due = dueTimes(of: request, sendAtLocal: timing.sendAt, now: now, report: report)
+        let expiresAt = request.expiresAt ?? due.upperBound + defaultPeriod
         check(
-            "sendAt", start.timeIntervalSince(now) <= maximumPeriod, "Must be within 30 days.")
-        let expiresAt = request.expiresAt ?? start + defaultPeriod
-        check(
-            "expiresAt", expiresAt > start && expiresAt.timeIntervalSince(start) <= maximumPeriod,
+            "expiresAt",
+            expiresAt > due.upperBound && expiresAt.timeIntervalSince(due.lowerBound) <= maximumPeriod,
             "Must be at most 30 days after the push is due, and not before.")
-        check("payload", payload.first == UInt8(ascii: "{"), "Must be a JSON object.")
         check(
-            "payload", payload.count <= type.maximumPayload,
-            "Must be at most \(type.maximumPayload) bytes for this push type.")
-        guard wrong.isEmpty else { throw InvalidPush(fields: wrong) }
+            "capPerDay", request.capPerDay.map((1...maximumCap).contains) ?? true, "Must be from 1 to \(maximumCap).")
+        guard wrong.isEmpty, let first = payloads.first else { throw InvalidPush(fields: wrong) }
+        var content = PushContent(
+            bundleID: request.bundleId, environment: request.environment, type: type, kind: receivers.kind,
+            activity: request.targets.activity, attributesType: receivers.attributesType, priority: priority,
+            collapseID: request.collapseId, expiresAt: expiresAt, payload: first.bytes,
+            onDoubt: request.onDoubt ?? .repeat, urgency: request.urgency ?? (segment == nil ? .normal : .bulk))
+        if payloads.count > 1 {
+            for payload in payloads { content.localizedPayloads[payload.locale ?? ""] = payload.bytes }
+        }
+        content.timing = timing
+        content.capPerDay = [request.capPerDay, type == .alert ? caller?.capPerDay : nil].compactMap(\.self).min()
         return ValidPush(
-            content: PushContent(
-                bundleID: request.bundleId, environment: request.environment, type: type, kind: kind,
-                activity: request.targets.activity, attributesType: attributesType, priority: priority,
-                collapseID: request.collapseId, expiresAt: expiresAt, payload: payload,
-                onDoubt: request.onDoubt ?? .repeat,
-                urgency: request.urgency ?? (segment == nil ? .normal : .bulk)),
-            recipients: recipients, segment: segment, ratePerMinute: request.ratePerMinute,
-            sendAt: start > now ? start : nil, isDryRun: request.dryRun ?? false)
+            content: content, recipients: recipients, segment: segment, ratePerMinute: request.ratePerMinute,
+            sendAt: due.lowerBound > now ? due.lowerBound : nil, isDryRun: request.dryRun ?? false)
+    }
+
+    /// When the push is due for its first and for its last recipient.
+    private static func dueTimes(
+        of request: PushRequest, sendAtLocal: LocalTime?, now: Date, report: (String, String) -> Void
+    ) -> ClosedRange<Date> {
+        guard let sendAtLocal else {
+            let start = request.sendAt.map { max($0, now) } ?? now
+            if start.timeIntervalSince(now) > maximumPeriod { report("sendAt", "Must be within 30 days.") }
+            return start...start
+        }
+        let inUTC = Date(timeIntervalSince1970: Double(sendAtLocal.seconds))
+        if inUTC.timeIntervalSince(now) > maximumPeriod { report("sendAtLocal", "Must be within 30 days.") }
+        return max(inUTC - WallClock.offsets.upperBound, now)...max(inUTC - WallClock.offsets.lowerBound, now)
     }
 
     /// The expiration of dead letters that are sent again.

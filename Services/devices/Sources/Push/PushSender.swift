@@ -216,26 +216,58 @@ struct PushSender: Service {
 
     /// Those whose sessions may have ended wait for tokens' answer.
     private func begin(_ pushes: [ClaimedPush], in group: inout DiscardingTaskGroup) {
-        var unchecked: [ClaimedPush] = []
+        let unchecked = pushes.filter { rules.mustCheckSession(of: $0.claim) }
+        sendChecked(pushes.filter { !rules.mustCheckSession(of: $0.claim) }, in: &group)
+        if !unchecked.isEmpty { group.addTask { await checkSessions(of: unchecked) } }
+    }
+
+    /// Those with a cap wait until they are counted.
+    private func sendChecked(_ pushes: [ClaimedPush], in group: inout DiscardingTaskGroup) {
+        var uncounted: [ClaimedPush] = []
         for push in pushes {
-            if rules.mustCheckSession(of: push.claim) {
-                unchecked.append(push)
+            if let decision = rules.decide(push.claim, of: push.content, isCancelled: push.isCancelled) {
+                outcomes.add(ClaimOutcome(claim: push.claim, decision: decision))
+            } else if push.content.capPerDay != nil {
+                uncounted.append(push)
             } else {
                 begin(push, in: &group)
             }
         }
-        if !unchecked.isEmpty { group.addTask { await checkSessions(of: unchecked) } }
+        if !uncounted.isEmpty { group.addTask { [uncounted] in await count(uncounted) } }
+    }
+
+    private func count(_ pushes: [ClaimedPush]) async {
+        let capped: Set<PushTarget>
+        do {
+            capped = try await queue.capped(
+                pushes.compactMap { push in push.content.capPerDay.map { (push.claim, $0) } })
+        } catch {
+            logger.warning("pushes with a cap could not be counted", error: error)
+            for push in pushes { putBack(push.claim, reason: "unreadable", for: 1) }
+            return
+        }
+        await withDiscardingTaskGroup { group in
+            for push in pushes {
+                if capped.contains(push.claim.target) {
+                    outcomes.add(ClaimOutcome(claim: push.claim, decision: DeliveryRules.capped))
+                } else {
+                    begin(push, in: &group)
+                }
+            }
+        }
     }
 
     private func checkSessions(of pushes: [ClaimedPush]) async {
         let answer = await liveness.check(Set(pushes.compactMap(\.claim.device?.session)))
         await withDiscardingTaskGroup { group in
-            for var push in pushes {
+            let checked = pushes.map { push in
+                var push = push
                 if case .live(let live, _) = answer, let session = push.claim.device?.session, !live.contains(session) {
                     push.claim.device = nil
                 }
-                begin(push, in: &group)
+                return push
             }
+            sendChecked(checked, in: &group)
             guard case .live(_, let expirations) = answer else { return }
             do {
                 try await queue.keepLiveness(of: pushes.map(\.claim), expirations)
@@ -248,10 +280,6 @@ struct PushSender: Service {
 
     private func begin(_ push: ClaimedPush, in group: inout DiscardingTaskGroup) {
         let (claim, content) = (push.claim, push.content)
-        if let decision = rules.decide(claim, of: content, isCancelled: push.isCancelled) {
-            outcomes.add(ClaimOutcome(claim: claim, decision: decision))
-            return
-        }
         let sendBefore = push.claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
         guard let rendered = RenderedPush(claim, of: content, protection: protection, sendBefore: sendBefore) else {
             // The key is not among this replica's: another one, or a later start, may have it.
@@ -329,8 +357,9 @@ extension RenderedPush {
         self.init(
             id: PushRules.id(of: claim.target.push, on: claim.target.device), destination: address.destination,
             environment: address.environment, topic: push.topic, type: push.type, priority: push.priority,
-            collapseID: push.collapseID, expiresAt: push.apnsExpiration, payload: push.payload,
-            isProven: address.isProven, isUrgent: push.urgency == .urgent, sendBefore: sendBefore)
+            collapseID: push.collapseID, expiresAt: push.apnsExpiration,
+            payload: push.payload(for: claim.device?.locale), isProven: address.isProven,
+            isUrgent: push.urgency == .urgent, sendBefore: sendBefore)
     }
 }
 

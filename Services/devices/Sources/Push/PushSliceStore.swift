@@ -92,12 +92,13 @@ struct PushSliceStore: Sendable {
             )
             SELECT moved.is_held, moved.epoch, claim.device_id, claim.user_id, claim.claimed_at, claim.token_hash,
                 claim.token_epoch, claim.sealed_token, claim.environment, claim.last_seen_at, claim.is_proven,
-                claim.paused_until, claim.session_id, claim.live_until
+                claim.paused_until, claim.session_id, claim.live_until, claim.locale, claim.time_zone
             FROM moved CROSS JOIN recorded LEFT JOIN LATERAL unnest(moved.page) AS claim ON true
             """
         ).decode(
             (
-                Bool, Int64?, UUID?, UUID?, Date?, Data?, Int64?, Data?, String?, Date?, Bool?, Date?, UUID?, Date?
+                Bool, Int64?, UUID?, UUID?, Date?, Data?, Int64?, Data?, String?, Date?, Bool?, Date?, UUID?, Date?,
+                String?, String?
             ).self)
         guard let first = rows.first, first.0, let epoch = first.1 else { return (false, nil) }
         var devices: [ClaimedTarget] = []
@@ -114,7 +115,8 @@ struct PushSliceStore: Sendable {
                     device: ClaimedDevice(
                         tokenHash: hash, tokenEpoch: tokenEpoch, sealedToken: sealedToken,
                         environment: PushEnvironment(rawValue: environment), refusal: nil, lastSeenAt: lastSeenAt,
-                        isProven: isProven, pausedUntil: row.11, session: session, liveUntil: row.13)))
+                        isProven: isProven, pausedUntil: row.11, session: session, liveUntil: row.13, locale: row.14,
+                        timeZone: row.15)))
         }
         return (true, devices.isEmpty ? nil : SlicePage(slice: slice, epoch: epoch, readAt: readAt, claims: devices))
     }

@@ -161,26 +161,33 @@ struct PushStore: Sendable {
         let segment = push.segment.map { $0.record(for: content) }
         let isDue = push.sendAt == nil || push.isDryRun
         let recipients = push.recipients
+        let timing = content.timing
+        let localized = content.localizedPayloads.sorted { $0.key < $1.key }
+        let locales = localized.isEmpty ? nil : localized.map(\.key)
+        let payloads = localized.isEmpty ? nil : localized.map { String(decoding: $0.value, as: UTF8.self) }
         return """
             WITH kept AS (
                 INSERT INTO pushes
                     (id, caller, idempotency_key, request_hash, state, send_at, expires_at, day, bundle_id, environment,
-                     push_type, kind, activity, attributes_type, priority, collapse_id, payload, on_doubt, urgency,
-                     recipient_buckets, recipient_kinds, recipient_ids, recipient_users, channel, segment,
-                     slice_count, rate_per_minute)
+                     push_type, kind, activity, attributes_type, priority, collapse_id, payload, locales,
+                     localized_payloads, send_at_local, fallback_time_zone, quiet_from, quiet_to, cap_per_day,
+                     on_doubt, urgency, recipient_buckets, recipient_kinds, recipient_ids, recipient_users,
+                     channel, segment, slice_count, rate_per_minute)
                 VALUES (\(id), \(caller), \(key), \(hash), \(isDue ? "sending" : "scheduled"), \(push.sendAt),
                     \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
                     \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
                     \(content.activity), \(content.attributesType), \(Int16(content.priority.rawValue)),
-                    \(content.collapseID), \(content.payload), \(content.onDoubt.rawValue),
-                    \(content.urgency.rawValue), \(recipients.map(\.bucket.rawValue)),
+                    \(content.collapseID), \(content.payload), \(locales), \(payloads), \(timing.sendAt?.text),
+                    \(timing.fallbackTimeZone), \(timing.quietHours?.from.minutes),
+                    \(timing.quietHours?.to.minutes), \(content.capPerDay.map(Int32.init)),
+                    \(content.onDoubt.rawValue), \(content.urgency.rawValue), \(recipients.map(\.bucket.rawValue)),
                     \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)),
                     \(content.channel?.id),
                     CASE WHEN \(segment != nil) THEN jsonb_populate_record(NULL::push_segment, \(segment)) END,
                     \(sliceCount.map(Int16.init)), \(push.ratePerMinute.map(Int32.init)))
                 ON CONFLICT (caller, idempotency_key) DO NOTHING
-                RETURNING id, bundle_id, kind, activity, attributes_type, environment, caller, urgency, day,
-                    recipient_buckets, recipient_kinds, recipient_ids, recipient_users
+                RETURNING id, bundle_id, kind, activity, attributes_type, environment AS for_environment, caller, urgency,
+                    day, recipient_buckets, recipient_kinds, recipient_ids, recipient_users
             )
             SELECT target.bucket, kept.id, \(unescaped: ClaimedTarget.columns) FROM kept LEFT JOIN LATERAL (
                 SELECT recipient.bucket, claim.* FROM
@@ -188,7 +195,7 @@ struct PushStore: Sendable {
                         AS recipient (bucket, kind, id, user_id, position),
                     add_push_targets(
                         recipient.bucket, recipient.kind, recipient.id, recipient.user_id, kept.id, bundle_id,
-                        kept.kind, activity, attributes_type, environment, caller, urgency,
+                        kept.kind, activity, attributes_type, for_environment, caller, urgency,
                         statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day,
                         \(Int32(reservation?.targetsOfRecipient ?? 0)), \((reservation?.lease ?? .zero) / .seconds(1))
                     ) AS claim
@@ -273,11 +280,12 @@ struct PushStore: Sendable {
     func status(of push: UUID, of caller: String, after cursor: TargetCursor?) async throws -> PushStatus? {
         let rows = try await database.query(
             """
-            SELECT state, created_at, send_at, expires_at, slice_count IS NOT NULL FROM pushes
+            SELECT state, created_at, send_at, send_at_local, expires_at, slice_count IS NOT NULL FROM pushes
             WHERE id = \(push) AND caller = \(caller)
             """)
         guard let row = rows.first else { return nil }
-        let (state, createdAt, sendAt, expiresAt, isSegment) = try row.decode((String, Date, Date?, Date, Bool).self)
+        let (state, createdAt, sendAt, sendAtLocal, expiresAt, isSegment) = try row.decode(
+            (String, Date, Date?, String?, Date, Bool).self)
         // Before the targets, which a slice may add meanwhile.
         let slices = isSegment ? try await slices.status(of: push) : nil
         let buckets = try await database.query("SELECT push_buckets(\(push)) AS bucket ORDER BY bucket").decode(
@@ -308,7 +316,7 @@ struct PushStore: Sendable {
             counts.contains { TargetState(rawValue: $0.0)?.isFinal == false } || slices?.isOpen == true
         return PushStatus(
             id: push, state: state == "sending" && !isOpen ? .done : PushState(rawValue: state), createdAt: createdAt,
-            sendAt: sendAt, expiresAt: expiresAt,
+            sendAt: sendAtLocal == nil ? sendAt : nil, sendAtLocal: sendAtLocal, expiresAt: expiresAt,
             counts: Dictionary(uniqueKeysWithValues: counts).merging(slices?.counts ?? [:], uniquingKeysWith: +),
             slices: slices?.progress, devices: entries,
             next: page.count > Self.pageSize

@@ -40,12 +40,14 @@ struct DeviceStore: Sendable {
         return result.affectedRows > 0
     }
 
-    /// Removes all of the user's devices, the outcomes of pushes to them, the user as the owner of tokens, and the
-    /// user's tags. Idempotent.
+    /// Removes all of the user's devices, the outcomes and counts of pushes to them, the user as the owner of tokens,
+    /// and the user's tags. Idempotent.
     func erase(user: UUID) async throws(PostgresError) {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(
             "DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
+        try await database.query(
+            "DELETE FROM push_user_days WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
         var position: (push: UUID, device: UUID)? = (PushStore.zero, PushStore.zero)
         while let after = position {
             let (push, device) = try await database.query(
