@@ -30,8 +30,8 @@ foreign_variables() {
     own=$(upper "$1")_
     for name in $(compgen -e); do
         case $name in
-        GATEHOUSE_LOCAL | GATEHOUSE_BINARIES | GATEHOUSE_API_* | GATEHOUSE_FAULT_* | GATEHOUSE_PROFILE | \
-            GATEHOUSE_RESTORE_* | GATEHOUSE_SCALE_* | GATEHOUSE_SCREENSHOTS | GATEHOUSE_TIMING_*) say "$name" ;;
+        GATEHOUSE_LOCAL | GATEHOUSE_BINARIES | GATEHOUSE_RELEASE | GATEHOUSE_API_* | GATEHOUSE_FAULT_* | \
+            GATEHOUSE_PROFILE | GATEHOUSE_RESTORE_* | GATEHOUSE_SCALE_* | GATEHOUSE_SCREENSHOTS | GATEHOUSE_TIMING_*) say "$name" ;;
         "$own"*) ;;
         GATEWAY_* | IDENTITY_* | TOKENS_* | DEVICES_* | APPLE_SIMULATOR_* | POSTGRES_*) say "$name" ;;
         esac

@@ -100,7 +100,7 @@ import Testing
     @Test func aTemplateIsSentOnceADayOutsideQuietHours() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-tests-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        try TemplateRulesTests.write(
+        try PushTemplateTests.write(
             [
                 "news/en.json": #"{"aps": {"alert": "{{team}} won"}}"#,
                 "news/de.json": #"{"aps": {"alert": "{{team}} hat gewonnen"}}"#,

@@ -16,7 +16,7 @@ import Testing
             for (token, locale) in [("aa", "de-AT"), ("bb", "en_GB"), ("cc", "fr"), ("dd", nil)] {
                 _ = try await pushes.register(ada, token: token, locale: locale)
             }
-            let template = try TemplateRulesTests.template([
+            let template = try PushTemplateTests.template([
                 "en": #"{"a": "Hi {{n}}"}"#, "de": #"{"a": "Hallo {{n}}"}"#,
             ])
             let push = try await pushes.accept(.init(users: [ada.id]), templates: PushTemplates(["hello": template])) {
@@ -179,7 +179,7 @@ import Testing
     @Test func pushesThatAreSentWithoutALookFollowTheSameRules() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa", locale: "de", timeZone: "Asia/Tokyo")
-            let template = try TemplateRulesTests.template(["en": #"{"a": "Hi"}"#, "de": #"{"a": "Hallo"}"#])
+            let template = try PushTemplateTests.template(["en": #"{"a": "Hi"}"#, "de": #"{"a": "Hallo"}"#])
             let lane = FakeLane()
             try await pushes.sending(through: lane, limits: PushSenderTests.withoutLooks) {
                 let window = pushes.activity.window

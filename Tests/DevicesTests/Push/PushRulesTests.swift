@@ -207,7 +207,7 @@ import Testing
     }
 
     private static func templates(_ files: [String: String]) throws -> PushTemplates {
-        PushTemplates(["order": try TemplateRulesTests.template(files)])
+        PushTemplates(["order": try PushTemplateTests.template(files)])
     }
 
     @Test func aTemplateIsRenderedInEachLocale() throws {

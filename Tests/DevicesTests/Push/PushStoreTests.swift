@@ -1,7 +1,6 @@
 import Contracts
 import Foundation
 import Postgres
-import ServiceKitPostgres
 import TestKit
 import Testing
 
@@ -255,7 +254,7 @@ import Testing
         try await pushes.database.query(
             """
             SELECT cardinality(pushes) FROM push_user_days
-            WHERE bucket = \(Bucket(user: user.id)) AND user_id = \(user.id) ORDER BY day
+            WHERE bucket = \(Bucket(user: user.id).rawValue) AND user_id = \(user.id) ORDER BY day
             """
         ).decode(Int.self)
     }

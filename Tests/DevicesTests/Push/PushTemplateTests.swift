@@ -6,7 +6,7 @@ import Testing
 
 @testable import DevicesService
 
-@Suite struct TemplateRulesTests {
+@Suite struct PushTemplateTests {
     static func template(_ files: [String: String], fallback: String = "en") throws -> PushTemplate {
         try PushTemplate(files.mapValues { try PushTemplate.Localization(Array($0.utf8)) }, fallback: fallback)
     }
