@@ -72,6 +72,9 @@ import Testing
             let push = try await pushes.accept(.init(segment: .init()))
             try await pushes.sendingBulk(through: lane) {
                 try await eventually(pushes, push, has: ["accepted": 3, "rejected": 1, "retryAt": 2])
+                try await TestKit.eventually("the slices have ended") {
+                    try await pushes.status(of: push).slices?.done == 64
+                }
             }
             #expect(
                 try await pushes.states(of: push) == [
