@@ -22,20 +22,23 @@ public final class StampedFeed: Service {
     public struct View<Entry>: Sendable {
         var columns: String
         var condition: String
+        var argument: String?
         var pageSize: Int
         var decode: @Sendable (PostgresRow) throws -> Entry
 
         /// - Parameters:
         ///   - columns: the columns of an entry. The feed adds `seq` and `tag`.
         ///   - condition: an SQL condition. The reader's cursor passes over entries that do not meet it.
+        ///   - argument: what the condition calls `argument`.
         ///   - pageSize: the most entries of a page.
         ///   - decode: reads an entry, by the names of its columns.
         public init(
-            columns: String, condition: String = "true", pageSize: Int = 1000,
+            columns: String, condition: String = "true", argument: String? = nil, pageSize: Int = 1000,
             decode: @escaping @Sendable (PostgresRow) throws -> Entry
         ) {
             self.columns = columns
             self.condition = condition
+            self.argument = argument
             self.pageSize = pageSize
             self.decode = decode
         }
@@ -77,6 +80,7 @@ public final class StampedFeed: Service {
         var position: FeedCursor
         var columns: String
         var condition: String
+        var argument: String?
         var pageSize: Int
         var changes: Int
     }
@@ -146,8 +150,8 @@ public final class StampedFeed: Service {
                 continue
             }
             let read = Read(
-                position: position, columns: view.columns, condition: view.condition, pageSize: view.pageSize,
-                changes: seen)
+                position: position, columns: view.columns, condition: view.condition, argument: view.argument,
+                pageSize: view.pageSize, changes: seen)
             // Readers at the same position share the query. None gets one that began before the last change.
             let rows = try await reads.run(read) { try await self.rows(read) }
             guard try position.continues(where: rows[0].decode("own_tag"), first: rows[0].decode("first")) else {
@@ -215,7 +219,8 @@ public final class StampedFeed: Service {
             LEFT JOIN (
                 SELECT seq, tag, \(unescaped: read.columns) FROM (
                     -- In the order of the index, and only as far as the page needs.
-                    SELECT *, \(unescaped: read.condition) AS is_wanted FROM \(unescaped: log)
+                    SELECT *, \(unescaped: read.condition) AS is_wanted
+                    FROM \(unescaped: log), (SELECT \(read.argument)::text AS argument) AS bound
                     WHERE seq > (SELECT start FROM range) ORDER BY seq LIMIT \(Self.mostLookedAt)
                 ) AS looked
                 WHERE is_wanted AND seq <= (SELECT bound FROM range) LIMIT \(read.pageSize)

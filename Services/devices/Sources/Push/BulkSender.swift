@@ -29,27 +29,10 @@ struct BulkSender: Service {
     let protection: PushTokenProtection
     let rules: DeliveryRules
     let activity: PushActivity
-    let limits: PushSender.Limits
+    var limits = PushSender.Limits()
     let metrics: PushMetrics
     let logger: Logger
     private let turns = SharedTurns()
-
-    init(
-        slices: PushSliceStore, queue: PushQueueStore, lane: any Lane, liveness: SessionLiveness,
-        protection: PushTokenProtection, rules: DeliveryRules, activity: PushActivity,
-        limits: PushSender.Limits = .init(), metrics: PushMetrics, logger: Logger
-    ) {
-        self.slices = slices
-        self.queue = queue
-        self.lane = lane
-        self.liveness = liveness
-        self.protection = protection
-        self.rules = rules
-        self.activity = activity
-        self.limits = limits
-        self.metrics = metrics
-        self.logger = logger
-    }
 
     /// Sends until the service shuts down. Then the pages in flight end, and are recorded.
     func run() async {

@@ -12,7 +12,7 @@ struct LocalizedPayload: Sendable, Equatable {
 
 /// What the payload of a Live Activity's push says. Apple, "Starting and updating Live Activities with ActivityKit push
 /// notifications".
-private struct LiveActivityContent: Equatable {
+struct LiveActivityContent: Equatable {
     enum Event: String {
         case start
         case update

@@ -60,7 +60,8 @@ enum PushChannelRules {
             "Must be at most 30 days after the broadcast is due, and not before.")
         // "You can't use broadcast push notifications to start a Live Activity" (Apple, "Starting and updating Live
         // Activities with ActivityKit push notifications").
-        check("payload", ["update", "end"].contains(event(of: request.payload)), "Must have aps.event: update or end.")
+        let event = LiveActivityContent(request.payload).event
+        check("payload", event == .update || event == .end, "Must have aps.event: update or end.")
         check("payload", payload.count <= maximumPayload, "Must be at most \(maximumPayload) bytes.")
         guard wrong.isEmpty else { throw InvalidPush(fields: wrong) }
         let content = PushContent(
@@ -70,13 +71,6 @@ enum PushChannelRules {
             channel: BroadcastChannel(id: channel.id, channelID: channel.channelId, storage: channel.storage))
         return ValidPush(
             content: content, recipients: [.channel(channel.id)], sendAt: start > now ? start : nil, isDryRun: false)
-    }
-
-    private static func event(of payload: JSONContent) -> String? {
-        guard case .object(let members) = payload, case .object(let aps) = members["aps"],
-            case .string(let event) = aps["event"]
-        else { return nil }
-        return event
     }
 
     // MARK: - Apple's answers

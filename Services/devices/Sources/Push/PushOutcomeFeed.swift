@@ -24,11 +24,9 @@ struct PushOutcomeFeed: Sendable {
     func page(
         of caller: String, after cursor: String?, waitingUntil end: ContinuousClock.Instant
     ) async throws -> PushOutcomePage {
-        // A name may have a quote.
-        let name = caller.replacing("'", with: "''")
         let view = StampedFeed.View(
-            columns: "push_id, device_id, user_id, state, reason, occurred_at", condition: "caller = '\(name)'",
-            pageSize: pageSize
+            columns: "push_id, device_id, user_id, state, reason, occurred_at", condition: "caller = argument",
+            argument: caller, pageSize: pageSize
         ) { try PushOutcomePage.Entry($0) }
         let page = try await stamper.page(view, after: cursor, waitingUntil: end)
         return PushOutcomePage(

@@ -117,7 +117,7 @@ enum PushRules {
             + (request.targets.sessions ?? []).map(PushRecipient.session)
             + (request.targets.devices ?? []).map { PushRecipient.device($0.device, of: $0.user) }
 
-        let segment = request.targets.segment.map { SegmentRules.validate($0, wrong: &wrong) }
+        let segment = request.targets.segment.map { SegmentRules.validate($0, report: report) }
         check(
             "targets", segment == nil ? (1...maximumRecipients).contains(recipients.count) : recipients.isEmpty,
             "Must name 1 to \(maximumRecipients) users, sessions and devices, or a segment and none of these.")

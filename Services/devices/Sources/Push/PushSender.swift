@@ -42,34 +42,15 @@ struct PushSender: Service {
 
     let queue: PushQueueStore
     let scheduled: PushStore
-    let channels: PushChannelStore
     let lane: any Lane
     let liveness: SessionLiveness
     let protection: PushTokenProtection
     let rules: DeliveryRules
     let activity: PushActivity
-    let limits: Limits
+    var limits = Limits()
     let metrics: PushMetrics
     let logger: Logger
     private let outcomes = OutcomeBuffer()
-
-    init(
-        queue: PushQueueStore, scheduled: PushStore, lane: any Lane, liveness: SessionLiveness,
-        protection: PushTokenProtection, rules: DeliveryRules, activity: PushActivity, limits: Limits = Limits(),
-        metrics: PushMetrics, logger: Logger
-    ) {
-        self.queue = queue
-        self.scheduled = scheduled
-        channels = PushChannelStore(database: queue.database)
-        self.lane = lane
-        self.liveness = liveness
-        self.protection = protection
-        self.rules = rules
-        self.activity = activity
-        self.limits = limits
-        self.metrics = metrics
-        self.logger = logger
-    }
 
     /// Sends until the service shuts down. Then what is in flight ends, and its outcomes are recorded.
     func run() async {
@@ -319,7 +300,7 @@ struct PushSender: Service {
         var pause: Duration = .milliseconds(100)
         while let batch = await outcomes.next() {
             do {
-                try await channels.apply(batch)
+                try await PushChannelStore(database: queue.database).apply(batch)
                 let recorded = try await queue.record(batch)
                 activity.window.release(batch.count)
                 outcomes.recorded.send()

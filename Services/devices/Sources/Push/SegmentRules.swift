@@ -24,10 +24,10 @@ enum SegmentRules {
     static let tagRule = "Must be at most \(maximumTags) tags, each of 1 to \(maximumTag) visible ASCII characters."
     static let maximumRatePerMinute = 1_000_000
 
-    /// - Parameter wrong: gets each invalid field with what it must be.
-    static func validate(_ segment: PushSegment, wrong: inout [InvalidRegistration.Field]) -> Segment {
+    /// - Parameter report: is told each field that is wrong, and what it must be.
+    static func validate(_ segment: PushSegment, report: (String, String) -> Void) -> Segment {
         func check(_ field: String, _ isGood: Bool, _ message: String) {
-            if !isGood { wrong.append(.init(name: "targets.segment.\(field)", message: message)) }
+            if !isGood { report("targets.segment.\(field)", message) }
         }
         func check<Value>(_ field: String, _ list: [Value]?, _ rule: (Value) -> Bool, _ message: String) {
             guard let list else { return }
