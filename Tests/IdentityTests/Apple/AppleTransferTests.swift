@@ -121,7 +121,17 @@ import Testing
                 migration.state.withLock { $0.patience = .max }
             }
             func pendingTransfers() async throws -> Int {
-                try await database.query("SELECT count(*) FROM apple_transfers")[0].decode(Int.self)
+                // PostgreSQL ends a statement whose client has stopped waiting.
+                try await eventually("no statement is running") {
+                    try await database.query(
+                        """
+                        SELECT NOT EXISTS (
+                            SELECT FROM pg_stat_activity
+                            WHERE datname = current_database() AND pid <> pg_backend_pid()
+                              AND backend_type = 'client backend' AND state <> 'idle')
+                        """)[0].decode(Bool.self)
+                }
+                return try await database.query("SELECT count(*) FROM apple_transfers")[0].decode(Int.self)
             }
             // What was answered when the run ended may not have been kept.
             let loss = AppleTransfer.width
