@@ -72,7 +72,7 @@ public enum DevicesApplication: MigratingApplication {
         ]
         if let lane {
             let queue = PushQueueStore(database: database)
-            let liveness = SessionLiveness {
+            let liveness = SessionLiveness(maximumStaleness: configuration.push.limits.maximumStaleness) {
                 try await tokens.liveSessions(among: $0, timeout: SessionLiveness.timeout)
             }
             let rules = DeliveryRules(
@@ -82,8 +82,8 @@ public enum DevicesApplication: MigratingApplication {
                 activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
             let bulk = BulkSender(
                 slices: pushes.slices, queue: queue, lane: lane, liveness: liveness, protection: protection,
-                rules: rules,
-                activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
+                rules: rules, activity: activity, limits: configuration.push.limits, metrics: metrics,
+                logger: boot.logger)
             // The last one stops first.
             services += [lane, sender, bulk]
         }

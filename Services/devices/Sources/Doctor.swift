@@ -29,7 +29,7 @@ extension DevicesApplication: ExaminedApplication {
 }
 
 extension PushConfiguration {
-    /// What keeps pushes from being sent.
+    /// The obstacles to sending pushes.
     var findings: [Finding] {
         guard !keys.isEmpty else {
             return callers.callers.isEmpty

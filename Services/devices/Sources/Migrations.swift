@@ -15,16 +15,13 @@ enum Migrations {
             number: 4, name: "token_owners", up: PackageResources._004_token_owners_up_sql,
             down: PackageResources._004_token_owners_down_sql),
         PostgresMigration(
-            number: 5, name: "live_activities", up: PackageResources._005_live_activities_up_sql,
-            down: PackageResources._005_live_activities_down_sql),
+            number: 5, name: "push", up: PackageResources._005_push_up_sql,
+            down: PackageResources._005_push_down_sql),
         PostgresMigration(
-            number: 6, name: "push", up: PackageResources._006_push_up_sql,
-            down: PackageResources._006_push_down_sql),
+            number: 6, name: "push_channels", up: PackageResources._006_push_channels_up_sql,
+            down: PackageResources._006_push_channels_down_sql),
         PostgresMigration(
-            number: 7, name: "push_channels", up: PackageResources._007_push_channels_up_sql,
-            down: PackageResources._007_push_channels_down_sql),
-        PostgresMigration(
-            number: 8, name: "segments", up: PackageResources._008_segments_up_sql,
-            down: PackageResources._008_segments_down_sql),
+            number: 7, name: "segments", up: PackageResources._007_segments_up_sql,
+            down: PackageResources._007_segments_down_sql),
     ]
 }

@@ -27,6 +27,15 @@ import Testing
         Machine.Response(status: status, body: Array(body.utf8), duration: .seconds(seconds))
     }
 
+    /// Opens a stream whose whole request is written.
+    private static func send(
+        _ machine: inout Machine, _ push: Int, deadline: ContinuousClock.Instant, now: ContinuousClock.Instant
+    ) -> UInt32 {
+        let stream = machine.open(push, deadline: deadline, now: now)
+        machine.wrote(stream: stream)
+        return stream
+    }
+
     // MARK: - Room for streams
 
     @Test("Nothing is sent before the server's settings")
@@ -207,14 +216,26 @@ import Testing
         #expect(machine.timerFired(now: Self.at(5)) == [.close("The server has sent no SETTINGS in time.")])
     }
 
+    @Test("A request that is not written in time ends: its end never reaches the server")
+    func unwrittenRequests() {
+        var machine = Self.open()
+        _ = machine.open(1, deadline: Self.at(10), now: Self.at(0))
+        _ = Self.send(&machine, 2, deadline: Self.at(10), now: Self.at(0))
+        #expect(machine.nextTimer == Self.at(0.4))
+        #expect(machine.timerFired(now: Self.at(0.3)).isEmpty)
+        #expect(
+            machine.timerFired(now: Self.at(0.4)) == [.reset(stream: 1), .notProcessed(1), .closeIfBlocked, .ping])
+        #expect(machine.nextTimer == Self.at(10) && machine.openStreams == 1)
+    }
+
     @Test("Each push has its own deadline. A missed one resets the stream and checks the connection")
     func deadlines() {
         var machine = Self.open()
-        _ = machine.open(1, deadline: Self.at(10), now: Self.at(0))
-        _ = machine.open(2, deadline: Self.at(8), now: Self.at(1))
-        _ = machine.open(3, deadline: Self.at(12), now: Self.at(2))
-        #expect(machine.nextTimer == Self.at(8))
+        _ = Self.send(&machine, 1, deadline: Self.at(10), now: Self.at(0))
+        _ = Self.send(&machine, 2, deadline: Self.at(8), now: Self.at(1))
+        _ = Self.send(&machine, 3, deadline: Self.at(12), now: Self.at(2))
         #expect(machine.timerFired(now: Self.at(7.9)).isEmpty)
+        #expect(machine.nextTimer == Self.at(8))
         #expect(machine.timerFired(now: Self.at(8)) == [.reset(stream: 3), .inDoubt(2), .ping])
         #expect(machine.nextTimer == Self.at(10))
         #expect(machine.timerFired(now: Self.at(10)) == [.reset(stream: 1), .inDoubt(1)])
@@ -228,7 +249,7 @@ import Testing
     @Test("A connection on which streams hang in a row is left, even if it answers PING")
     func hangingStreams() {
         var machine = Self.open()
-        for push in 1...4 { _ = machine.open(push, deadline: Self.at(Double(push)), now: Self.at(0)) }
+        for push in 1...4 { _ = Self.send(&machine, push, deadline: Self.at(Double(push)), now: Self.at(0)) }
         _ = machine.timerFired(now: Self.at(2))
         machine.pingAcknowledged(now: Self.at(2))
         #expect(machine.phase == .open)
@@ -241,7 +262,7 @@ import Testing
     @Test("An answer ends the row of hanging streams")
     func answersEndTheRow() {
         var machine = Self.open()
-        for push in 1...4 { _ = machine.open(push, deadline: Self.at(Double(push)), now: Self.at(0)) }
+        for push in 1...4 { _ = Self.send(&machine, push, deadline: Self.at(Double(push)), now: Self.at(0)) }
         _ = machine.timerFired(now: Self.at(2))
         _ = Self.accept(&machine, 5, at: 2)
         _ = machine.timerFired(now: Self.at(4))
@@ -266,10 +287,10 @@ import Testing
     func paces() {
         var machine = Self.open()
         #expect(machine.pace(now: Self.at(100)) == .normal)
-        _ = machine.open(1, deadline: Self.at(110), now: Self.at(100))
+        _ = Self.send(&machine, 1, deadline: Self.at(110), now: Self.at(100))
         #expect(machine.pace(now: Self.at(100.1)) == .normal)
         #expect(machine.pace(now: Self.at(100.2)) == .stalled)
-        _ = machine.open(2, deadline: Self.at(110), now: Self.at(100.2))
+        _ = Self.send(&machine, 2, deadline: Self.at(110), now: Self.at(100.2))
         #expect(machine.pace(now: Self.at(100.9)) == .stalled)
         #expect(machine.pace(now: Self.at(101)) == .hanging)
         machine.heard(Self.at(101))
@@ -295,7 +316,7 @@ import Testing
                 case .answered(let push, _), .notProcessed(let push), .inDoubt(let push):
                     outcomes[push, default: 0] += 1
                 case .close: closes = true
-                case .reset, .ping: break
+                case .reset, .ping, .closeIfBlocked: break
                 }
             }
             return closes

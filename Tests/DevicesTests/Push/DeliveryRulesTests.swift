@@ -116,6 +116,7 @@ import Testing
 
     @Test func aServerThatShutsDownIsReplacedAtOnce() {
         #expect(decide(answer(503, "Shutdown")).dueAt == Self.now + 1)
+        #expect(decide(answer(503, "Shutdown"), attempts: 3).dueAt == Self.now + 8)
     }
 
     @Test func aLostAnswerIsTheCallersChoice() {

@@ -56,6 +56,7 @@ import Testing
             var expected: [String] = registered[type] == nil ? ["pushType"] : []
             if type == .background, priority != .considerate { expected.append("priority") }
             if type == .pushtotalk, priority != .immediate { expected.append("priority") }
+            if type == .liveactivity, priority == .powerSaving { expected.append("priority") }
             #expect(refused(request) == expected, "\(type) \(priority)")
         }
     }

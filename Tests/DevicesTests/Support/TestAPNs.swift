@@ -291,6 +291,7 @@ extension TestAPNs {
         var limits = APNsLimits()
         limits.sendTimeout = .seconds(30)
         limits.connectTimeout = .seconds(30)
+        limits.bodyTime = .seconds(30)
         limits.stallTime = .seconds(30)
         limits.hangTime = .seconds(30)
         limits.backoff.first = .milliseconds(1)

@@ -173,22 +173,22 @@ struct TestPushes: Sendable {
         }
     }
 
+    private var liveness: SessionLiveness { SessionLiveness(maximumStaleness: .seconds(60), sessions.read) }
+
     func sender(
         _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
         liveness: SessionLiveness? = nil
     ) -> PushSender {
         PushSender(
-            queue: queue, scheduled: store, lane: lane, liveness: liveness ?? SessionLiveness(sessions.read),
-            protection: registry.protection,
-            rules: DeliveryRules(unseen: Self.unseen), activity: activity ?? self.activity, limits: limits,
-            metrics: PushMetrics(), logger: .quiet)
+            queue: queue, scheduled: store, lane: lane, liveness: liveness ?? self.liveness,
+            protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen),
+            activity: activity ?? self.activity, limits: limits, metrics: PushMetrics(), logger: .quiet)
     }
 
     func bulkSender(_ lane: FakeLane, limits: PushSender.Limits = limits) -> BulkSender {
         BulkSender(
-            slices: slices, queue: queue, lane: lane, liveness: SessionLiveness(sessions.read),
-            protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen), activity: activity,
-            limits: limits, metrics: PushMetrics(),
+            slices: slices, queue: queue, lane: lane, liveness: liveness, protection: registry.protection,
+            rules: DeliveryRules(unseen: Self.unseen), activity: activity, limits: limits, metrics: PushMetrics(),
             logger: .quiet)
     }
 

@@ -13,10 +13,13 @@ import Testing
     /// One of the servers stops and its standby takes over while clients refresh, sign in and sign out.
     @Test func clientsGoOnWhenOneServerFailsOver() async throws {
         try await TokensFixture.with { tokens in
-            try await withDistribution { first, second, third, coordinator in
+            try await withPLProxyCluster { connection in
+                try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
+            } _: { cluster in
+                try await distribute(cluster)
+                let second = cluster.servers[1]
                 try await withPostgresStandby(of: second) { standby in
-                    let pool = PostgresPool(
-                        configuration: try PostgresConfiguration(url: coordinator.url), pool: .patient)
+                    let pool = PostgresPool(configuration: try PostgresConfiguration(url: cluster.url), pool: .patient)
                     defer { pool.close() }
                     let side = ServiceSide(pool: pool)
                     let load = try await FailoverLoad(tokens, from: side)
@@ -25,16 +28,29 @@ import Testing
                         try await standby.catchUp(with: second)
                         await second.stop()
                         try await standby.promote()
-                        try await coordinator.replace(second, by: standby)
+                        try await cluster.replace(second, by: standby)
                         try await load.everyClientRefreshesAgain()
                     }
                     #expect(load.signedOut == [] && load.forks == [])
                     try await load.readFeed()
                     #expect(!load.revoked.isEmpty && load.revoked.isSubset(of: load.seen))
-                    try await checkBuckets(of: [first, standby, third])
+                    try await checkBuckets(of: [cluster.servers[0], standby, cluster.servers[2]])
                 }
             }
         }
+    }
+
+    /// The coordinator keeps the log of the feed, and no session.
+    private func distribute(_ cluster: PLProxyCluster) async throws {
+        for server in cluster.servers {
+            let connection = try await PostgresConnection.patient(server.url())
+            try await connection.execute(script: Self.pending)
+            await connection.close()
+        }
+        try await cluster.coordinator.execute(
+            script: "DROP TABLE sessions, users, pending_revocations, security_events")
+        #expect(try await cluster.distribute(by: "bucket") == 12)
+        try await cluster.coordinator.execute(script: Self.pendingEntry + Self.stamping)
     }
 
     /// Each server has the sessions of its buckets, and no stamped entry is left.
@@ -52,67 +68,15 @@ import Testing
             #expect(sessions > 0 && strange == 0 && strangePending == 0, "server \(place)")
         }
     }
-}
 
-/// The database to which the service connects. It keeps the log of the feed, and no session.
-private struct Coordinator {
-    let url: String
-    private let connection: PostgresConnection
-
-    private static func address(_ server: PostgresServer) -> String {
-        "host=127.0.0.1 port=\(server.port) dbname=postgres connect_timeout=5"
-    }
-
-    /// - Parameter servers: three; PL/Proxy wants a power of two, so that the first one has two of four parts.
-    static func make(on url: String, of servers: [PostgresServer]) async throws -> Coordinator {
-        let connection = try await PostgresConnection.patient(url)
-        try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
-        let parts = (servers + servers.prefix(1)).enumerated().map { "p\($0) '\(address($1))'" }
-        try await connection.execute(
-            script: """
-                CREATE EXTENSION plproxy;
-                CREATE SERVER tokens FOREIGN DATA WRAPPER plproxy OPTIONS (\(parts.joined(separator: ", ")));
-                CREATE USER MAPPING FOR CURRENT_USER SERVER tokens
-                    OPTIONS (user 'postgres', password '\(PostgresServer.password)');
-                DROP TABLE sessions, users, pending_revocations, security_events;
-                """)
-        let proxies = try await connection.query(
-            """
-            SELECT format('DROP FUNCTION %I; ', proname) || format(
-                'CREATE FUNCTION %I(%s) RETURNS %s LANGUAGE plproxy AS $$ CLUSTER ''tokens''; RUN ON bucket; $$',
-                proname, pg_get_function_arguments(oid), pg_get_function_result(oid))
-            FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proargnames[1] = 'bucket'
-            """
-        ).decode(String.self)
-        #expect(proxies.count == 12)
-        for proxy in proxies { try await connection.execute(script: proxy) }
-        try await connection.execute(script: pendingEntry + stamping)
-        return Coordinator(url: url, connection: connection)
-    }
-
-    func replace(_ old: PostgresServer, by new: PostgresServer) async throws {
-        let parts = try await connection.query(
-            """
-            SELECT split_part(option, '=', 1) FROM pg_foreign_server, unnest(srvoptions) AS option
-            WHERE srvname = 'tokens' AND option LIKE \("%port=\(old.port) %")
-            """
-        ).decode(String.self)
-        for part in parts {
-            try await connection.execute(
-                script: "ALTER SERVER tokens OPTIONS (SET \(part) '\(Self.address(new))')")
-        }
-    }
-
-    func close() async { await connection.close() }
-
-    static let pendingEntry = """
+    private static let pendingEntry = """
         CREATE TYPE pending_entry AS (
             entry_id uuid, session_id uuid, user_id uuid, revoked_at timestamptz, access_expires_at timestamptz,
             reason text);
         """
 
     /// The functions of each server that the coordinator's stamper needs.
-    static let pending =
+    private static let pending =
         pendingEntry + """
             CREATE FUNCTION pending_entries(reach double precision, most integer) RETURNS SETOF pending_entry
             LANGUAGE sql AS $$
@@ -129,9 +93,9 @@ private struct Coordinator {
     /// An entry leaves its server only when the log that contains it is committed.
     private static let stamping = """
         CREATE FUNCTION pending_entries(reach double precision, most integer) RETURNS SETOF pending_entry
-        LANGUAGE plproxy AS $$ CLUSTER 'tokens'; RUN ON ALL; $$;
+        LANGUAGE plproxy AS $$ CLUSTER 'cluster'; RUN ON ALL; $$;
         CREATE FUNCTION remove_entries(ids uuid[]) RETURNS SETOF bigint
-        LANGUAGE plproxy AS $$ CLUSTER 'tokens'; RUN ON ALL; $$;
+        LANGUAGE plproxy AS $$ CLUSTER 'cluster'; RUN ON ALL; $$;
         CREATE OR REPLACE FUNCTION stamp_revocations(
             reach double precision, most integer,
             OUT stamped bigint, OUT head bigint, OUT tag bigint, OUT cost double precision)
@@ -157,26 +121,4 @@ private struct Coordinator {
         END
         $$;
         """
-}
-
-private func withDistribution(
-    _ body: (PostgresServer, PostgresServer, PostgresServer, Coordinator) async throws -> Void
-) async throws {
-    try await withPostgresServer { first in
-        try await withPostgresServer { second in
-            try await withPostgresServer { third in
-                for server in [first, second, third] {
-                    let connection = try await PostgresConnection.patient(server.url())
-                    try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
-                    try await connection.execute(script: Coordinator.pending)
-                    await connection.close()
-                }
-                try await withDatabase { database in
-                    let coordinator = try await Coordinator.make(on: database.url, of: [first, second, third])
-                    try await body(first, second, third, coordinator)
-                    await coordinator.close()
-                }
-            }
-        }
-    }
 }

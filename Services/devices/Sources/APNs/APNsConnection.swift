@@ -33,7 +33,7 @@ final class APNsConnection: ChannelInboundHandler {
     typealias OutboundOut = HTTP2Frame
     typealias Machine = APNsConnectionMachine<APNsAttempt>
 
-    /// What the connection is for.
+    /// The use of the connection.
     enum Role: String, Sendable, CaseIterable {
         /// Pushes to tokens that Apple has never accepted. APNs closes connections with many refusals.
         case unproven
@@ -146,9 +146,11 @@ final class APNsConnection: ChannelInboundHandler {
             attempt.call, authority: authority, scheme: scheme, provider: provider, isFirst: !hasSent)
         let body = attempt.call.body
         hasSent = true
-        write(id, .headers(.init(headers: headers, endStream: body.isEmpty)))
+        let written = context?.eventLoop.makePromise(of: Void.self)
+        written?.futureResult.assumeIsolated().whenSuccess { self.machine.wrote(stream: UInt32(Int(id))) }
+        write(id, .headers(.init(headers: headers, endStream: body.isEmpty)), body.isEmpty ? written : nil)
         guard !body.isEmpty else { return }
-        write(id, .data(.init(data: .byteBuffer(ByteBuffer(bytes: body)), endStream: true)))
+        write(id, .data(.init(data: .byteBuffer(ByteBuffer(bytes: body)), endStream: true)), written)
     }
 
     /// Writes the frames out, and schedules the next timeout.
@@ -174,10 +176,24 @@ final class APNsConnection: ChannelInboundHandler {
         !hasAnswered && (hasSent || ContinuousClock.now < createdAt + Self.shortestIdleLife)
     }
 
-    private func write(_ stream: HTTP2StreamID, _ payload: HTTP2Frame.FramePayload) {
-        guard let context else { return }
+    /// Whether a stream may be opened. One whose frames waited for the socket might be sent much later.
+    var hasRoom: Bool { machine.capacity > 0 && context?.channel.isWritable ?? false }
+
+    private func write(
+        _ stream: HTTP2StreamID, _ payload: HTTP2Frame.FramePayload, _ promise: EventLoopPromise<Void>? = nil
+    ) {
+        guard let context else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
         hasUnflushedFrames = true
-        context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
+        context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: promise)
+    }
+
+    private func closeIfBlocked() {
+        let options = context?.channel.syncOptions
+        let waiting = (try? options?.getOption(.bufferedWritableBytes)) ?? 0
+        if waiting > 0 { end("the socket takes no bytes") }
     }
 
     private func closeIfFinished() {
@@ -238,6 +254,7 @@ final class APNsConnection: ChannelInboundHandler {
             case .inDoubt(let attempt): lane.finish(attempt, .inDoubt)
             case .reset(let stream): write(HTTP2StreamID(Int(stream)), .rstStream(.cancel))
             case .ping: write(.rootStream, .ping(HTTP2PingData(withInteger: 1), ack: false))
+            case .closeIfBlocked: closeIfBlocked()
             case .close(let reason): end(reason)
             }
         }

@@ -6,7 +6,7 @@ import Foundation
 struct APNsConnectionMachine<Send> {
     typealias Instant = ContinuousClock.Instant
 
-    /// What the connection must do.
+    /// A task for the connection.
     enum Action {
         /// The stream ended with a response.
         case answered(Send, Response)
@@ -17,6 +17,8 @@ struct APNsConnectionMachine<Send> {
         /// Send RST_STREAM with CANCEL.
         case reset(stream: UInt32)
         case ping
+        /// Close the connection if its socket takes no bytes: those that wait would be sent when it does again.
+        case closeIfBlocked
         /// Close the connection, and report ``APNsConnectionMachine/closed()``.
         case close(String)
     }
@@ -54,6 +56,8 @@ struct APNsConnectionMachine<Send> {
         let send: Send
         let openedAt: Instant
         let deadline: Instant
+        /// When the stream ends if its request is not written by then; `nil` once it is.
+        var writeBy: Instant?
         var response: Response?
     }
 
@@ -75,7 +79,7 @@ struct APNsConnectionMachine<Send> {
     private var streams: [UInt32: Stream] = [:]
     private var nextStream: UInt32
     private var allowedStreams = Self.defaultStreams
-    /// No stream's deadline is before this.
+    /// No stream's deadline, and no time by which its request must be written, is before this.
     private var earliestDeadline: Instant?
     private var lastActivity: Instant
     /// Since when streams wait and no frame has come.
@@ -143,11 +147,15 @@ struct APNsConnectionMachine<Send> {
         if streams.isEmpty { silentSince = now }
         lastActivity = now
         let stream = nextStream
-        streams[stream] = Stream(send: send, openedAt: now, deadline: deadline)
-        earliestDeadline = earliestDeadline.map { min($0, deadline) } ?? deadline
+        let writeBy = min(now + limits.bodyTime, deadline)
+        streams[stream] = Stream(send: send, openedAt: now, deadline: deadline, writeBy: writeBy)
+        earliestDeadline = earliestDeadline.map { min($0, writeBy) } ?? writeBy
         if nextStream >= Self.lastStream { phase = .draining } else { nextStream += 2 }
         return stream
     }
+
+    /// The kernel has a stream's whole request.
+    mutating func wrote(stream id: UInt32) { streams[id]?.writeBy = nil }
 
     /// A header section of a response came.
     ///
@@ -236,10 +244,16 @@ struct APNsConnectionMachine<Send> {
 
     private mutating func endOverdueStreams(_ now: Instant) -> [Action] {
         guard let earliestDeadline, earliestDeadline <= now else { return [] }
+        // The end of their requests never reaches the server.
+        let unwritten = streams.filter { $0.value.writeBy.map { $0 <= now } ?? false }.keys.sorted()
+        var actions = unwritten.flatMap { id in
+            remove(id).map { [Action.reset(stream: id), .notProcessed($0.send)] } ?? []
+        }
+        if !unwritten.isEmpty { actions.append(.closeIfBlocked) }
         let overdue = streams.filter { $0.value.deadline <= now }.keys.sorted()
-        let actions = overdue.flatMap { abandon($0) }
-        self.earliestDeadline = streams.values.lazy.map(\.deadline).min()
-        timeoutsInARow += overdue.count
+        actions += overdue.flatMap { abandon($0) }
+        self.earliestDeadline = streams.values.lazy.map { $0.writeBy ?? $0.deadline }.min()
+        timeoutsInARow += unwritten.count + overdue.count
         // Its streams may hang, although it answers a PING.
         if timeoutsInARow >= Self.maximumTimeoutsInARow { drain() }
         return actions

@@ -241,7 +241,7 @@ final class APNsLaneCore {
         func best(_ role: APNsConnection.Role, _ pace: APNsConnection.Machine.Pace) -> APNsConnection? {
             var best: APNsConnection?
             for connection in connections
-            where connection.role == role && connection.machine.capacity > 0
+            where connection.role == role && connection.hasRoom
                 && connection.machine.pace(now: now) == pace
             {
                 if connection.machine.openStreams < best?.machine.openStreams ?? .max { best = connection }
@@ -401,7 +401,8 @@ final class APNsLaneCore {
     ) {
         var attempt = attempt
         metrics.answered(answer, in: duration)
-        backoff.succeeded()
+        // A server that shuts down on each connection must not be connected to again and again.
+        if answer.reason != APNsAnswerRules.shutdown { backoff.succeeded() }
         if APNsAnswerRules.provesToken(answer) { connection.verify() }
         switch APNsAnswerRules.action(for: answer, repeats: attempt.repeats) {
         case .deliver:
@@ -412,7 +413,7 @@ final class APNsLaneCore {
             renewToken(of: connection, for: attempt, answer)
         case .replaceConnection:
             connection.drain()
-            if answer.reason == "Shutdown" {
+            if answer.reason == APNsAnswerRules.shutdown {
                 attempt.repeats.moves += 1
             } else {
                 attempt.repeats.hasReplacedConnection = true

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What an answer of APNs means for its connection and its lane (Apple, “Handling notification responses from APNs”).
-/// What it means for the push is decided by the caller of the lane.
+/// The consequences of APNs' answers for connection and lane (Apple, “Handling notification responses from APNs”). The
+/// caller of the lane decides about the push.
 enum APNsAnswerRules {
     enum Action: Sendable, Equatable {
         /// The answer is the push's outcome.
@@ -21,24 +21,35 @@ enum APNsAnswerRules {
     /// Apple's reason for a provider token that is too old. It stops a lane if a new token is refused, too.
     static let expiredToken = "ExpiredProviderToken"
 
+    /// The server goes away, as after GOAWAY.
+    static let shutdown = "Shutdown"
+
     /// Reasons that concern the key, so that each further push would be refused, too.
     static let stopping: Set<String> = [
-        "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken", "InvalidProviderToken", "MissingProviderToken",
+        "BadCertificate", "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken", "InvalidProviderToken",
+        "MissingProviderToken",
         "TopicDisallowed",
     ]
+
+    private static let connectionReasons: Set<String> = ["IdleTimeout", "UnrelatedKeyIdInToken"]
+    private static let keptToken = "TooManyProviderTokenUpdates"
 
     static func action(for answer: APNsAnswer, repeats: Repeats) -> Action {
         guard let reason = answer.reason else { return .deliver }
         switch reason {
         case expiredToken: return repeats.hasRenewedToken ? .stop(expiredToken) : .renewToken
-        case "IdleTimeout", "UnrelatedKeyIdInToken":
+        case _ where connectionReasons.contains(reason):
             return repeats.hasReplacedConnection ? .deliver : .replaceConnection
-        case "TooManyProviderTokenUpdates": return repeats.hasKeptToken ? .deliver : .keepToken
-        // The server goes away, as after GOAWAY.
-        case "Shutdown": return repeats.mayMove ? .replaceConnection : .deliver
+        case keptToken: return repeats.hasKeptToken ? .deliver : .keepToken
+        case shutdown: return repeats.mayMove ? .replaceConnection : .deliver
         case _ where stopping.contains(reason): return .stop(reason)
         default: return .deliver
         }
+    }
+
+    /// Whether the push is not at fault, but the lane, which stops or changes its connection or token.
+    static func concernsLane(_ reason: String) -> Bool {
+        reason == expiredToken || connectionReasons.contains(reason) || reason == keptToken || stopping.contains(reason)
     }
 
     /// Reasons that depend on the device or the channel.
@@ -82,7 +93,7 @@ struct LaneAdmission: Sendable {
         case refuse
     }
 
-    /// What a probe's end says about the lane.
+    /// The result of a probe for the lane.
     enum ProbeResult: Sendable, Equatable {
         case accepted
         case refused
@@ -139,7 +150,7 @@ struct LaneAdmission: Sendable {
         }
     }
 
-    /// What a probe's answer means for a lane that has stopped for `reason`.
+    /// The result of a probe's answer for a lane that has stopped for `reason`.
     static func result(of answer: APNsAnswer, stoppedFor reason: String) -> ProbeResult {
         if reason == APNsAnswerRules.tokenRefusals {
             return answer.status == 200 ? .accepted : APNsAnswerRules.isTokenRefusal(answer) ? .refused : .unknown

@@ -1,7 +1,10 @@
 DROP FUNCTION remove_void_device(smallint, uuid, bytea, bigint, uuid, bigint);
 DROP FUNCTION register_device(
-    smallint, uuid, uuid, bytea, bigint, bytea, text, text, text, text, text, text, text, text, text, integer);
+    smallint, uuid, uuid, bytea, bigint, bytea, text, text, text, text, text, text, text, text, text, text, text, integer);
 DROP FUNCTION own_push_token(bytea, uuid);
+DROP FUNCTION push_token_owner(bytea);
+DROP FUNCTION find_device(
+    smallint, uuid, uuid, bytea, text, text, text, text, text, text, text, text, double precision);
 DROP FUNCTION detach_session(smallint, uuid);
 DROP FUNCTION bar_session(smallint, uuid, timestamptz);
 DROP FUNCTION session_is_live(smallint, uuid);

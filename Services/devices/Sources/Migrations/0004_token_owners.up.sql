@@ -39,11 +39,20 @@ CREATE TABLE devices (
     sealed_token     bytea       NOT NULL,
     environment      text        NOT NULL CHECK (environment IN ('sandbox', 'production')),
     bundle_id        text        NOT NULL,
-    kind             text        NOT NULL CHECK (kind IN ('alert', 'voip', 'liveactivity')),
+    kind             text        NOT NULL CHECK (kind IN ('alert', 'voip', 'liveactivity', 'pushtostart')),
+    -- Of a Live Activity: the activity that the token updates, and the type of activities that it starts.
+    activity         text,
+    attributes_type  text,
     installation_id  text,
     status           text        NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'invalid')),
     -- APNs' reason for refusing the token.
     status_reason    text,
+    -- When the session ends unless it is used before, as tokens has answered; NULL before it was asked.
+    live_until       timestamptz,
+    -- When Apple first accepted the token: any user can register an invented one.
+    apns_accepted_at timestamptz,
+    -- Apple has refused too many pushes in a row to the device (429).
+    apns_paused_until timestamptz,
     locale           text,
     time_zone        text,
     app_version      text,
@@ -58,18 +67,23 @@ CREATE TABLE devices (
 -- A user's devices, and one token of them.
 CREATE UNIQUE INDEX devices_token ON devices (bucket, user_id, token_hash);
 
--- An installation has one token of a kind, but as many live activities as it shows.
+-- Of an installation: one token of a kind, one for each activity, one for each type of activities.
 CREATE UNIQUE INDEX devices_installation ON devices (bucket, user_id, installation_id, environment, bundle_id, kind)
-    WHERE installation_id IS NOT NULL AND kind <> 'liveactivity';
+    WHERE installation_id IS NOT NULL AND kind NOT IN ('liveactivity', 'pushtostart');
+CREATE UNIQUE INDEX devices_activity ON devices (bucket, user_id, installation_id, environment, bundle_id, activity)
+    WHERE installation_id IS NOT NULL AND kind = 'liveactivity';
+CREATE UNIQUE INDEX devices_start ON devices (bucket, user_id, installation_id, environment, bundle_id, attributes_type)
+    WHERE installation_id IS NOT NULL AND kind = 'pushtostart';
 
 CREATE INDEX devices_session ON devices (bucket, session_id);
 
--- The registrations that are not void. Every list of devices reads this view.
+-- For operators: the registrations that are not void.
 CREATE VIEW owned_devices AS
     SELECT devices.bucket, devices.id, devices.user_id, devices.session_id, devices.token_hash, devices.token_epoch,
            devices.sealed_token, devices.environment, devices.bundle_id, devices.kind, devices.installation_id,
            devices.status, devices.status_reason, devices.locale, devices.time_zone, devices.app_version,
-           devices.os_version, devices.model, devices.created_at, devices.last_seen_at
+           devices.os_version, devices.model, devices.created_at, devices.last_seen_at, devices.activity,
+           devices.attributes_type, devices.apns_accepted_at, devices.apns_paused_until
     FROM devices
     JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
         AND owners.user_id = devices.user_id AND owners.epoch = devices.token_epoch;
@@ -144,6 +158,30 @@ BEGIN
 END
 $$;
 
+-- The user's device, if the same registration was written within `seconds`. Its session is live: a revocation removes
+-- such rows.
+CREATE FUNCTION find_device(
+    in_bucket smallint, of_user uuid, of_session uuid, of_hash bytea, of_activity text, of_attributes_type text,
+    of_installation_id text, of_locale text, of_time_zone text, of_app_version text, of_os_version text,
+    of_model text, seconds double precision
+) RETURNS TABLE (device_id uuid, registered_at timestamptz, seen_at timestamptz, epoch bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT id, created_at, last_seen_at, token_epoch FROM devices
+    WHERE bucket = in_bucket AND user_id = of_user AND token_hash = of_hash AND session_id = of_session
+      AND status = 'active'
+      AND activity IS NOT DISTINCT FROM of_activity AND attributes_type IS NOT DISTINCT FROM of_attributes_type
+      AND installation_id IS NOT DISTINCT FROM of_installation_id
+      AND locale IS NOT DISTINCT FROM of_locale AND time_zone IS NOT DISTINCT FROM of_time_zone
+      AND app_version IS NOT DISTINCT FROM of_app_version
+      AND os_version IS NOT DISTINCT FROM of_os_version AND model IS NOT DISTINCT FROM of_model
+      AND last_seen_at > now() - make_interval(secs => seconds)
+$$;
+
+CREATE FUNCTION push_token_owner(of_hash bytea) RETURNS TABLE (owner_id uuid, owner_epoch bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT user_id, epoch FROM push_token_owners WHERE token_hash = of_hash
+$$;
+
 -- The first step: makes the user the token's owner. The same owner keeps the epoch. If there was another one, its
 -- registration is void from now on.
 --
@@ -175,19 +213,25 @@ BEGIN
 END
 $$;
 
--- The second step: writes the registration of a user whose session is live, under the owner's epoch.
+-- The second step: writes the registration under the owner's epoch. NULLs, and nothing is written, if the session has
+-- been barred since the first look: on a server that does not have the owner, its lock ended with that look.
 CREATE FUNCTION register_device(
     in_bucket smallint, new_user uuid, new_session uuid, new_hash bytea, new_epoch bigint, new_sealed_token bytea,
-    new_environment text, new_bundle_id text, new_kind text, new_installation_id text, new_locale text,
-    new_time_zone text, new_app_version text, new_os_version text, new_model text, maximum integer,
-    OUT device_id uuid, OUT registered_at timestamptz, OUT seen_at timestamptz
+    new_environment text, new_bundle_id text, new_kind text, new_activity text, new_attributes_type text,
+    new_installation_id text, new_locale text, new_time_zone text, new_app_version text, new_os_version text,
+    new_model text, maximum integer, OUT device_id uuid, OUT registered_at timestamptz, OUT seen_at timestamptz
 ) LANGUAGE plpgsql VOLATILE
 SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
+    IF NOT session_is_live(in_bucket, new_session) THEN
+        RETURN;
+    END IF;
+
     -- Nothing has changed, and the token is sealed under the present key: the device was seen again.
     UPDATE devices SET last_seen_at = now()
         WHERE bucket = in_bucket AND user_id = new_user AND token_hash = new_hash AND token_epoch = new_epoch
           AND session_id = new_session AND status = 'active'
+          AND activity IS NOT DISTINCT FROM new_activity AND attributes_type IS NOT DISTINCT FROM new_attributes_type
           AND installation_id IS NOT DISTINCT FROM new_installation_id
           AND locale IS NOT DISTINCT FROM new_locale AND time_zone IS NOT DISTINCT FROM new_time_zone
           AND app_version IS NOT DISTINCT FROM new_app_version
@@ -199,11 +243,12 @@ BEGIN
         RETURN;
     END IF;
 
-    -- The same installation under an earlier token. A new row takes over its id.
+    -- The same installation, and the same activity or type, under an earlier token. A new row takes over its id.
     DELETE FROM devices
         WHERE bucket = in_bucket AND user_id = new_user AND installation_id = new_installation_id
-          AND environment = new_environment AND bundle_id = new_bundle_id AND kind = new_kind
-          AND kind <> 'liveactivity' AND token_hash <> new_hash
+          AND environment = new_environment AND bundle_id = new_bundle_id AND kind = new_kind AND token_hash <> new_hash
+          AND CASE kind WHEN 'liveactivity' THEN activity = new_activity
+                        WHEN 'pushtostart' THEN attributes_type = new_attributes_type ELSE true END
         RETURNING id, created_at INTO device_id, registered_at;
 
     -- The user's devices of this kind beyond the maximum: those that were seen longest ago.
@@ -215,14 +260,17 @@ BEGIN
 
     INSERT INTO devices AS kept
         (bucket, id, user_id, session_id, token_hash, token_epoch, sealed_token, environment, bundle_id, kind,
-         installation_id, locale, time_zone, app_version, os_version, model, created_at)
+         activity, attributes_type, installation_id, locale, time_zone, app_version, os_version, model, created_at)
         VALUES (in_bucket, coalesce(device_id, gen_random_uuid()), new_user, new_session, new_hash, new_epoch,
-                new_sealed_token, new_environment, new_bundle_id, new_kind, new_installation_id, new_locale,
-                new_time_zone, new_app_version, new_os_version, new_model, coalesce(registered_at, now()))
+                new_sealed_token, new_environment, new_bundle_id, new_kind, new_activity, new_attributes_type,
+                new_installation_id, new_locale, new_time_zone, new_app_version, new_os_version, new_model,
+                coalesce(registered_at, now()))
         ON CONFLICT (bucket, user_id, token_hash) DO UPDATE SET
             session_id = excluded.session_id,
+            live_until = CASE WHEN kept.session_id = excluded.session_id THEN kept.live_until END,
             -- A registration that was overtaken by a later one of the same user does not make it void.
             token_epoch = greatest(kept.token_epoch, excluded.token_epoch), sealed_token = excluded.sealed_token,
+            activity = excluded.activity, attributes_type = excluded.attributes_type,
             installation_id = excluded.installation_id, status = 'active', status_reason = NULL,
             locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
             os_version = excluded.os_version, model = excluded.model, last_seen_at = now()

@@ -44,18 +44,18 @@ struct DeliveryDecision: Sendable, Equatable {
     var registration = RegistrationChange.none
 }
 
-/// What an answer of Apple means for the registration, or the channel of a broadcast.
+/// The consequence of Apple's answer for the registration, or for the channel of a broadcast.
 enum RegistrationChange: Sendable, Equatable {
     case none
     /// Apple has accepted the token.
     case accepted
-    /// Nothing is sent to the token until it is registered again.
+    /// The token receives no push until it is registered again.
     ///
     /// - Parameter unlessSeenAfter: a later registration stays valid.
     case invalid(unlessSeenAfter: Date?)
-    /// Nothing is sent to the device until then.
+    /// The device receives no push until then.
     case pause(until: Date)
-    /// Nothing is sent to the channel until then.
+    /// The channel receives no broadcast until then.
     case pauseChannel(until: Date)
     /// Apple no longer has the channel.
     case removeChannel
@@ -68,14 +68,10 @@ struct DeliveryRules: Sendable {
     /// Days without a registration after which nothing is sent.
     var unseen: UnseenRules
 
+    /// Sendings before one in doubt is not repeated any more: a link that loses each answer may have delivered them all.
+    private static let maximumDoubts = 5
     /// The limit of exponential growth: 64 times the first delay.
     private static let maximumDoublings = 6
-    /// Reasons for which the lane stops or renews its token. The push is not at fault, so it waits for the operator.
-    static let reasonsOfLane: Set<String> = [
-        "ExpiredProviderToken", "UnrelatedKeyIdInToken", "InvalidProviderToken", "MissingProviderToken",
-        "BadEnvironmentKeyIdInToken", "TopicDisallowed", "BadCertificateEnvironment", "BadCertificate", "IdleTimeout",
-        "TooManyProviderTokenUpdates",
-    ]
     private static let reasonsOfToken: Set<String> = ["BadDeviceToken", "DeviceTokenNotForTopic"]
 
     // MARK: - Before sending
@@ -85,7 +81,9 @@ struct DeliveryRules: Sendable {
         if isCancelled { return DeliveryDecision(state: .cancelled) }
         if claim.isTakeover, push.onDoubt == .drop { return DeliveryDecision(state: .inDoubt, reason: "noAnswer") }
         if push.expiresAt <= claim.claimedAt {
-            return DeliveryDecision(state: claim.attempts > 0 ? .dead : .expired, reason: claim.reason)
+            // It was sent in vain, or could not be sent: its caller may replay it.
+            let isDead = claim.attempts > 0 || claim.reason.flatMap(NotSentReason.init) != nil
+            return DeliveryDecision(state: isDead ? .dead : .expired, reason: claim.reason)
         }
         if let channel = push.channel { return decide(channel, of: push, now: claim.claimedAt) }
         guard let device = claim.device else { return DeliveryDecision(state: .suppressed, reason: "sessionEnded") }
@@ -137,7 +135,7 @@ struct DeliveryRules: Sendable {
             var decision = decide(answer, attempts: attempts, of: push, now: now, random: random)
             decision.isAttempt = true
             return decision
-        case .inDoubt where push.onDoubt == .drop:
+        case .inDoubt where push.onDoubt == .drop || attempts >= Self.maximumDoubts:
             return DeliveryDecision(state: .inDoubt, reason: "noAnswer", isAttempt: true)
         case .inDoubt:
             let delay = Self.backoff(from: 5, attempts: attempts, random: random)
@@ -162,7 +160,7 @@ struct DeliveryRules: Sendable {
         switch answer.status {
         case 200:
             return DeliveryDecision(state: .accepted, registration: .accepted)
-        case _ where Self.reasonsOfLane.contains(reason):
+        case _ where APNsAnswerRules.concernsLane(reason):
             return retry(from: 60)
         case 410:
             return DeliveryDecision(
@@ -177,9 +175,9 @@ struct DeliveryRules: Sendable {
                 decision.registration = push.channel == nil ? .pause(until: until) : .pauseChannel(until: until)
             }
             return decision
-        case 503 where reason == "Shutdown":
-            // Another connection can take it at once.
-            return wait(.retryAt, until: now + 1 + random, reason: reason, expiresAt: push.expiresAt)
+        case 503 where reason == APNsAnswerRules.shutdown:
+            // Another connection may take it.
+            return retry(from: 1)
         case 500...:
             return retry(from: retryDelay)
         default:

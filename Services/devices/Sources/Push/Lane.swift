@@ -43,7 +43,7 @@ struct RenderedPush: Sendable {
     let sendBefore: ContinuousClock.Instant
 }
 
-/// What became of one push.
+/// The outcome of one push.
 enum LaneOutcome: Sendable, Equatable {
     /// APNs answered. ``DeliveryRules`` decides on it.
     case answered(APNsAnswer)

@@ -10,7 +10,7 @@ struct LocalizedPayload: Sendable, Equatable {
     var bytes: [UInt8]
 }
 
-/// What the payload of a Live Activity's push says. Apple, "Starting and updating Live Activities with ActivityKit push
+/// The content of a Live Activity's payload. Apple, "Starting and updating Live Activities with ActivityKit push
 /// notifications".
 struct LiveActivityContent: Equatable {
     enum Event: String {

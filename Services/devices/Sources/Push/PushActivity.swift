@@ -2,7 +2,7 @@ import Foundation
 import ServiceKitPostgres
 import Synchronization
 
-/// What the parts of one replica know of each other: whether pushes wait, and how old the knowledge of ended sessions
+/// The state that the parts of one replica share: whether pushes wait, and how old the knowledge of ended sessions
 /// is.
 final class PushActivity: Sendable {
     private struct State {
@@ -20,6 +20,8 @@ final class PushActivity: Sendable {
 
     /// Counts the reasons to look at the queue.
     let wakeups = Signal()
+    /// Counts when pushes were pending again after a calm.
+    let starts = Signal()
     let window = SendWindow()
     /// Counts when bulk pushes may go on.
     let resumptions = Signal()
@@ -31,7 +33,11 @@ final class PushActivity: Sendable {
     var isPending: Bool { state.withLock { .now < $0.pendingUntil } }
 
     func notePending() {
-        state.withLock { $0.pendingUntil = .now + Self.calm }
+        let wasPending = state.withLock { state in
+            defer { state.pendingUntil = .now + Self.calm }
+            return .now < state.pendingUntil
+        }
+        if !wasPending { starts.send() }
     }
 
     /// Pushes have become due.
@@ -41,6 +47,8 @@ final class PushActivity: Sendable {
     }
 
     /// This replica has accepted a push. It is sent without a wait for the next look.
+    ///
+    /// - Parameter targets: of a push whose time has not come: 1.
     func accepted(_ targets: Int, of caller: String) {
         state.withLock { $0.added[caller, default: 0] += targets }
         wake()

@@ -161,16 +161,16 @@ struct PushQueueStore: Sendable {
         }
 
         var lengths: [Length] = []
-        /// Pushes whose time has not come.
-        var scheduled = 0
+        /// Pushes whose time has not come, by caller.
+        var scheduled: [String: Int] = [:]
         /// When the longest waiting target was due; `nil` without any.
         var oldestDueAt: Date?
         /// By PostgreSQL's clock.
         var now = Date(timeIntervalSince1970: 0)
 
-        /// The targets of a caller that are not final.
+        /// The targets of a caller that are not final, and its scheduled pushes.
         func length(of caller: String) -> Int {
-            lengths.reduce(0) { $0 + ($1.caller == caller ? $1.count : 0) }
+            lengths.reduce(scheduled[caller] ?? 0) { $0 + ($1.caller == caller ? $1.count : 0) }
         }
     }
 
@@ -183,13 +183,17 @@ struct PushQueueStore: Sendable {
             """
         ).decode((String, String, Int, Date, Date).self)
         let scheduled = try await database.query(
-            "SELECT count(*) FROM (SELECT FROM pushes WHERE state = 'scheduled' LIMIT \(limit)) AS scheduled"
-        )[0].decode(Int.self)
+            """
+            SELECT caller, count(*) FROM (SELECT caller FROM pushes WHERE state = 'scheduled' LIMIT \(limit)) AS scheduled
+            GROUP BY caller
+            """
+        ).decode((String, Int).self)
         return Survey(
             lengths: targets.compactMap { row in
                 TargetState(rawValue: row.1).map { .init(caller: row.0, state: $0, count: row.2) }
             },
-            scheduled: scheduled, oldestDueAt: targets.map(\.3).min(), now: targets.first?.4 ?? .now)
+            scheduled: Dictionary(uniqueKeysWithValues: scheduled), oldestDueAt: targets.map(\.3).min(),
+            now: targets.first?.4 ?? .now)
     }
 
     private static func precedes(_ first: PushTarget, _ second: PushTarget) -> Bool {

@@ -38,19 +38,25 @@ struct PushRoutes: Sendable {
         let key = try Self.key(of: request)
         let (input, body) = try await request.decodeKeepingBody(PushRequest.self)
         let payload = StrictJSON.bytes(ofMember: "payload", in: body) ?? []
-        let push = try PushRules.validate(
-            input, payload: Array(payload), of: caller, templates: templates, now: .now)
+        let hash = Data(SHA256.hash(data: body))
+        let push: ValidPush
+        do {
+            push = try PushRules.validate(
+                input, payload: Array(payload), of: caller, templates: templates, now: .now)
+        } catch {
+            // A repetition may come after the expiration, or after a change of its template.
+            guard let former = try await store.former(key, of: caller.name), former.hash == hash else { throw error }
+            return try .json(former.answer, status: .accepted, holdsToken: true)
+        }
         guard caller.allows(push.content.type, to: push.content.bundleID) else { throw Problem(.forbidden) }
-        return try await keep(push, of: caller, key: key, hash: Data(SHA256.hash(data: body)))
+        return try await keep(push, of: caller, key: key, hash: hash)
     }
 
     /// Keeps a push, and answers.
     ///
     /// - Parameter hash: of the request.
     func keep(_ push: ValidPush, of caller: PushCaller, key: String, hash: Data) async throws -> Response {
-        guard push.isDryRun || activity.queueLength(of: caller.name) < queueLimit else {
-            throw Problem(.rateLimited, "Too many pushes wait.", retryAfter: Self.retryAfter)
-        }
+        if !push.isDryRun { try checkQueue(of: caller) }
         let acceptance = try await store.accept(
             push, of: caller.name, key: push.isDryRun ? nil : key, hash: hash, through: activity.window)
         switch acceptance {
@@ -58,8 +64,14 @@ struct PushRoutes: Sendable {
         case .tooManyOpen:
             throw Problem(.rateLimited, "Too many pushes to segments are open.", retryAfter: Self.retryAfterBulk)
         case .accepted(let answer, let isNew):
-            if isNew { activity.accepted(answer.devices ?? 0, of: caller.name) }
+            if isNew { activity.accepted(answer.devices ?? 1, of: caller.name) }
             return try .json(answer, status: push.isDryRun ? .ok : .accepted, holdsToken: true)
+        }
+    }
+
+    private func checkQueue(of caller: PushCaller) throws(Problem) {
+        guard activity.queueLength(of: caller.name) < queueLimit else {
+            throw Problem(.rateLimited, "Too many pushes wait.", retryAfter: Self.retryAfter)
         }
     }
 
@@ -91,6 +103,7 @@ struct PushRoutes: Sendable {
     private func replay(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let caller = try caller(context)
         let expiresAt = try PushRules.validate(await request.decode(PushReplay.self), now: .now)
+        try checkQueue(of: caller)
         let id = try context.uuid("id")
         guard let devices = try await store.replay(id, of: caller.name, until: expiresAt) else {
             throw Problem(.notFound)

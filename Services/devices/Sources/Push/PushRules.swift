@@ -16,7 +16,7 @@ struct ValidPush: Sendable, Equatable {
     let isDryRun: Bool
 }
 
-/// What is sent.
+/// The content of a push.
 struct PushContent: Sendable, Equatable {
     var bundleID: String
     /// `nil`: both.
@@ -79,7 +79,7 @@ struct PushRecipient: Sendable, Equatable {
     }
 }
 
-/// What is wrong with a push: every field, not only the first.
+/// The errors of a push: every field, not only the first.
 struct InvalidPush: Error, Equatable, CustomStringConvertible {
     let fields: [InvalidRegistration.Field]
 
@@ -223,7 +223,7 @@ extension UUID {
 
 /// Apple's rules for each push type: "Sending notification requests to APNs".
 extension PushType {
-    /// What follows the bundle id in `apns-topic`.
+    /// The suffix of the bundle id in `apns-topic`.
     var topicSuffix: String {
         switch self {
         case .alert, .background, .mdm: ""
@@ -254,6 +254,8 @@ extension PushType {
         switch self {
         case .background: [.considerate]
         case .pushtotalk: [.immediate]
+        // "Starting and updating Live Activities with ActivityKit push notifications": 5 or 10.
+        case .liveactivity: [.immediate, .considerate]
         default: [.immediate, .considerate, .powerSaving]
         }
     }

@@ -59,6 +59,7 @@ struct PushSender: Service {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await recordOutcomes() }
             await withTaskGroup(of: Void.self) { senders in
+                senders.addTask { await startScheduled() }
                 senders.addTask { await withDiscardingTaskGroup { await sendAccepted(in: &$0) } }
                 await withDiscardingTaskGroup { await send(in: &$0) }
                 activity.window.close()
@@ -74,8 +75,20 @@ struct PushSender: Service {
     private struct DueTargets {
         var queue = FairQueue()
         var end = ContinuousClock.now
-        /// When scheduled pushes are started next: their time is not known to the millisecond.
-        var nextStart = ContinuousClock.now
+    }
+
+    /// Starts pushes whose time has come.
+    private func startScheduled() async {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            let starts = activity.starts.count
+            do {
+                if try await scheduled.startScheduled() > 0 { activity.wake() }
+            } catch {
+                logger.warning("scheduled pushes could not be started", error: error)
+            }
+            let interval = activity.isPending ? limits.interval : limits.idleInterval
+            await activity.starts.wait(after: starts, until: .now + interval)
+        }
     }
 
     private func send(in group: inout DiscardingTaskGroup) async {
@@ -93,7 +106,8 @@ struct PushSender: Service {
                 let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
                 metrics.isPaused.set(isPaused ? 1 : 0)
                 let free = activity.window.room
-                if !isPaused, free > 0 {
+                // A target that Apple has accepted might be claimed again before that is recorded.
+                if !isPaused, free > 0, !outcomes.isBlocked {
                     if due.queue.isEmpty || due.end <= .now { try await readDueTargets(into: &due) }
                     let targets = due.queue.take(min(free, Self.batch))
                     activity.setPriority(due.queue.hasPriority)
@@ -120,10 +134,6 @@ struct PushSender: Service {
     }
 
     private func readDueTargets(into due: inout DueTargets) async throws {
-        if due.nextStart <= .now {
-            due.nextStart = .now + limits.interval
-            if try await scheduled.startScheduled() > 0 { activity.wake() }
-        }
         due.end = .now + limits.freshness
         due.queue = try await queue.due(limit: Self.pageSize)
         activity.window.noteBacklog(!due.queue.isEmpty)
@@ -193,6 +203,9 @@ struct PushSender: Service {
         let content: PushContent
         let isCancelled: Bool
         let claimedAt: ContinuousClock.Instant
+
+        /// By PostgreSQL's clock.
+        var now: Date { claim.claimedAt + (ContinuousClock.now - claimedAt) / .seconds(1) }
     }
 
     /// Those whose sessions may have ended wait for tokens' answer.
@@ -240,6 +253,10 @@ struct PushSender: Service {
 
     private func checkSessions(of pushes: [ClaimedPush]) async {
         let answer = await liveness.check(Set(pushes.compactMap(\.claim.device?.session)))
+        if case .overdue = answer {
+            for push in pushes { putBack(push.claim, reason: "sessionUnknown", for: 1) }
+            return
+        }
         await withDiscardingTaskGroup { group in
             let checked = pushes.map { push in
                 var push = push
@@ -260,29 +277,31 @@ struct PushSender: Service {
     }
 
     private func begin(_ push: ClaimedPush, in group: inout DiscardingTaskGroup) {
-        let (claim, content) = (push.claim, push.content)
+        let claim = push.claim
         let sendBefore = push.claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
-        guard let rendered = RenderedPush(claim, of: content, protection: protection, sendBefore: sendBefore) else {
+        guard let rendered = RenderedPush(claim, of: push.content, protection: protection, sendBefore: sendBefore)
+        else {
             // The key is not among this replica's: another one, or a later start, may have it.
             putBack(claim, reason: "unknownKey", for: 60)
             return
         }
-        group.addTask { await send(rendered, for: claim, of: content) }
+        group.addTask { await send(rendered, for: push) }
     }
 
-    private func send(_ push: RenderedPush, for claim: ClaimedTarget, of content: PushContent) async {
+    private func send(_ rendered: RenderedPush, for push: ClaimedPush) async {
+        let claim = push.claim
         let start = ContinuousClock.now
-        let outcome = start < push.sendBefore ? await lane.send(push) : .notSent(.tooLate)
+        let outcome = start < rendered.sendBefore ? await lane.send(rendered) : .notSent(.tooLate)
         var decision = rules.decide(
-            outcome, attempts: claim.attempts, of: content, now: .now, random: .random(in: 0..<1))
+            outcome, attempts: claim.attempts, of: push.content, now: push.now, random: .random(in: 0..<1))
         // The registration says so already.
-        if push.isProven, decision.registration == .accepted { decision.registration = .none }
+        if rendered.isProven, decision.registration == .accepted { decision.registration = .none }
         if case .answered = outcome { metrics.answer.record(.now - start) }
         outcomes.add(ClaimOutcome(claim: claim, decision: decision))
     }
 
     private func putBack(_ claim: ClaimedTarget, reason: String, for seconds: TimeInterval) {
-        let decision = DeliveryDecision(state: .queued, reason: reason, dueAt: .now + seconds)
+        let decision = DeliveryDecision(state: .queued, reason: reason, dueAt: claim.claimedAt + seconds)
         outcomes.add(ClaimOutcome(claim: claim, decision: decision))
     }
 
@@ -302,11 +321,12 @@ struct PushSender: Service {
             do {
                 try await PushChannelStore(database: queue.database).apply(batch)
                 let recorded = try await queue.record(batch)
+                outcomes.unblock()
                 activity.window.release(batch.count)
                 outcomes.recorded.send()
                 pause = .milliseconds(100)
                 for (outcome, wasRecorded) in zip(batch, recorded) { metrics.record(outcome, wasRecorded: wasRecorded) }
-                // What became due again at once.
+                // Some may be due again at once.
                 if batch.contains(where: { $0.decision.dueAt != nil }) { activity.notePending() }
             } catch {
                 outcomes.putBack(batch)
@@ -349,6 +369,7 @@ private final class OutcomeBuffer: Sendable {
     private struct State {
         var outcomes: [ClaimOutcome] = []
         var isClosed = false
+        var isBlocked = false
     }
 
     /// Outcomes of one statement.
@@ -365,8 +386,19 @@ private final class OutcomeBuffer: Sendable {
         notice.yield()
     }
 
+    /// Outcomes that could not be recorded.
     func putBack(_ outcomes: [ClaimOutcome]) {
-        state.withLock { $0.outcomes = outcomes + $0.outcomes }
+        state.withLock { state in
+            state.outcomes = outcomes + state.outcomes
+            state.isBlocked = true
+        }
+    }
+
+    /// Whether the last attempt to record outcomes has failed.
+    var isBlocked: Bool { state.withLock { $0.isBlocked } }
+
+    func unblock() {
+        state.withLock { $0.isBlocked = false }
     }
 
     /// No more outcomes are added.
@@ -435,7 +467,7 @@ struct PushMetrics: Sendable {
         for (state, gauge) in lengths {
             gauge.set(survey.lengths.reduce(0) { $0 + ($1.state == state ? $1.count : 0) })
         }
-        scheduled.set(survey.scheduled)
+        scheduled.set(survey.scheduled.values.reduce(0, +))
         oldest.set(survey.oldestDueAt.map { max(0, survey.now.timeIntervalSince($0)) } ?? 0)
     }
 }

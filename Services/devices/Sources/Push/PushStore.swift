@@ -27,7 +27,7 @@ struct PushStore: Sendable {
         self.bulkLimit = bulkLimit
     }
 
-    /// What became of a request to push.
+    /// The outcome of a request to push.
     enum Acceptance: Sendable, Equatable {
         /// - Parameter isNew: whether this request added targets that wait in the queue, or will.
         case accepted(PushAccepted, isNew: Bool)
@@ -205,7 +205,7 @@ struct PushStore: Sendable {
     }
 
     /// The push with this key, unless the key is free again.
-    private func former(
+    func former(
         _ key: String, of caller: String
     ) async throws(PostgresError) -> (hash: Data, answer: PushAccepted)? {
         let rows = try await database.query(
@@ -251,24 +251,45 @@ struct PushStore: Sendable {
         )[0].decode(Int.self)
     }
 
-    /// Adds the targets of scheduled pushes that are due. Returns how many pushes there were.
+    /// Adds the targets of scheduled pushes that are due. Returns how many pushes were started.
+    ///
+    /// - Throws: an error if none could be started. One that fails does not hold up the others.
     func startScheduled() async throws -> Int {
-        var count = 0
-        while try await startNext() { count += 1 }
+        var (count, failed): (Int, [UUID]) = (0, [])
+        var failure: (any Error)?
+        while true {
+            do {
+                guard try await startNext(besides: failed) else { break }
+                count += 1
+            } catch let error as StartFailure {
+                failed.append(error.push)
+                failure = error.cause
+            }
+        }
+        if count == 0, let failure { throw failure }
         return count
     }
 
-    private func startNext() async throws -> Bool {
+    private struct StartFailure: Error {
+        let push: UUID
+        let cause: any Error
+    }
+
+    private func startNext(besides failed: [UUID]) async throws -> Bool {
         try await database.withTransaction { transaction in
             let due = try await transaction.query(
                 """
                 SELECT id, slice_count IS NOT NULL, rate_per_minute IS NOT NULL FROM pushes
-                WHERE state = 'scheduled' AND send_at <= statement_timestamp()
+                WHERE state = 'scheduled' AND send_at <= statement_timestamp() AND id <> ALL (\(failed))
                 ORDER BY send_at LIMIT 1 FOR UPDATE SKIP LOCKED
                 """
             ).decode((UUID, Bool, Bool).self)
             guard let (id, isSegment, hasRate) = due.first else { return false }
-            _ = try await Self.start(id, isSegment: isSegment, hasRate: hasRate, on: transaction)
+            do {
+                _ = try await Self.start(id, isSegment: isSegment, hasRate: hasRate, on: transaction)
+            } catch {
+                throw StartFailure(push: id, cause: error)
+            }
             _ = try await transaction.commit(after: "UPDATE pushes SET state = 'sending' WHERE id = \(id)")
             return true
         }

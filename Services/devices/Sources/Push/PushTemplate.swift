@@ -66,7 +66,7 @@ struct PushTemplate: Sendable, Equatable {
     }
 }
 
-/// What is wrong with a template's file.
+/// An error in a template's file.
 struct InvalidTemplate: Error, Equatable, CustomStringConvertible {
     let description: String
 }

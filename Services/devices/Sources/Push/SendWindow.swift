@@ -122,7 +122,7 @@ final class SendWindow: Sendable {
     /// A tenth is left to urgent pushes. What a lane cannot send at once is not claimed: it would be in doubt if the
     /// process died.
     private static func room(_ state: State, for urgency: PushUrgency) -> Int {
-        let limit = urgency == .urgent ? state.limit : state.limit - state.limit / 10
-        return max(0, min(limit, state.streams()) - state.held - state.reserved)
+        let all = min(state.limit, state.streams())
+        return max(0, (urgency == .urgent ? all : all - all / 10) - state.held - state.reserved)
     }
 }

@@ -40,8 +40,9 @@ struct DeviceStore: Sendable {
         return result.affectedRows > 0
     }
 
-    /// Removes all of the user's devices, the outcomes and counts of pushes to them, the user as the owner of tokens,
-    /// and the user's tags. Idempotent.
+    /// Removes all of the user's devices, targets and counts of pushes to them, the user as the owner of tokens, and the
+    /// user's tags. Idempotent. The feed of outcomes and the recipients of pushes keep the user's id until they are
+    /// purged.
     func erase(user: UUID) async throws(PostgresError) {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(

@@ -74,13 +74,13 @@ struct ValidRegistration: Sendable, Equatable {
     }
 }
 
-/// What is wrong with a registration: every field, not only the first.
+/// The errors of a registration: every field, not only the first.
 struct InvalidRegistration: Error, Equatable {
     /// A field that is wrong.
     struct Field: Sendable, Equatable {
         /// As in the request.
         let name: String
-        /// What the field must be.
+        /// The rule that the field breaks.
         let message: String
     }
 

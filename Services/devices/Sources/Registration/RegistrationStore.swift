@@ -52,19 +52,11 @@ struct RegistrationStore: Sendable {
         let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
         return """
             WITH present AS MATERIALIZED (
-                -- The same registration, written within a day. Its session is live: a revocation removes such rows.
-                SELECT id, created_at, last_seen_at FROM devices
-                WHERE bucket = \(bucket) AND user_id = \(user) AND token_hash = \(hash) AND session_id = \(session)
-                  AND status = 'active'
-                  AND activity IS NOT DISTINCT FROM \(activity)
-                  AND attributes_type IS NOT DISTINCT FROM \(attributesType)
-                  AND installation_id IS NOT DISTINCT FROM \(installation)
-                  AND locale IS NOT DISTINCT FROM \(locale) AND time_zone IS NOT DISTINCT FROM \(timeZone)
-                  AND app_version IS NOT DISTINCT FROM \(appVersion)
-                  AND os_version IS NOT DISTINCT FROM \(osVersion) AND model IS NOT DISTINCT FROM \(model)
-                  AND last_seen_at > now() - make_interval(secs => \(writeInterval))
-                  AND token_epoch = (
-                      SELECT epoch FROM push_token_owners WHERE token_hash = \(hash) AND user_id = \(user))
+                SELECT device_id, registered_at, seen_at
+                FROM find_device(
+                    \(bucket), \(user), \(session), \(hash), \(activity), \(attributesType), \(installation),
+                    \(locale), \(timeZone), \(appVersion), \(osVersion), \(model), \(writeInterval))
+                JOIN push_token_owner(\(hash)) ON owner_id = \(user) AND owner_epoch = epoch
             ), session AS MATERIALIZED (
                 -- Has no row if nothing has changed. Otherwise it delays a revocation of the session until the commit.
                 -- The steps below run only for a live session, each for a row of the step before it.
@@ -84,10 +76,10 @@ struct RegistrationStore: Sendable {
                     (owner).new_epoch)
                 FROM registered WHERE (owner).former_user IS NOT NULL
             )
-            SELECT id, created_at, last_seen_at FROM present
+            SELECT device_id, registered_at, seen_at FROM present
             UNION ALL
             SELECT (device).device_id, (device).registered_at, (device).seen_at
-            FROM registered LEFT JOIN removed ON true
+            FROM registered LEFT JOIN removed ON true WHERE (device).device_id IS NOT NULL
             """
     }
 

@@ -3,6 +3,7 @@ import Foundation
 import Instruments
 import Logging
 import ServiceKit
+import ServiceKitPostgres
 import ServiceLifecycle
 
 /// Follows tokens' revocation feed for as long as the service runs, and detaches the devices of revoked sessions.
@@ -15,7 +16,7 @@ struct RevocationConsumer: Service {
     /// The same while pushes are pending, so that a lost connection is noticed before they are sent for long.
     static let pendingWait = 1
     private static let purgeBatch = 1000
-    private static let backoff: ClosedRange<Double> = 0.1...2
+    private static let backoff: ClosedRange<Double> = 0.1...1
 
     let tokens: ServiceClient
     let store: RevokedSessionStore
@@ -56,9 +57,10 @@ struct RevocationConsumer: Service {
     private func readPage(waits: Bool) async throws -> RevocationPage {
         let position = try await store.position()
         if let session = position.checkedThrough { try await checkSessions(after: session) }
-        let wait = activity.isPending ? Self.pendingWait : Self.wait
-        let page = try await tokens.revocations(
-            after: position.cursor, waiting: waits && position.checkedThrough == nil ? wait : 0)
+        let page =
+            waits && position.checkedThrough == nil
+            ? try await waitForPage(after: position.cursor)
+            : try await tokens.revocations(after: position.cursor, waiting: 0)
         if page.reset {
             // Entries may be lost. The sessions that have registrations are checked one by one instead.
             logger.warning("revocation feed is read again from its beginning, and registered sessions are checked")
@@ -71,6 +73,24 @@ struct RevocationConsumer: Service {
         if !page.more, !page.reset, position.checkedThrough == nil { activity.feedWasRead() }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
         return page
+    }
+
+    /// A long wait ends when pushes come.
+    private func waitForPage(after cursor: String?) async throws -> RevocationPage {
+        let starts = activity.starts.count
+        if !activity.isPending {
+            let page = try await withThrowingTaskGroup(of: RevocationPage?.self) { group in
+                group.addTask { try await tokens.revocations(after: cursor, waiting: Self.wait) }
+                group.addTask {
+                    await activity.starts.wait(after: starts, until: .now + .seconds(2 * Self.wait))
+                    return nil
+                }
+                defer { group.cancelAll() }
+                return try await group.next() ?? nil
+            }
+            if let page { return page }
+        }
+        return try await tokens.revocations(after: cursor, waiting: Self.pendingWait)
     }
 
     /// Asks tokens about the next sessions with registrations, and detaches the devices of those that have ended.

@@ -67,13 +67,14 @@ struct SessionStore: Sendable {
 
     /// Those of `ids` whose sessions have not ended, and when they will unless they are used before.
     func live(_ ids: [UUID]) async throws(PostgresError) -> [(id: UUID, expiresAt: Date)] {
-        var live: [(id: UUID, expiresAt: Date)] = []
-        for (bucket, ids) in Dictionary(grouping: ids, by: Bucket.init(session:)) {
-            let rows = try await database.query("SELECT id, expires_at FROM live_sessions(\(bucket), \(ids))")
-                .decode((UUID, Date).self)
-            for (id, expiresAt) in rows { live.append((id, expiresAt)) }
-        }
-        return live
+        try await database.query(
+            """
+            SELECT live.id, live.expires_at FROM (
+                SELECT bucket, array_agg(id) AS ids
+                FROM unnest(\(ids.map { Bucket(session: $0).rawValue }), \(ids)) AS asked (bucket, id) GROUP BY bucket
+            ) AS asked, live_sessions(asked.bucket, asked.ids) AS live
+            """
+        ).decode((UUID, Date).self).map { (id: $0, expiresAt: $1) }
     }
 
     /// Stores a newer snapshot of a user. An older snapshot, or one of a user without sessions, changes nothing.

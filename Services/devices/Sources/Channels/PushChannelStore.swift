@@ -59,13 +59,14 @@ struct PushChannelStore: Sendable {
         try await database.query("DELETE FROM push_channels WHERE id = \(id)")
     }
 
-    /// What Apple's answers to broadcasts mean for their channels.
+    /// The consequences of Apple's answers to broadcasts for their channels.
     func apply(_ outcomes: [ClaimOutcome]) async throws(PostgresError) {
         for outcome in outcomes {
             let id = outcome.claim.target.device
             switch outcome.decision.registration {
             case .pauseChannel(let until):
-                try await database.query("UPDATE push_channels SET paused_until = \(until) WHERE id = \(id)")
+                try await database.query(
+                    "UPDATE push_channels SET paused_until = greatest(paused_until, \(until)) WHERE id = \(id)")
             case .removeChannel: try await remove(id)
             case .none, .accepted, .invalid, .pause: continue
             }

@@ -142,7 +142,7 @@ struct PushSliceStore: Sendable {
             """)
     }
 
-    /// What became of the slices of a push.
+    /// The progress of the slices of a push.
     struct Status: Sendable, Equatable {
         var progress: PushStatus.Slices
         /// The devices without a row of their own, by state.

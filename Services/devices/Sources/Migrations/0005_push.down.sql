@@ -21,15 +21,3 @@ DROP FUNCTION stamp_push_outcomes(double precision, integer);
 DROP TABLE push_outcome_head, push_outcome_log, pending_push_outcomes;
 DROP TABLE push_targets;
 DROP TABLE pushes;
-
-DROP VIEW owned_devices;
-ALTER TABLE devices DROP COLUMN apns_accepted_at, DROP COLUMN apns_paused_until;
-CREATE VIEW owned_devices AS
-    SELECT devices.bucket, devices.id, devices.user_id, devices.session_id, devices.token_hash, devices.token_epoch,
-           devices.sealed_token, devices.environment, devices.bundle_id, devices.kind, devices.installation_id,
-           devices.status, devices.status_reason, devices.locale, devices.time_zone, devices.app_version,
-           devices.os_version, devices.model, devices.created_at, devices.last_seen_at, devices.activity,
-           devices.attributes_type
-    FROM devices
-    JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
-        AND owners.user_id = devices.user_id AND owners.epoch = devices.token_epoch;

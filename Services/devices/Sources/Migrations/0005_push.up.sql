@@ -51,6 +51,7 @@ CREATE TABLE pushes (
 -- For idempotency, and to find the callers.
 CREATE UNIQUE INDEX pushes_key ON pushes (caller, idempotency_key);
 CREATE INDEX pushes_scheduled ON pushes (send_at) WHERE state = 'scheduled';
+CREATE INDEX pushes_scheduled_caller ON pushes (caller) WHERE state = 'scheduled';
 CREATE INDEX pushes_day ON pushes (day);
 
 CREATE TABLE push_targets (
@@ -152,21 +153,6 @@ BEGIN
     SELECT log.seq, log.tag INTO head, tag FROM push_outcome_log AS log ORDER BY log.seq DESC LIMIT 1;
 END
 $$;
-
--- When Apple first accepted the token: any user can register an invented one.
-ALTER TABLE devices ADD COLUMN apns_accepted_at timestamptz;
--- Apple has refused too many pushes in a row to the device (429).
-ALTER TABLE devices ADD COLUMN apns_paused_until timestamptz;
-
-CREATE OR REPLACE VIEW owned_devices AS
-    SELECT devices.bucket, devices.id, devices.user_id, devices.session_id, devices.token_hash, devices.token_epoch,
-           devices.sealed_token, devices.environment, devices.bundle_id, devices.kind, devices.installation_id,
-           devices.status, devices.status_reason, devices.locale, devices.time_zone, devices.app_version,
-           devices.os_version, devices.model, devices.created_at, devices.last_seen_at, devices.activity,
-           devices.attributes_type, devices.apns_accepted_at, devices.apns_paused_until
-    FROM devices
-    JOIN push_token_owners AS owners ON owners.token_hash = devices.token_hash
-        AND owners.user_id = devices.user_id AND owners.epoch = devices.token_epoch;
 
 -- A target that is claimed, with the registration as of then. Columns that the push has, too, are left out: a device
 -- keeps app, environment and kind. Registration columns are NULL if it is gone. Whether the token still belongs to the
@@ -330,7 +316,7 @@ BEGIN
             WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch AND status = 'active'
               AND (change_at IS NULL OR last_seen_at <= change_at);
     ELSIF change = 'pause' THEN
-        UPDATE devices SET apns_paused_until = change_at
+        UPDATE devices SET apns_paused_until = greatest(apns_paused_until, change_at)
             WHERE bucket = in_bucket AND id = of_device AND token_epoch = of_token_epoch;
     END IF;
 END
@@ -480,7 +466,7 @@ END
 $$;
 
 -- How many targets wait of each caller and in each state, and since when. No more than `most` of a caller and urgency
--- are counted.
+-- are counted, and bulk targets only when they are due: a segment may have millions that wait for the morning.
 CREATE FUNCTION count_waiting_push_targets(urgencies text[], most bigint) RETURNS TABLE (
     of_caller text, in_state text, number bigint, oldest timestamptz)
 LANGUAGE plpgsql STABLE SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -495,7 +481,8 @@ BEGIN
         SELECT callers.name, waiting.state, count(*), min(waiting.due_at)
         FROM callers, unnest(urgencies) AS urgencies (name), LATERAL (
             SELECT state, due_at FROM push_targets
-            WHERE caller = callers.name AND urgency = urgencies.name AND due_at IS NOT NULL
+            WHERE caller = callers.name AND urgency = urgencies.name
+              AND due_at <= CASE WHEN urgencies.name = 'bulk' THEN statement_timestamp() ELSE 'infinity' END
             ORDER BY due_at LIMIT most
         ) AS waiting
         WHERE callers.name IS NOT NULL GROUP BY 1, 2;

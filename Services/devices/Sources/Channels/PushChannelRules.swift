@@ -147,7 +147,7 @@ enum PushChannelRules {
         case (_, "FeatureNotEnabled"):
             .invalid("bundleId", "Broadcasts are not enabled for this app. Enable them in the developer account.")
         case (_, let reason) where isGone(reason): Problem(.notFound)
-        case (_, let reason) where DeliveryRules.reasonsOfLane.contains(reason):
+        case (_, let reason) where APNsAnswerRules.concernsLane(reason):
             Problem(.unavailable, refusedKey, retryAfter: 60)
         case (429, _): Problem(.rateLimited, "Apple refuses so many requests.", retryAfter: answer.retryAfter ?? 10)
         case (500..., _):

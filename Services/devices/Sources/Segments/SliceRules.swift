@@ -18,7 +18,7 @@ struct SlicePage: Sendable, Equatable {
     var claims: [ClaimedTarget]
 }
 
-/// What became of one device of a page.
+/// The result for one device of a page.
 enum DeviceResult: Sendable, Equatable {
     case decided(DeliveryDecision)
     /// - Parameter decision: the one if a later device of the page was sent to.
@@ -27,7 +27,7 @@ enum DeviceResult: Sendable, Equatable {
     case notStarted
 }
 
-/// What a page's sending means for its slice.
+/// The consequences of a page's sending for its slice.
 struct SliceProgress: Sendable, Equatable {
     /// The devices from the start of the page that are done. The slice's cursor moves past them.
     var devices: Int
@@ -69,7 +69,7 @@ struct SliceProgress: Sendable, Equatable {
     }
 }
 
-/// Whose slice is next: the callers in turn, and of each caller its pushes in turn.
+/// The order of slices: callers take turns, and so do the pushes of each caller.
 struct BulkTurns: Sendable {
     private struct Turn: Hashable {
         var caller: String

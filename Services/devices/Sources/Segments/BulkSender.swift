@@ -134,8 +134,12 @@ struct BulkSender: Service {
             return []
         }
         let unchecked = Set(page.claims.filter(rules.mustCheckSession).compactMap(\.device?.session))
-        guard !unchecked.isEmpty, case .live(let live, let expirations) = await liveness.check(unchecked) else {
-            return await send(page, of: push)
+        if unchecked.isEmpty { return await send(page, of: push) }
+        let (live, expirations): (Set<UUID>, [UUID: Date])
+        switch await liveness.check(unchecked) {
+        case .live(let sessions, until: let ends): (live, expirations) = (sessions, ends)
+        case .unknown: return await send(page, of: push)
+        case .overdue: return []
         }
         let ended = unchecked.subtracting(live)
         let claims = page.claims
@@ -171,7 +175,9 @@ struct BulkSender: Service {
                     switch prepare(page.claims[next], of: push, capped, sendBefore: sendBefore) {
                     case .decided(let decision): results[next] = .decided(decision)
                     case .send(let rendered):
-                        group.addTask { [next] in (next, await send(rendered, of: push)) }
+                        group.addTask { [next] in
+                            (next, await send(rendered, page.claims[next], of: push, readAt: page.readAt))
+                        }
                         inFlight += 1
                     }
                     next += 1
@@ -203,15 +209,19 @@ struct BulkSender: Service {
         if capped.contains(claim.target) { return .decided(DeliveryRules.capped) }
         guard let rendered = RenderedPush(claim, of: push, protection: protection, sendBefore: sendBefore) else {
             // The key is not among this replica's: another one, or a later start, may have it.
-            return .decided(DeliveryDecision(state: .queued, reason: "unknownKey", dueAt: .now + 60))
+            return .decided(DeliveryDecision(state: .queued, reason: "unknownKey", dueAt: claim.claimedAt + 60))
         }
         return .send(rendered)
     }
 
-    private func send(_ rendered: RenderedPush, of push: PushContent) async -> DeviceResult {
+    private func send(
+        _ rendered: RenderedPush, _ claim: ClaimedTarget, of push: PushContent, readAt: ContinuousClock.Instant
+    ) async -> DeviceResult {
         let start = ContinuousClock.now
         let outcome = await lane.send(rendered)
-        var decision = rules.decide(outcome, attempts: 0, of: push, now: .now, random: .random(in: 0..<1))
+        // By PostgreSQL's clock.
+        let now = claim.claimedAt + (.now - readAt) / .seconds(1)
+        var decision = rules.decide(outcome, attempts: 0, of: push, now: now, random: .random(in: 0..<1))
         if case .notSent(let reason) = outcome { return .notSent(reason, decision) }
         // The registration says so already.
         if rendered.isProven, decision.registration == .accepted { decision.registration = .none }
