@@ -211,6 +211,33 @@ import Testing
         }
     }
 
+    /// 5 MB, which the socket's buffers do not take.
+    @Test("A connection whose socket takes no bytes is closed, and what waited for it goes to another one")
+    func blockedSockets() async throws {
+        var options = TestAPNs.Options()
+        options.settings = [
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: 1000),
+            HTTP2Setting(parameter: .initialWindowSize, value: 1 << 20),
+        ]
+        options.receiveBuffer = 4096
+        var limits = TestAPNs.limits
+        limits.bodyTime = .milliseconds(100)
+        limits.maximumConnections = 1
+        try await TestAPNs.withLanes(options, limits: limits, script: Self.accept) { lanes, apns in
+            #expect(await lanes.send(.numbered(0)) == .accepted)
+            apns.perform(.grow(window: 1 << 26))
+            apns.perform(.stopReading)
+            let payload = String(repeating: "x", count: 5000)
+            let outcomes = await withTaskGroup(of: LaneOutcome.self) { group in
+                for _ in 0..<1000 { group.addTask { await lanes.send(.test(payload: payload)) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(outcomes.contains(.inDoubt) && outcomes.contains(.accepted))
+            #expect(outcomes.allSatisfy { $0 == .inDoubt || $0 == .accepted })
+            #expect(apns.connections == 2)
+        }
+    }
+
     @Test("A push is sent when its window grows")
     func growingWindows() async throws {
         var options = TestAPNs.Options()

@@ -126,6 +126,8 @@ import Testing
         #expect(
             decide(.inDoubt, of: Self.content(onDoubt: .drop))
                 == DeliveryDecision(state: .inDoubt, reason: "noAnswer", isAttempt: true))
+        // A link that loses each answer may have delivered them all.
+        #expect(decide(.inDoubt, attempts: 4).state == .retryAt && decide(.inDoubt, attempts: 5).state == .inDoubt)
     }
 
     @Test(arguments: NotSentReason.allCases)
@@ -174,7 +176,7 @@ import Testing
                 == DeliveryDecision(state: .rejected, reason: "BadDeviceToken"))
     }
 
-    @Test func whatHasExpiredIsDeadOnlyIfAppleRefusedItBefore() {
+    @Test func whatHasExpiredIsDeadOnlyIfItCouldNotBeSentBefore() {
         let expired = Self.content(expiresIn: 0)
         #expect(before(expired) == DeliveryDecision(state: .expired))
         #expect(
@@ -182,6 +184,10 @@ import Testing
                 $0.attempts = 1
                 $0.reason = "ServiceUnavailable"
             } == DeliveryDecision(state: .dead, reason: "ServiceUnavailable"))
+        for reason in NotSentReason.allCases {
+            #expect(before(expired) { $0.reason = reason.rawValue }?.state == .dead)
+        }
+        #expect(before(expired) { $0.reason = "quietHours" }?.state == .expired)
     }
 
     @Test func whatADeadReplicaMayHaveSentIsDroppedOnRequest() {

@@ -619,6 +619,42 @@ import Testing
 
     // MARK: - The revocation feed, the shutdown
 
+    /// Without tokens' answer sessions count as live for a time. Then pushes wait for it.
+    @Test func nothingIsSentToSessionsThatTokensHasNotAnsweredFor() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let (lane, sessions) = (FakeLane(), FakeSessions())
+            sessions.state.withLock { $0.isDown = true }
+            let liveness = SessionLiveness(maximumStaleness: .zero, sessions.read)
+            pushes.activity.feedWasRead()
+            let task = Task { await pushes.sender(lane, liveness: liveness).run() }
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await eventually("it waits") {
+                try await pushes.status(of: push).devices.map(\.reason) == ["sessionUnknown"]
+            }
+            #expect(lane.sent.isEmpty)
+            sessions.state.withLock { $0.isDown = false }
+            try await pushes.eventually(push, is: "accepted")
+            task.cancel()
+            await task.value
+        }
+    }
+
+    /// Its row is broken.
+    @Test func aScheduledPushThatCannotStartHoldsUpNoOther() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let broken = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
+            try await pushes.database.query(
+                "UPDATE pushes SET rate_per_minute = 0, send_at = now() - interval '1 hour' WHERE id = \(broken)")
+            await #expect(throws: PostgresError.self) { try await pushes.store.startScheduled() }
+            let push = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
+            try await pushes.database.query("UPDATE pushes SET send_at = now() WHERE id = \(push)")
+            #expect(try await pushes.store.startScheduled() == 1)
+            #expect(try await pushes.status(of: push).state == .sending)
+        }
+    }
+
     /// A session's end could be unknown.
     @Test func nothingIsSentWithoutTheRevocationFeed() async throws {
         try await TestPushes.with { pushes in

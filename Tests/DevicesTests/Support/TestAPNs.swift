@@ -50,6 +50,8 @@ final class TestAPNs: Sendable {
         case hugeBody
         case maximumStreams(Int)
         case grow(window: Int)
+        /// Reads no more bytes from the socket.
+        case stopReading
     }
 
     typealias Script = @Sendable (Request) -> [Reply]
@@ -60,6 +62,8 @@ final class TestAPNs: Sendable {
         var repliesAtHead = false
         var tls: NIOSSLContext?
         var sendsSettings = true
+        /// Bytes of a socket's receive buffer.
+        var receiveBuffer: CInt?
     }
 
     private struct State {
@@ -118,7 +122,12 @@ final class TestAPNs: Sendable {
         }
         // One event loop numbers the connections in the order of their acceptance.
         let group = MultiThreadedEventLoopGroup.singleton
-        let server = try await ServerBootstrap(group: group, childGroup: group.next())
+        var bootstrap = ServerBootstrap(group: group, childGroup: group.next())
+        if let size = options.receiveBuffer {
+            bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: size)
+        }
+        let server =
+            try await bootstrap
             .childChannelInitializer { channel in channel.eventLoop.makeCompletedFuture { try accept(channel) } }
             .bind(host: "127.0.0.1", port: 0).get()
         try await runFinally {
@@ -228,6 +237,7 @@ final class TestAPNs: Sendable {
                 for _ in 0..<4 { write(stream, .data(.init(data: .byteBuffer(part)))) }
             case .maximumStreams(let count):
                 write(0, .settings(.settings([HTTP2Setting(parameter: .maxConcurrentStreams, value: count)])))
+            case .stopReading: context?.channel.setOption(.autoRead, value: false).whenFailure { _ in }
             case .grow(let window): write(stream, .windowUpdate(windowSizeIncrement: window))
             }
         }
@@ -333,13 +343,14 @@ extension RenderedPush {
     static func test(
         token: [UInt8] = [0xAB, 0xCD], topic: String = "com.example.app", type: PushType = .alert,
         environment: PushEnvironment = .production, collapseID: String? = nil, isProven: Bool = true,
-        isUrgent: Bool = false, sendBefore: ContinuousClock.Instant = .now + .seconds(60)
+        isUrgent: Bool = false, payload: String = #"{"aps":{}}"#,
+        sendBefore: ContinuousClock.Instant = .now + .seconds(60)
     ) -> RenderedPush {
         RenderedPush(
             id: UUID(), destination: .device(PushToken(bytes: token)), environment: environment, topic: topic,
-            type: type,
-            priority: .immediate, collapseID: collapseID, expiresAt: Date(timeIntervalSince1970: 1_800_000_000),
-            payload: Array(#"{"aps":{}}"#.utf8), isProven: isProven, isUrgent: isUrgent,
+            type: type, priority: .immediate, collapseID: collapseID,
+            expiresAt: Date(timeIntervalSince1970: 1_800_000_000),
+            payload: Array(payload.utf8), isProven: isProven, isUrgent: isUrgent,
             sendBefore: sendBefore)
     }
 

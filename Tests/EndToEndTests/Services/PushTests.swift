@@ -256,7 +256,8 @@ import Testing
                 }
             } else {
                 let modes = [
-                    "goAway", "reset", "halfClose", "late", "reorder", "cutBefore", "cutUnanswered", "cutAfter",
+                    "goAway", "reset", "halfClose", "late", "reorder", "window", "cutBefore", "cutUnanswered",
+                    "cutAfter",
                 ]
                 try await apns(modes[Int.random(in: 0..<modes.count)])
             }

@@ -81,3 +81,28 @@ enum NotSentReason: String, Sendable, CaseIterable {
     /// Apple allows no more streams at the moment.
     case saturated
 }
+
+extension RenderedPush {
+    /// `nil` if the key of the sealed token is missing.
+    init?(
+        _ claim: ClaimedTarget, of push: PushContent, protection: PushTokenProtection,
+        sendBefore: ContinuousClock.Instant
+    ) {
+        let address: (destination: PushDestination, environment: PushEnvironment, isProven: Bool)
+        if let channelID = push.channel?.channelID, let environment = push.environment {
+            address = (.channel(channelID), environment, true)
+        } else if let device = claim.device,
+            let token = protection.open(device.sealedToken, hash: device.tokenHash)
+        {
+            address = (.device(token), device.environment, device.isProven)
+        } else {
+            return nil
+        }
+        self.init(
+            id: PushRules.id(of: claim.target.push, on: claim.target.device), destination: address.destination,
+            environment: address.environment, topic: push.topic, type: push.type, priority: push.priority,
+            collapseID: push.collapseID, expiresAt: push.apnsExpiration,
+            payload: push.payload(for: claim.device?.locale), isProven: address.isProven,
+            isUrgent: push.urgency == .urgent, sendBefore: sendBefore)
+    }
+}

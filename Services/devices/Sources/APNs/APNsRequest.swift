@@ -1,0 +1,141 @@
+import Bytes
+import Contracts
+import Foundation
+import NIOHPACK
+
+/// Requests and responses of APNs in HTTP/2.
+enum APNsRequest {
+    private static let devicePath = "/3/device/"
+    private static let broadcastPath = "/4/broadcasts/apps/"
+    private static let maximumReasonLength = 64
+
+    /// The header section of a request (Apple, “Sending notification requests to APNs”, “Sending broadcast push
+    /// notification requests to APNs”, “Sending channel management requests to APNs”).
+    ///
+    /// Apple keeps a small table of fields for each connection, so `:path` and `authorization` are literals without
+    /// indexing. Fields that differ from push to push are indexed once, for their names.
+    static func headers(
+        _ call: APNsCall, authority: String, scheme: String, provider: ProviderToken, isFirst: Bool
+    ) -> HPACKHeaders {
+        var headers = HPACKHeaders()
+        headers.reserveCapacity(11)
+        headers.add(name: ":method", value: call.method)
+        headers.add(name: ":scheme", value: scheme)
+        headers.add(name: ":authority", value: authority)
+        headers.add(name: ":path", value: path(call), indexing: .nonIndexable)
+        headers.add(name: "authorization", value: provider.authorization, indexing: .nonIndexable)
+        let changing: HPACKIndexing = isFirst ? .indexable : .nonIndexable
+        switch call {
+        case .push(let push): add(push, to: &headers, changing)
+        case .channels(let request):
+            headers.add(name: "apns-request-id", value: text(request.id), indexing: changing)
+            if let channelID = request.operation.channelID {
+                headers.add(name: "apns-channel-id", value: channelID, indexing: .nonIndexable)
+            }
+            if !request.body.isEmpty { headers.add(name: "content-type", value: "application/json") }
+        }
+        return headers
+    }
+
+    private static func path(_ call: APNsCall) -> String {
+        switch call {
+        case .push(let push):
+            switch push.destination {
+            case .device(let token): devicePath + Hexadecimal.string(token.bytes)
+            case .channel: broadcastPath + push.bundleID
+            }
+        case .channels(let request): request.path
+        }
+    }
+
+    private static func add(_ push: RenderedPush, to headers: inout HPACKHeaders, _ changing: HPACKIndexing) {
+        headers.add(name: "apns-push-type", value: push.type.rawValue)
+        headers.add(name: "apns-priority", value: String(push.priority.rawValue))
+        headers.add(name: "apns-expiration", value: expiration(push.expiresAt), indexing: changing)
+        switch push.destination {
+        case .device:
+            headers.add(name: "apns-topic", value: push.topic)
+            headers.add(name: "apns-id", value: text(push.id), indexing: changing)
+        case .channel(let channelID):
+            // The path names the app.
+            headers.add(name: "apns-channel-id", value: channelID, indexing: .nonIndexable)
+            headers.add(name: "apns-request-id", value: text(push.id), indexing: changing)
+        }
+        if let collapseID = push.collapseID {
+            headers.add(name: "apns-collapse-id", value: collapseID, indexing: .nonIndexable)
+        }
+    }
+
+    /// Seconds since 1970. 0 tells APNs to attempt the delivery once.
+    private static func expiration(_ date: Date) -> String { String(max(0, Int(date.timeIntervalSince1970))) }
+
+    /// The lower-case form.
+    private static func text(_ id: UUID) -> String {
+        let digits: StaticString = "0123456789abcdef"
+        return withUnsafeBytes(of: id.uuid) { bytes in
+            String(unsafeUninitializedCapacity: 36) { text in
+                var end = 0
+                for index in 0..<16 {
+                    if index == 4 || index == 6 || index == 8 || index == 10 {
+                        text[end] = UInt8(ascii: "-")
+                        end += 1
+                    }
+                    text[end] = digits.utf8Start[Int(bytes[index] >> 4)]
+                    text[end + 1] = digits.utf8Start[Int(bytes[index] & 0xF)]
+                    end += 2
+                }
+                return end
+            }
+        }
+    }
+
+    static func responseFields(
+        _ headers: HPACKHeaders
+    ) -> (status: Int?, retryAfter: Int?, channelID: String?) {
+        var status: Int?
+        var retryAfter: Int?
+        var channelID: String?
+        for (name, value, _) in headers {
+            switch name {
+            case ":status": status = value.utf8.count == 3 ? Int(value) : nil
+            // Seconds; Apple sends no date.
+            case "retry-after": retryAfter = value.utf8.count <= 9 ? Int(value).flatMap { $0 >= 0 ? $0 : nil } : nil
+            case "apns-channel-id": channelID = value
+            default: continue
+            }
+        }
+        return (status, retryAfter, channelID)
+    }
+
+    /// - Parameter keepsBody: whether the answer has the response's body.
+    static func answer(_ response: APNsConnection.Machine.Response, keepsBody: Bool = false) -> APNsAnswer {
+        var answer = APNsAnswer(status: response.status, retryAfter: response.retryAfter)
+        if keepsBody {
+            answer.channelID = response.channelID
+            answer.body = response.body
+        }
+        guard response.status != 200, let body = try? JSONDecoder().decode(ErrorBody.self, from: Data(response.body))
+        else { return answer }
+        answer.reason = body.reason.flatMap(Self.checked)
+        answer.invalidSince = body.timestamp.map { Date(timeIntervalSince1970: $0 / 1000) }
+        return answer
+    }
+
+    /// The reason in the body of a response or in a GOAWAY frame.
+    static func reason(of json: [UInt8]) -> String? {
+        (try? JSONDecoder().decode(ErrorBody.self, from: Data(json)))?.reason.flatMap(checked)
+    }
+
+    /// Reasons are compared, logged and stored, so only a short word counts as one.
+    private static func checked(_ reason: String) -> String? {
+        (1...maximumReasonLength).contains(reason.utf8.count)
+            && reason.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit }
+            ? reason : nil
+    }
+
+    private struct ErrorBody: Decodable {
+        var reason: String?
+        /// Milliseconds since 1970, with a 410.
+        var timestamp: Double?
+    }
+}
