@@ -12,6 +12,8 @@ from page import MARKUP, Page, expect, gateway, post
 TEXT = "h1 h2 p div section form label input select option button span a code time"
 TEXT += " table caption thead tbody tr th td dl dt dd dialog"
 
+simulator = os.environ["APPLE_SIMULATOR_URL"] + "/simulator"
+
 
 class User:
     def __init__(self, name):
@@ -152,6 +154,47 @@ def see_audit(page, ada):
     page.picture("console-audit")
 
 
+def register_phones(operator):
+    """Two phones of the operator; Apple refuses the token of the second."""
+    session = operator.sign_in("Olga's phone")
+    headers = {"Authorization": f"Bearer {session['accessToken']}"}
+    for token, version in (("0a", "4.2"), ("0b", "4.1")):
+        body = {"token": token, "environment": "sandbox", "bundleId": "com.example.app", "appVersion": version}
+        # One of the gateway's two addresses of devices is another server.
+        for _ in range(100):
+            answer = requests.post(f"{gateway}/v1/devices/register", json=body, headers=headers, timeout=60)
+            if answer.status_code == 200:
+                break
+        assert answer.status_code == 200, answer.text
+    answer = {"token": "0b", "status": 400, "reason": "BadDeviceToken"}
+    requests.post(f"{simulator}/apns-answer", json=answer, timeout=60).raise_for_status()
+
+
+def send_test_push(page, operator):
+    register_phones(operator)
+    page.activate("Olga", back=True)
+    wait_heading(page, "Olga")
+    expect(page.rows("Devices")).to_have_count(2)
+    page.see("No push to this user has failed in the last days.")
+    page.activate("Send a test push…")
+    page.see("Send a test push", "dialog")
+    expect(page.focused).to_have_accessible_name("Title")
+    page.examine("the dialog of a test push")
+    page.submit("From the console")
+    page.see("Apple accepted the test push for 1 of 2 devices.", "#result")
+    expect(page.rows("Test push", "com.example.app 4.2, sandbox", "Accepted by Apple")).to_have_count(1)
+    refused = ("Refused by Apple", "Apple does not know the device")
+    expect(page.rows("Test push", "com.example.app 4.1, sandbox", *refused)).to_have_count(1)
+    pushes = requests.get(f"{simulator}/apns-pushes", timeout=60).text
+    page.check("the simulated Apple has it", "From the console" in pushes)
+    go(page, "#/users", "Users")
+    page.activate("Olga", back=True)
+    wait_heading(page, "Olga")
+    expect(page.rows("Pushes that were not delivered", "com.example.app", "operator", *refused)).to_have_count(1)
+    page.only_text("pushes", TEXT)
+    page.examine("pushes")
+
+
 def see_hostile(page):
     mallory = User("mallory")
     mallory.register(MARKUP)
@@ -215,6 +258,7 @@ def main():
     add_phone(page)
     prove(page, operator)
     see_audit(page, ada)
+    send_test_push(page, operator)
     see_hostile(page)
     lose_network(page)
     reload(page, operator, ada, alan)

@@ -55,6 +55,7 @@ public enum DevicesApplication: MigratingApplication {
             templates: configuration.push.templates, activity: activity, queueLimit: configuration.push.queueLimit,
             canSend: lane != nil)
         pushRoutes.add(to: router)
+        OperatorPushRoutes(pushes: pushRoutes, devices: devices).add(to: router)
         PushChannelRoutes(store: PushChannelStore(database: database), pushes: pushRoutes, send: channels)
             .add(to: router)
         UserTagRoutes(store: UserTagStore(database: database), callers: configuration.push.callers.names).add(

@@ -367,6 +367,7 @@ extension IdentityParts {
             identifiers: AdminIdentifierRoutes(
                 users: users, identifiers: identifiers, administration: administration, age: age, worker: worker,
                 home: configuration.home),
+            pushes: AdminPushRoutes(accounts: accounts, audit: audit, devices: devices, limits: limits),
             log: AdminLogRoutes(audit: audit, figures: FigureStore(database: database)))
     }
 

@@ -192,7 +192,7 @@ public struct ServiceClient: Sendable {
     /// missing route) are failures between services.
     private static let refusals: Set<ErrorCode> = [
         .invalidRequest, .invalidCredentials, .invalidRefreshToken, .invalidAppleToken, .accountDisabled, .notFound,
-        .identifierTaken, .weakPassword, .rateLimited,
+        .identifierTaken, .idempotencyKeyReused, .weakPassword, .rateLimited,
     ]
 
     /// Whether the connection was never established, so that the callee cannot have acted.

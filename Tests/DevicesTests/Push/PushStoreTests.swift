@@ -51,6 +51,55 @@ import Testing
         }
     }
 
+    @Test func theNewestPushesThatAUserDidNotReceiveAreListed() async throws {
+        try await TestPushes.with { pushes in
+            let phone = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.register(bob, token: "bb")
+            let (waiting, accepted) = (
+                try await pushes.accept(.init(users: [ada.id])), try await pushes.accept(.init(users: [ada.id]))
+            )
+            try await pushes.database.query(
+                "UPDATE push_targets SET state = 'accepted', due_at = NULL WHERE push_id = \(accepted)")
+            #expect(try await pushes.store.undelivered(to: ada.id).entries == [])
+            try await pushes.database.query(
+                """
+                UPDATE push_targets SET state = 'rejected', reason = 'Unregistered', due_at = NULL, attempts = 1
+                WHERE push_id = \(waiting)
+                """)
+            let gone = UUID()
+            _ = try await pushes.accept(.init(devices: [.init(user: ada.id, device: gone)]))
+            _ = try await pushes.accept(.init(devices: [.init(user: bob.id, device: gone)]))
+            let entries = try await pushes.store.undelivered(to: ada.id).entries
+            #expect(entries.map(\.device) == [gone, phone.id] && entries.map(\.state) == [.suppressed, .rejected])
+            #expect(entries.map(\.reason) == ["noDevice", "Unregistered"] && entries.map(\.attempts) == [0, 1])
+            #expect(entries.allSatisfy { $0.bundleId == TestPushes.app && $0.pushType == "alert" })
+            // The pushes are purged apart from their targets.
+            try await pushes.database.query("DELETE FROM pushes")
+            #expect(try await pushes.store.undelivered(to: ada.id).entries.map(\.bundleId) == [nil, nil])
+            for _ in 0..<50 { _ = try await pushes.accept(.init(devices: [.init(user: ada.id, device: UUID())])) }
+            let newest = try await pushes.store.undelivered(to: ada.id).entries
+            #expect(newest.count == 50 && newest.allSatisfy { $0.reason == "noDevice" && $0.device != gone })
+            try await pushes.registry.erase(user: ada.id)
+            #expect(try await pushes.store.undelivered(to: ada.id).entries == [])
+        }
+    }
+
+    /// Among the targets of many users, also before PostgreSQL has counted them.
+    @Test func thePushesThatAUserDidNotReceiveAreFoundByAnIndex() async throws {
+        try await TestPushes.with { pushes in
+            let plan = try await pushes.database.query(
+                """
+                EXPLAIN SELECT push_id FROM push_targets
+                WHERE bucket = \(Bucket(user: ada.id).rawValue) AND user_id = \(ada.id) AND due_at IS NULL
+                  AND state <> 'accepted'
+                ORDER BY updated_at DESC LIMIT 50
+                """
+            ).decode(String.self).joined(separator: "\n")
+            #expect(plan.contains("Index Scan Backward using push_targets_undelivered"), "\(plan)")
+            #expect(!plan.contains("Sort"), "\(plan)")
+        }
+    }
+
     @Test func aDeviceThatIsNamedTwiceReceivesOnce() async throws {
         try await TestPushes.with { pushes in
             let phone = try await pushes.register(ada, token: "aa")

@@ -65,6 +65,7 @@ import Testing
                         == (reason == nil ? 0 : 8))
             }
             #expect(try await pushes.store.cancel(push, of: TestPushes.caller))
+            for user in users { #expect(try await pushes.store.undelivered(to: user.id).entries == []) }
         }
         _ = try await pushes.queue.survey(limit: 10)
         try await pushToSegment(pushes)

@@ -98,6 +98,8 @@ extension SystemTests {
                 "/v1/admin/users/{id}/enable": Sample(fields: [:]),
                 "/v1/admin/users/{id}/identifiers/{kind}": Sample(fields: ["identifier": identifier]),
                 "/v1/admin/users/{id}/identifiers/{kind}/move": Sample(fields: ["to": UUID().uuidString]),
+                "/v1/admin/test-pushes": Sample(
+                    fields: ["title": "Hello", "body": "Ada", "bundleId": "com.example.app"]),
                 "/v1/devices/register": Sample(fields: [
                     "token": "00ff", "environment": "sandbox", "bundleId": "com.example.app", "installationId": "1",
                     "kind": "alert", "locale": "en-GB", "timeZone": "Europe/Berlin", "appVersion": "1",

@@ -21,6 +21,8 @@ extension AdministrationServiceTests {
                 (.PUT, "/users/\(id)/identifiers/email", #"{"identifier":"a@example.com"}"#, true),
                 (.DELETE, "/users/\(id)/identifiers/email", nil, true),
                 (.POST, "/users/\(id)/identifiers/email/move", #"{"to":"\#(id)"}"#, true),
+                (.GET, "/users/\(id)/undelivered-pushes", nil, false), (.POST, "/test-pushes", "{}", false),
+                (.GET, "/test-pushes/\(UUID())", nil, false),
                 (.GET, "/audit", nil, false), (.GET, "/figures", nil, false), (.DELETE, "/users/\(id)", nil, true),
             ]
         }

@@ -38,12 +38,13 @@ struct Harness: Sendable {
     /// - Parameter age: seconds since the user last proved who they are; `nil`: the access token does not tell.
     func send(
         _ method: HTTPMethod, _ path: String, as user: UUID, session: UUID = UUID(), age: Int? = 0,
-        role: String = "user", json: String? = nil
+        role: String = "user", json: String? = nil, headers: [String: String] = [:]
     ) async throws -> TestHTTPClient.Response {
-        var headers = [
-            HeaderName.credential: Self.gatewayCredential, HeaderName.userID: user.uuidString.lowercased(),
-            HeaderName.sessionID: session.uuidString.lowercased(), HeaderName.role: role,
-        ]
+        var headers = headers
+        headers[HeaderName.credential] = Self.gatewayCredential
+        headers[HeaderName.userID] = user.uuidString.lowercased()
+        headers[HeaderName.sessionID] = session.uuidString.lowercased()
+        headers[HeaderName.role] = role
         if let age { headers[HeaderName.authenticationTime] = String(Int(Date.now.timeIntervalSince1970) - age) }
         return try await send(method, path, json: json, headers: headers)
     }

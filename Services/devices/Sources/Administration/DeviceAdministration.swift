@@ -73,9 +73,7 @@ public struct DeviceAdministration: Sendable {
             let found = apps.isEmpty ? "no app" : apps.sorted().joined(separator: ", ")
             throw UnknownApp(description: "the user's devices have registered \(found); choose one with --bundle")
         }
-        var alert = ["title": JSONContent.string(title)]
-        if let body { alert["body"] = .string(body) }
-        let payload = JSONContent.object(["aps": .object(["alert": .object(alert), "sound": .string("default")])])
+        let payload = TestPushRules.alert(title: title, body: body)
         let request = PushRequest(
             targets: .init(users: [user]), bundleId: app, pushType: .alert, payload: payload, urgency: .urgent)
         let bytes = try JSON.encode(payload)

@@ -79,6 +79,9 @@ CREATE TABLE push_targets (
 CREATE INDEX push_targets_due ON push_targets (caller, urgency, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX push_targets_dead ON push_targets (caller, push_id, device_id) WHERE state = 'dead';
 CREATE INDEX push_targets_day ON push_targets (bucket, day);
+-- What a user did not receive. An accepted push is never in it.
+CREATE INDEX push_targets_undelivered ON push_targets (bucket, user_id, updated_at)
+    WHERE due_at IS NULL AND state <> 'accepted';
 
 -- The feed of outcomes: each final one but acceptances, which so cost no further write. See `StampedFeed`.
 CREATE TABLE pending_push_outcomes (

@@ -119,12 +119,12 @@ struct PushRoutes: Sendable {
     }
 
     static func key(of request: Request) throws(Problem) -> String {
-        guard let key = request.headers[.idempotencyKey], PushRules.isKey(key) else {
-            throw Problem.invalid(
-                "Idempotency-Key", "This header must have 1 to \(PushRules.maximumKey) visible ASCII characters.")
-        }
+        guard let key = request.headers[.idempotencyKey], PushRules.isKey(key) else { throw noKey }
         return key
     }
+
+    static let noKey = Problem.invalid(
+        "Idempotency-Key", "This header must have 1 to \(PushRules.maximumKey) visible ASCII characters.")
 
     func caller(_ context: GatehouseRequestContext) throws(Problem) -> PushCaller {
         guard let caller = context.caller.flatMap({ callers.callers[$0] }) else { throw Problem(.forbidden) }

@@ -371,6 +371,33 @@ struct PushStore: Sendable {
         }
     }
 
+    // MARK: - What a user did not receive
+
+    /// Targets of a user that are listed.
+    static let undeliveredLimit = 50
+
+    /// The user's newest targets that ended otherwise than with Apple's acceptance, the newest first.
+    func undelivered(to user: UUID) async throws -> UndeliveredPushList {
+        let targets = try await database.query(
+            """
+            SELECT push_id, device_id, caller, state, reason, updated_at, attempts FROM push_targets
+            WHERE bucket = \(Bucket(user: user)) AND user_id = \(user) AND due_at IS NULL AND state <> 'accepted'
+            ORDER BY updated_at DESC LIMIT \(Self.undeliveredLimit)
+            """
+        ).decode((UUID, UUID, String, String, String?, Date, Int).self)
+        let pushes = try await database.query(
+            "SELECT id, bundle_id, push_type FROM pushes WHERE id = ANY(\(Array(Set(targets.map(\.0)))))"
+        ).decode((UUID, String, String).self)
+        let contents = Dictionary(uniqueKeysWithValues: pushes.map { ($0.0, (app: $0.1, type: $0.2)) })
+        return UndeliveredPushList(
+            entries: targets.map { push, device, caller, state, reason, at, attempts in
+                UndeliveredPushList.Entry(
+                    push: push, device: device, caller: caller, bundleId: contents[push]?.app,
+                    pushType: contents[push]?.type, state: PushTargetState(rawValue: state), reason: reason, at: at,
+                    attempts: attempts)
+            })
+    }
+
     // MARK: - Dead letters
 
     /// The caller's dead letters after one, in the order of their pushes.

@@ -8,13 +8,15 @@ import ServiceKit
 /// Registers each route twice: under `/v1/admin` for operators, who come through the gateway, and under
 /// `/internal/admin` for other systems, which authenticate with a credential of their own.
 struct AdminRouter {
+    /// Only under `/v1/admin`: for routes that concern the operator themselves, which a system is not.
+    let operators: RouterGroup<GatehouseRequestContext>
     private let doors: [RouterGroup<GatehouseRequestContext>]
 
     typealias Handler = @Sendable (Request, GatehouseRequestContext) async throws -> Response
 
     /// - Parameter gate: admits operators only.
     init(_ router: ServiceRouter, gate: OperatorGate) {
-        let operators = router.group("/v1/admin").add(middleware: UncachedResponses()).add(middleware: gate)
+        operators = router.group("/v1/admin").add(middleware: UncachedResponses()).add(middleware: gate)
         let systems = router.internal(callers: "admin").add(middleware: UncachedResponses())
             .add(middleware: SystemScope()).group("/admin")
         doors = [operators, systems]
@@ -59,6 +61,7 @@ struct AdminRoutes: Sendable {
     let users: AdminUserRoutes
     let sessions: AdminSessionRoutes
     let identifiers: AdminIdentifierRoutes
+    let pushes: AdminPushRoutes
     let log: AdminLogRoutes
 
     func add(to router: ServiceRouter) {
@@ -66,6 +69,7 @@ struct AdminRoutes: Sendable {
         users.add(to: admin)
         sessions.add(to: admin)
         identifiers.add(to: admin)
+        pushes.add(to: admin)
         log.add(to: admin)
     }
 }

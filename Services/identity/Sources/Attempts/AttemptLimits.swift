@@ -28,7 +28,7 @@ struct AttemptLimits: Sendable {
         AttemptPurpose.allCases.map(AttemptAllowance.address) + [
             .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration,
             .codeMailsFromNetwork, .codeTextsFromNetwork, .codeFromNetwork, .codeFromAnywhere, .codeOnKnownDevice,
-            .codeOnKnownDevices, .noticesForOne,
+            .codeOnKnownDevices, .noticesForOne, .testPushes,
         ] + MessageAllowances.codes.all + MessageAllowances.resets.all + AttemptAllowance.messages(within: budget)
     }
 
@@ -80,6 +80,11 @@ struct AttemptLimits: Sendable {
             Self.work(.register, from: address),
             Charge(allowance: .registration, subject: identifier.parts + [ClientNetwork.site(of: address)]),
         ])
+    }
+
+    /// - Throws: `RATE_LIMITED`.
+    func admit(testPushOf userID: UUID) async throws(Problem) {
+        try await take([Charge(allowance: .testPushes, subject: [userID.path], isForWrongGuesses: false)])
     }
 
     /// The charges that an attempt has taken.

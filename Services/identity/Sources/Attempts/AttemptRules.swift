@@ -78,6 +78,8 @@ extension AttemptAllowance {
     static let passwordChange = AttemptAllowance("passwordChange:account", (10, every: 30), (30, every: 900))
     /// Registrations of one identifier from one network.
     static let registration = AttemptAllowance("register:network", (10, every: 30), (30, every: 900))
+    /// Test pushes of an operator to their own devices.
+    static let testPushes = AttemptAllowance("testPush:user", (10, every: 30))
     /// Links for new passwords to all users together.
     static func allResets(_ share: MessageShare, within budget: MessageBudget) -> AttemptAllowance {
         perHour("forgot:\(share.rawValue)", budget.resetsPerHour, "IDENTITY_RESET_MESSAGES_PER_HOUR")

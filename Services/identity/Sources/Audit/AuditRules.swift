@@ -75,6 +75,8 @@ enum AuditEvent: String, Sendable, CaseIterable {
     case sessionsEnded = "sessions_ended"
     /// A session has ended, for the reason that tokens reported.
     case sessionRevoked = "session_revoked"
+    /// An operator has sent a push to their own devices.
+    case testPushSent = "test_push_sent"
     /// An operator has read stored data about the user, or has searched for users.
     case viewed
 }

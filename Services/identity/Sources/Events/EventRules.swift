@@ -20,7 +20,7 @@ extension AccountEventType {
         case .identifierChanged, .identifierVerified, .identifierLost, .identifierRemoved, .identifierRestored:
             self = .identifierChanged
         case .signInRefused, .reauthenticated, .messageRefused, .messageBounced, .appleConsentRevoked, .sessionEnded,
-            .sessionsEnded, .viewed, nil:
+            .sessionsEnded, .testPushSent, .viewed, nil:
             return nil
         }
     }

@@ -18,4 +18,28 @@ struct DevicesClient: Sendable {
             throw error.hidingRefusal
         }
     }
+
+    /// Sends an alert to the user's own devices.
+    ///
+    /// - Parameter key: a repetition with the same key sends nothing.
+    /// - Throws: devices' refusal, for the user.
+    func sendTestPush(
+        _ push: TestPushRequest, to userID: UUID, key: String
+    ) async throws(ServiceClientError) -> PushAccepted {
+        try await client.send(
+            .post, "/internal/users/\(userID.path)/test-pushes", body: push, query: [("key", key)], idempotent: true)
+    }
+
+    /// - Throws: `NOT_FOUND` for another user's push.
+    func testPush(_ push: UUID, to userID: UUID) async throws(ServiceClientError) -> PushStatus {
+        try await client.send(.get, "/internal/users/\(userID.path)/test-pushes/\(push.path)")
+    }
+
+    func undeliveredPushes(of userID: UUID) async throws(ServiceClientError) -> UndeliveredPushList {
+        do {
+            return try await client.send(.get, "/internal/users/\(userID.path)/undelivered-pushes")
+        } catch {
+            throw error.hidingRefusal
+        }
+    }
 }

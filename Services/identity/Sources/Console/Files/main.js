@@ -31,7 +31,9 @@ function route() {
         });
         return;
     }
-    document.getElementById("operator").textContent = nameOf(person);
+    const own = document.getElementById("operator");
+    own.textContent = nameOf(person);
+    own.href = `#/users/${encodeURIComponent(person.id)}`;
     open(leaving.signal);
 }
 

@@ -1,13 +1,12 @@
-// The overview: counts and charts, refreshed every few seconds while the page is visible, less often after errors.
+// The overview: counts and charts, refreshed every few seconds.
 
 import { bars } from "./chart.js";
 import { facts, heading, make, table } from "./elements.js";
-import { sentence } from "./notices.js";
+import { poll } from "./polling.js";
 import { call } from "./session.js";
 import { time } from "./words.js";
 
 const interval = 5000;
-const longest = 60000;
 
 export async function showOverview(place, signal) {
     const tiles = make("div");
@@ -28,37 +27,8 @@ export async function showOverview(place, signal) {
         note.replaceChildren("As of ", time(figures.asOf), ".");
     }
 
-    let timer;
-    let failures = 0;
-    let isAsking = false;
-    async function ask() {
-        clearTimeout(timer);
-        if (signal.aborted || document.hidden || isAsking) return;
-        isAsking = true;
-        let pause = interval;
-        try {
-            show(await call("GET", "/admin/figures", { signal }));
-            failures = 0;
-            trouble.textContent = "";
-            place.classList.remove("stale");
-        } catch (problem) {
-            if (signal.aborted) return;
-            failures += 1;
-            pause = Math.max(Math.min(interval * 2 ** failures, longest), (problem.retryAfter ?? 0) * 1000);
-            place.classList.add("stale");
-            // Set once, so that a screen reader does not repeat it with every attempt.
-            if (trouble.textContent !== sentence(problem)) trouble.textContent = sentence(problem);
-        } finally {
-            isAsking = false;
-        }
-        timer = setTimeout(ask, pause);
-    }
-    document.addEventListener("visibilitychange", ask, { signal });
-    signal.addEventListener("abort", () => {
-        clearTimeout(timer);
-        place.classList.remove("stale");
-    });
-    ask();
+    const load = async () => show(await call("GET", "/admin/figures", { signal }));
+    poll({ place, trouble, signal, interval, load });
 }
 
 const number = new Intl.NumberFormat("en-GB");

@@ -5,12 +5,15 @@ import { ask } from "./dialogs.js";
 import { button, facts, heading, link, make } from "./elements.js";
 import { identifiersSection } from "./identifiers.js";
 import { announce, complain, fill } from "./notices.js";
+import { pushesSection } from "./pushes.js";
 import { rightsSection } from "./rights.js";
 import { call, operator } from "./session.js";
 import { devicesSection, sessionsSection } from "./sessions.js";
 import { nameOf, state, time } from "./words.js";
 
-const sections = [stateSection(), identifiersSection, rightsSection, sessionsSection, devicesSection, auditSection];
+const sections = [
+    stateSection(), identifiersSection, rightsSection, sessionsSection, devicesSection, pushesSection, auditSection,
+];
 
 export async function showPerson(place, id, signal) {
     const path = `/admin/users/${encodeURIComponent(id)}`;

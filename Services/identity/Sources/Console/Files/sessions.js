@@ -1,7 +1,8 @@
 // A user's sessions, and the devices that receive pushes.
 
 import { button, make, table } from "./elements.js";
-import { call } from "./session.js";
+import { testPush } from "./pushes.js";
+import { call, operator } from "./session.js";
 import { nameOf, time } from "./words.js";
 
 export const sessionsSection = { title: "Sessions", draw: drawSessions };
@@ -66,7 +67,7 @@ function signOutEverywhere(page) {
 async function drawDevices(page) {
     const { devices } = await call("GET", `${page.path}/devices`, { signal: page.signal });
     if (!devices.length) return make("p", { class: "note" }, "No device receives pushes.");
-    return table(
+    const found = table(
         "Devices",
         ["App", "Kind", "Environment", "State", "Language", "Time zone", "Registered", "Last updated"],
         devices.map((device) => [
@@ -80,4 +81,5 @@ async function drawDevices(page) {
             time(device.updatedAt),
         ]),
     );
+    return page.person.id === operator()?.id ? [found, ...testPush(page, devices)] : found;
 }

@@ -38,13 +38,47 @@ export const actions = [
     "identifier_verified", "identifier_lost", "identifier_removed", "identifier_restored", "message_refused",
     "message_bounced", "password_changed", "password_reset", "password_removed", "apple_linked", "apple_unlinked",
     "apple_consent_revoked", "apple_transferred", "role_changed", "disabled", "enabled", "merged", "absorbed", "deleted",
-    "session_ended", "sessions_ended", "session_revoked", "viewed",
+    "session_ended", "sessions_ended", "session_revoked", "test_push_sent", "viewed",
 ];
 
 export function actionName(action) {
     const words = action.replaceAll(/[._]/g, " ").replace("apple", "Apple");
     return words.charAt(0).toUpperCase() + words.slice(1);
 }
+
+const pushStates = {
+    queued: "Waiting",
+    claimed: "Being sent",
+    accepted: "Accepted by Apple",
+    rejected: "Refused by Apple",
+    retryAt: "Will be sent again",
+    suppressed: "Not sent",
+    expired: "Expired",
+    cancelled: "Cancelled",
+    dead: "Expired after failures",
+    inDoubt: "Unknown",
+};
+
+export function pushState(state) {
+    const style = { accepted: "good", queued: "note", claimed: "note", retryAt: "note" }[state] ?? "bad";
+    return make("span", { class: style }, pushStates[state] ?? state);
+}
+
+const pushReasons = {
+    sessionEnded: "Signed out on the device",
+    unseen: "App not opened for a long time",
+    noDevice: "Device not registered",
+    noAnswer: "Apple did not answer",
+    quietHours: "Quiet hours",
+    sendAtLocal: "Time not reached",
+    capped: "Daily limit reached",
+    Unregistered: "App removed, or pushes turned off",
+    BadDeviceToken: "Apple does not know the device",
+    DeviceTokenNotForTopic: "Device belongs to another app",
+    TooManyRequests: "Too many pushes to the device",
+};
+
+export const pushReason = (reason) => pushReasons[reason] ?? reason;
 
 const details = { pwd: "password", otp: "code", apple: "Apple" };
 
