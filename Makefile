@@ -100,9 +100,10 @@ bench: ## operations per second and CPU time per operation
 bench-gateway: ## the gateway beside Envoy and HAProxy, each alone on one core
 	@tools/bench-gateway.sh
 
-bench-scale: ## a refresh among 100 thousand and 10 million sessions, and how large a million rotations leave them
+bench-scale: ## a refresh among 100 thousand and 10 million sessions, a push among as many registrations; rotations
 	@tools/bench.sh --only scale --sessions $${GATEHOUSE_SCALE_SESSIONS:-10000000} \
 		--rotations $${GATEHOUSE_SCALE_ROTATIONS:-1000000}
+	@tools/bench.sh --only push-scale --registrations $${GATEHOUSE_SCALE_REGISTRATIONS:-10000000}
 
 bench-flood: ## refreshes and health beside 120 clients that try wrong passwords, and without them, in turn
 	@tools/bench.sh --only flood

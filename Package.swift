@@ -327,7 +327,7 @@ let programs: [Product] = [
 ]
 let commandProduct = Product.executable(name: "gatehouse", targets: ["GatehouseCommand"])
 /// `Tests/Benchmarks`, a package of its own, links these.
-let measured: [Product] = ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis"].map(library)
+let measured: [Product] = ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "Sealing"].map(library)
 
 let server = system + libraries + services
 let (products, targets): ([Product], [Target]) =

@@ -25,6 +25,9 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "How many sessions the part `scale` goes up to.")
     var sessions = 10_000_000
 
+    @Option(help: "How many registrations the part `push-scale` goes up to.")
+    var registrations = 10_000_000
+
     @Option(help: "How many users the part `sign-in` goes up to.")
     var users = 1_000_000
 
@@ -47,6 +50,8 @@ struct Bench: AsyncParsableCommand {
         case feed
         /// Pushes to the simulated APNs, beside h2load.
         case push
+        /// Pushes among many registrations.
+        case pushScale = "push-scale"
         case system
         /// What an app's library costs the app.
         case client
@@ -103,6 +108,11 @@ struct Bench: AsyncParsableCommand {
             try await FeedBenchmark(system: system, http: .shared, schedule: schedule).run()
         }
         if only.contains(.push) { try await PushBenchmark(system: system, http: .shared).run() }
+        if only.contains(.pushScale) {
+            try await PushScaleBenchmark(
+                push: PushBenchmark(system: system, http: .shared), schedule: schedule, registrations: registrations
+            ).run()
+        }
         if only.contains(.client) {
             guard let gateway = URL(string: try system.value("GATEWAY_URL")) else {
                 throw BenchmarkError("GATEWAY_URL is no URL")

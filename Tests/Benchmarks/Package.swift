@@ -19,7 +19,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "bench",
-            dependencies: ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis"].map {
+            dependencies: ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "Sealing"].map {
                 .product(name: $0, package: "gatehouse")
             } + [
                 .product(name: "GatehouseClient", package: "gatehouse-swift"),

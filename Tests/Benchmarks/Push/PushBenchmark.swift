@@ -14,7 +14,7 @@ struct PushBenchmark {
     private static let users = 1_000
     private static let usersOfPush = 100
     private static let pushes = 300
-    private static let bundleID = "com.example.app"
+    static let bundleID = "com.example.app"
     private static let payload = JSONContent.object(
         ["aps": .object(["alert": .object(["title": .string("Order 7"), "body": .string("It is on its way.")])])])
 
@@ -27,6 +27,7 @@ struct PushBenchmark {
         let line = try await measured(users)
         Table.line(line)
         try await measureSegment(registered: Self.users)
+        try await measureRegistration()
         guard Tool.isInstalled("h2load") else { return Table.note("h2load is not installed: no comparison") }
         let peer = try await h2load(requests: line.operations)
         Table.line(peer)
@@ -55,8 +56,6 @@ struct PushBenchmark {
     // MARK: - Devices
 
     func register(_ user: UUID, _ number: Int) async throws {
-        let registration = Registration(
-            token: String(format: "%064x", number), environment: .sandbox, bundleId: Self.bundleID)
         let session = UUID.session(of: user)
         // Nothing is sent to a device without a live session.
         try await send(
@@ -67,14 +66,28 @@ struct PushBenchmark {
                     user: User(id: user, role: "customer", authProviders: [], createdAt: .now), version: 1),
                 credentialsVersion: 1, signInAge: 0),
             [(HeaderName.credential, try system.secret("IDENTITY_TOKENS_SECRET"))], to: "TOKENS_URL")
-        try await send(
-            "POST", "/v1/devices/register", registration,
-            [
-                (HeaderName.credential, try system.secret("GATEWAY_DEVICES_SECRET")),
-                (HeaderName.userID, user.uuidString.lowercased()),
-                (HeaderName.sessionID, session.uuidString.lowercased()), (HeaderName.role, "customer"),
-            ])
+        try await registerDevice(number, of: user, session: session)
     }
+
+    func registerDevice(
+        _ number: Int, of user: UUID, session: UUID, path: String = "/v1/devices/register", status: Int = 200
+    ) async throws {
+        let registration = Registration(
+            token: String(format: "%064x", number), environment: .sandbox, bundleId: Self.bundleID)
+        try await send("POST", path, registration, gatewayFields(user, session), status: status...status)
+    }
+
+    /// What the gateway adds to a user's request.
+    func gatewayFields(_ user: UUID, _ session: UUID) throws -> [(String, String)] {
+        [
+            (HeaderName.credential, try system.secret("GATEWAY_DEVICES_SECRET")),
+            (HeaderName.userID, user.uuidString.lowercased()),
+            (HeaderName.sessionID, session.uuidString.lowercased()), (HeaderName.role, "customer"),
+            (HeaderName.requestID, RequestID.make()),
+        ]
+    }
+
+    // MARK: - Pushes
 
     /// - Returns: the push's id.
     @discardableResult
@@ -85,25 +98,40 @@ struct PushBenchmark {
     }
 
     func push(to targets: PushRequest.Targets) async throws -> String {
-        let request = PushRequest(
-            targets: targets, bundleId: Self.bundleID, pushType: .alert, payload: Self.payload)
-        let fields = [
-            (HeaderName.credential, try system.pushCredential()), ("Idempotency-Key", UUID().uuidString),
-        ]
-        let body = try await send("POST", "/internal/push", request, fields)
-        guard let id = try JSON.decode(PushAccepted.self, from: body).id else {
+        guard let id = try await accept(request(to: targets)).id else {
             throw BenchmarkError("a push was not accepted")
         }
         return id
+    }
+
+    func request(to targets: PushRequest.Targets) -> PushRequest {
+        PushRequest(targets: targets, bundleId: Self.bundleID, pushType: .alert, payload: Self.payload)
+    }
+
+    @discardableResult
+    func accept(_ request: PushRequest) async throws -> PushAccepted {
+        let fields = [
+            (HeaderName.credential, try system.pushCredential()), ("Idempotency-Key", UUID().uuidString),
+        ]
+        return try JSON.decode(PushAccepted.self, from: await send("POST", "/internal/push", request, fields))
+    }
+
+    func status(of id: String) async throws -> PushStatus {
+        let credential = (HeaderName.credential, try system.pushCredential())
+        let body = try await send("GET", "/internal/push/\(id)", String?.none, [credential])
+        return try JSON.decode(PushStatus.self, from: body)
+    }
+
+    func cancel(_ id: String) async throws {
+        let credential = (HeaderName.credential, try system.pushCredential())
+        try await send("DELETE", "/internal/push/\(id)", String?.none, [credential])
     }
 
     /// - Parameter look: is called at each look at the push.
     func waitUntilDone(_ id: String, _ look: () throws -> Void = {}) async throws {
         while true {
             try look()
-            let body = try await send(
-                "GET", "/internal/push/\(id)", String?.none, [(HeaderName.credential, try system.pushCredential())])
-            let status = try JSON.decode(PushStatus.self, from: body)
+            let status = try await self.status(of: id)
             if status.state == .done {
                 guard Array(status.counts.keys) == ["accepted"] else {
                     throw BenchmarkError("not every push was accepted: \(status.counts)")
@@ -114,10 +142,11 @@ struct PushBenchmark {
         }
     }
 
+    /// - Parameter status: the expected ones.
     @discardableResult
-    private func send(
-        _ method: String, _ path: String, _ body: (some Encodable)?, _ fields: [(String, String)],
-        to service: String = "DEVICES_URL"
+    func send(
+        _ method: String, _ path: String, _ body: (some Encodable)?, _ fields: [(String, String)] = [],
+        to service: String = "DEVICES_URL", status: ClosedRange<Int> = 200...299
     ) async throws -> Data {
         var request = HTTPClientRequest(url: try system.value(service) + path)
         request.method = .init(rawValue: method)
@@ -127,8 +156,8 @@ struct PushBenchmark {
             request.body = .bytes(ByteBuffer(bytes: try JSON.encode(body)))
         }
         let response = try await http.execute(request, timeout: .seconds(60))
-        let data = Data((try await response.body.collect(upTo: 1 << 20)).readableBytesView)
-        guard (200..<300).contains(Int(response.status.code)) else {
+        let data = Data((try await response.body.collect(upTo: 1 << 24)).readableBytesView)
+        guard status.contains(Int(response.status.code)) else {
             throw BenchmarkError("\(path) answered \(response.status): \(String(decoding: data, as: UTF8.self))")
         }
         return data

@@ -38,8 +38,7 @@ struct ScaleBenchmark {
         let pgbench = try pgbench()
         // Filled as the table of sessions is.
         try await pgbench.initialize(rows: sessions, fillFactor: 70)
-        // Else PostgreSQL would write the new rows to the disk during the measurement.
-        try await checkpoint()
+        try await system.checkpoint()
         let statement = RefreshStatement(sessions: sessions)
         let lines = [
             try await refresh(table, sessions),
@@ -134,13 +133,5 @@ struct ScaleBenchmark {
 
     private func pgbench(options: String = "") throws -> PGBench {
         PGBench(url: try system.value("TOKENS_DATABASE_URL") + options, server: try system.process("postgres"))
-    }
-
-    private func checkpoint() async throws {
-        var configuration = try PostgresConfiguration(url: system.superuserURL())
-        configuration.statementTimeout = .seconds(600)
-        let connection = try await PostgresConnection.connect(configuration)
-        try await connection.execute(script: "CHECKPOINT", deadline: .now + .seconds(600))
-        await connection.close()
     }
 }

@@ -1,5 +1,6 @@
 import AccessToken
 import Foundation
+import Postgres
 
 /// The system under measurement, as `make up` describes it: addresses and processes from `env`, the key beside it.
 struct RunningSystem: Sendable {
@@ -53,6 +54,15 @@ struct RunningSystem: Sendable {
         url.password = password.trimmingCharacters(in: .newlines)
         guard let text = url.string else { throw BenchmarkError("TOKENS_DATABASE_URL is no URL") }
         return text
+    }
+
+    /// Makes PostgreSQL write new rows to the disk, which it would do during the measurement otherwise.
+    func checkpoint() async throws {
+        var configuration = try PostgresConfiguration(url: superuserURL())
+        configuration.statementTimeout = .seconds(600)
+        let connection = try await PostgresConnection.connect(configuration)
+        try await connection.execute(script: "CHECKPOINT", deadline: .now + .seconds(600))
+        await connection.close()
     }
 
     /// The key that tokens signs with, so that a benchmark can make as many access tokens as it likes.

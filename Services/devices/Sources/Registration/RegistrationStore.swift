@@ -21,10 +21,14 @@ struct RegistrationStore: Sendable {
     func register(_ registration: ValidRegistration, user: UUID, session: UUID) async throws -> Device? {
         guard Bucket(session: session) == Bucket(user: user) else { return nil }
         let hash = protection.hash(registration)
-        let sealedToken = try protection.seal(registration.token, hash: hash)
-        let statement = Self.statement(registration, hash: hash, sealedToken: sealedToken, user: user, session: session)
-        let rows = try await retryingConflicts { () throws(PostgresError) in
-            try await database.query(statement)
+        var rows = try await database.query(Self.present(registration, hash: hash, user: user, session: session))
+        if rows.isEmpty {
+            let sealedToken = try protection.seal(registration.token, hash: hash)
+            let statement = Self.statement(
+                registration, hash: hash, sealedToken: sealedToken, user: user, session: session)
+            rows = try await retryingConflicts { () throws(PostgresError) in
+                try await database.query(statement)
+            }
         }
         guard let row = rows.first else { return nil }
         let (id, createdAt, lastSeenAt) = try row.decode((UUID, Date, Date).self)
@@ -36,9 +40,23 @@ struct RegistrationStore: Sendable {
             updatedAt: lastSeenAt)
     }
 
-    /// One statement, because apps register at every start. Usually nothing has changed, and the first step finds the
-    /// row. No other step then runs.
+    /// The same registration, if it was written within a day. Its session is live: a revocation removes such rows.
     ///
+    /// A statement of its own, because apps register at every start, and usually nothing has changed.
+    private static func present(
+        _ registration: ValidRegistration, hash: Data, user: UUID, session: UUID
+    ) -> PostgresQuery {
+        """
+        SELECT device_id, registered_at, seen_at
+        FROM find_device(
+            \(Bucket(user: user)), \(user), \(session), \(hash), \(registration.activity),
+            \(registration.attributesType), \(registration.installationID), \(registration.locale),
+            \(registration.timeZone), \(registration.appVersion), \(registration.osVersion), \(registration.model),
+            \(writeInterval))
+        JOIN push_token_owner(\(hash)) ON owner_id = \(user) AND owner_epoch = epoch
+        """
+    }
+
     /// Each function touches one hash or one bucket, and can be called alone. In one statement they leave nothing half
     /// done. Apart, a failure between two of them leaves a void registration, which no reader shows: the next
     /// registration completes it, because `present` reads the owner too, and ``ExpiredRegistrationStore`` removes it.
@@ -46,29 +64,20 @@ struct RegistrationStore: Sendable {
         _ registration: ValidRegistration, hash: Data, sealedToken: Data, user: UUID, session: UUID
     ) -> PostgresQuery {
         let bucket = Bucket(user: user)
-        let installation = registration.installationID
-        let (activity, attributesType) = (registration.activity, registration.attributesType)
-        let (locale, timeZone) = (registration.locale, registration.timeZone)
-        let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
         return """
-            WITH present AS MATERIALIZED (
-                SELECT device_id, registered_at, seen_at
-                FROM find_device(
-                    \(bucket), \(user), \(session), \(hash), \(activity), \(attributesType), \(installation),
-                    \(locale), \(timeZone), \(appVersion), \(osVersion), \(model), \(writeInterval))
-                JOIN push_token_owner(\(hash)) ON owner_id = \(user) AND owner_epoch = epoch
-            ), session AS MATERIALIZED (
-                -- Has no row if nothing has changed. Otherwise it delays a revocation of the session until the commit.
-                -- The steps below run only for a live session, each for a row of the step before it.
-                SELECT session_is_live(\(bucket), \(session)) AS is_live WHERE NOT EXISTS (SELECT FROM present)
+            WITH session AS MATERIALIZED (
+                -- Delays a revocation of the session until the commit. The steps below run only for a live session,
+                -- each for a row of the step before it.
+                SELECT session_is_live(\(bucket), \(session)) AS is_live
             ), owned AS MATERIALIZED (
                 SELECT own_push_token(\(hash), \(user)) AS owner FROM session WHERE is_live
             ), registered AS MATERIALIZED (
                 SELECT register_device(
                     \(bucket), \(user), \(session), \(hash), (owner).new_epoch, \(sealedToken),
                     \(registration.environment.rawValue), \(registration.bundleID), \(registration.kind.rawValue),
-                    \(activity), \(attributesType), \(installation), \(locale), \(timeZone), \(appVersion),
-                    \(osVersion), \(model), \(Int32(maximumDevices))) AS device, owner
+                    \(registration.activity), \(registration.attributesType), \(registration.installationID),
+                    \(registration.locale), \(registration.timeZone), \(registration.appVersion),
+                    \(registration.osVersion), \(registration.model), \(Int32(maximumDevices))) AS device, owner
                 FROM owned
             ), removed AS MATERIALIZED (
                 SELECT remove_void_device(
@@ -76,8 +85,6 @@ struct RegistrationStore: Sendable {
                     (owner).new_epoch)
                 FROM registered WHERE (owner).former_user IS NOT NULL
             )
-            SELECT device_id, registered_at, seen_at FROM present
-            UNION ALL
             SELECT (device).device_id, (device).registered_at, (device).seen_at
             FROM registered LEFT JOIN removed ON true WHERE (device).device_id IS NOT NULL
             """
