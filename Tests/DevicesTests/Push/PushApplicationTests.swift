@@ -174,12 +174,12 @@ import Testing
                 id = try response.decode(PushAccepted.self).id
                 return true
             }
-            let request = request { $0.expiresAt = end }
+            let repetition = request { $0.expiresAt = end }
             try await eventually("it has expired") { Date.now > end }
-            let again = try await devices.client.post("/internal/push", json: request, headers: headers(key: key))
+            let again = try await devices.client.post("/internal/push", json: repetition, headers: headers(key: key))
             #expect(again.status == 202)
             #expect(try again.decode(PushAccepted.self).id == id)
-            let late = try await devices.client.post("/internal/push", json: request, headers: headers())
+            let late = try await devices.client.post("/internal/push", json: repetition, headers: headers())
             #expect(try late.problem().errors?.map(\.field) == ["expiresAt"])
         }
     }

@@ -63,7 +63,7 @@ final class TestAPNs: Sendable {
         var tls: NIOSSLContext?
         var sendsSettings = true
         /// Bytes of a socket's receive buffer.
-        var receiveBuffer: CInt?
+        var receiveBuffer: Int?
     }
 
     private struct State {
@@ -124,7 +124,7 @@ final class TestAPNs: Sendable {
         let group = MultiThreadedEventLoopGroup.singleton
         var bootstrap = ServerBootstrap(group: group, childGroup: group.next())
         if let size = options.receiveBuffer {
-            bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: size)
+            bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: .init(size))
         }
         let server =
             try await bootstrap
