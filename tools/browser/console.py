@@ -215,7 +215,7 @@ def see_hostile(page):
 
 def lose_network(page):
     page.tab.context.set_offline(True)
-    go(page, "#/audit", "Audit log")
+    go(page, "#/audit?action=disabled", "Audit log")
     page.see("Gatehouse cannot be reached.")
     page.tab.context.set_offline(False)
     page.activate("Try again")
