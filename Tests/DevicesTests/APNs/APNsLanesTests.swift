@@ -224,7 +224,9 @@ import Testing
         limits.bodyTime = .milliseconds(100)
         limits.maximumConnections = 1
         let log = CapturedLog()
-        try await TestAPNs.withLanes(options, limits: limits, logger: log.logger, script: Self.accept) { lanes, apns in
+        var logger = log.logger
+        logger.logLevel = .debug
+        try await TestAPNs.withLanes(options, limits: limits, logger: logger, script: Self.accept) { lanes, apns in
             #expect(await lanes.send(.numbered(0)) == .accepted)
             apns.perform(.grow(window: 1 << 26))
             apns.perform(.stopReading)
