@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Instruments
 import MetricsTestKit
+import Logging
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
