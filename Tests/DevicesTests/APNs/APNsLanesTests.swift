@@ -1,8 +1,8 @@
 import Contracts
 import Foundation
 import Instruments
-import MetricsTestKit
 import Logging
+import MetricsTestKit
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
