@@ -11,6 +11,18 @@ import Testing
         #expect(try migrationFiles(of: "tokens") == Migrations.all)
     }
 
+    /// The planner adds an immense cost to a scan that a function forbids, and JIT compiles what seems that dear.
+    @Test(arguments: ["identity", "tokens", "devices"])
+    func functionsThatForbidScansAreNotCompiled(service: String) async throws {
+        try await withDatabase(migrations: migrationFiles(of: service)) { database in
+            let functions = try await database.pool.query(
+                "SELECT proname, 'jit=off' = ANY (proconfig) FROM pg_proc WHERE 'enable_seqscan=off' = ANY (proconfig)"
+            ).decode((String, Bool).self)
+            #expect(!functions.isEmpty)
+            #expect(functions.filter { !$0.1 }.map(\.0) == [])
+        }
+    }
+
     /// Sessions from before the buckets end, and those who verify their access tokens hear of it.
     @Test func sessionsWithoutABucketEnd() async throws {
         try await withDatabase(migrations: Array(Migrations.all.prefix(7))) { database in

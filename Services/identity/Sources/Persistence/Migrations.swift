@@ -66,5 +66,8 @@ enum Migrations {
         PostgresMigration(
             number: 20, name: "audit_order", up: PackageResources._020_audit_order_up_sql,
             down: PackageResources._020_audit_order_down_sql),
+        PostgresMigration(
+            number: 21, name: "stamp_without_jit", up: PackageResources._021_stamp_without_jit_up_sql,
+            down: PackageResources._021_stamp_without_jit_down_sql),
     ]
 }

@@ -5,6 +5,7 @@ SELECT bucket, id, user_id, GREATEST(access_expires_at, now() + interval '1 day'
 DROP FUNCTION bucket_clock, lock_user, create_session, rotate_session, read_session, count_late_replay,
     renew_authentication, revoke_session, revoke_sessions, list_sessions, live_sessions, update_user;
 DROP TYPE session_grant, session_state;
+ALTER FUNCTION stamp_revocations(double precision, integer) RESET jit;
 
 CREATE TABLE former_pending_revocations (
     entry_id uuid NOT NULL DEFAULT gen_random_uuid(),

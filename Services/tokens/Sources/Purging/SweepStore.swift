@@ -55,10 +55,11 @@ struct SweepStore: Sendable {
                 return (Duration?.none, false)
             }
             // Without statistics, which PostgreSQL does not keep of partitioned tables, a plan might read whole tables.
+            // One that cannot do without such a scan seems immense, and JIT would compile it.
             try await transaction.query(
                 """
                 SELECT set_config(name, 'off', true)
-                FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) AS name
+                FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) AS name
                 """)
             let start = ContinuousClock.now
             let result = try await remove(from: table, after: position, on: transaction)

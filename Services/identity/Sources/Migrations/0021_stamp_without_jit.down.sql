@@ -1,0 +1,1 @@
+ALTER FUNCTION stamp_audit_entries(double precision, integer) RESET jit;
