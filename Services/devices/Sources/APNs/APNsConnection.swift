@@ -33,7 +33,7 @@ final class APNsConnection: ChannelInboundHandler {
     typealias OutboundOut = HTTP2Frame
     typealias Machine = APNsConnectionMachine<APNsAttempt>
 
-    /// The use of the connection.
+    /// The pushes that a connection carries.
     enum Role: String, Sendable, CaseIterable {
         /// Pushes to tokens that Apple has never accepted. APNs closes connections with many refusals.
         case unproven

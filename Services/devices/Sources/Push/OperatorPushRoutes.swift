@@ -4,8 +4,8 @@ import Foundation
 import Hummingbird
 import ServiceKit
 
-/// identity's routes for operators, whom it has authenticated: test pushes to an operator's own devices, and the pushes
-/// that a user did not receive.
+/// Internal routes that identity calls for an operator after it has checked the operator's role: test pushes to the
+/// operator's own devices, and a user's undelivered pushes.
 struct OperatorPushRoutes: Sendable {
     let pushes: PushRoutes
     let devices: DeviceStore
