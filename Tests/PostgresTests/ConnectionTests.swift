@@ -49,15 +49,19 @@ import Testing
             configuration.statementTimeout = .milliseconds(1234)
             configuration.lockTimeout = .milliseconds(567)
             configuration.idleInTransactionTimeout = .seconds(8)
+            configuration.usesGenericPlans = true
             configuration.applicationName = "a test"
             let connection = try await PostgresConnection.connect(configuration)
             let names = [
                 "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "TimeZone",
-                "application_name", "client_encoding",
+                "plan_cache_mode", "application_name", "client_encoding",
             ]
             let values = try await connection.query(
                 "SELECT array_agg(current_setting(name)) FROM unnest(\(names)) AS name")
-            #expect(try values[0].decode([String].self) == ["1234ms", "567ms", "8s", "UTC", "a test", "UTF8"])
+            #expect(
+                try values[0].decode([String].self) == [
+                    "1234ms", "567ms", "8s", "UTC", "force_generic_plan", "a test", "UTF8",
+                ])
         }
     }
 

@@ -23,6 +23,18 @@ import Testing
         }
     }
 
+    /// A function's own clause would cost 10 µs a call: the services' sessions have the setting.
+    @Test(arguments: ["tokens", "devices"])
+    func functionsLeaveThePlanCacheAlone(service: String) async throws {
+        try await withDatabase(migrations: migrationFiles(of: service)) { database in
+            let functions = try await database.pool.query(
+                """
+                SELECT proname::text FROM pg_proc WHERE array_to_string(proconfig, ' ') LIKE '%plan_cache_mode%'
+                """)
+            #expect(try functions.decode(String.self) == [])
+        }
+    }
+
     /// Sessions from before the buckets end, and those who verify their access tokens hear of it.
     @Test func sessionsWithoutABucketEnd() async throws {
         try await withDatabase(migrations: Array(Migrations.all.prefix(7))) { database in

@@ -23,5 +23,8 @@ enum Migrations {
         PostgresMigration(
             number: 7, name: "segments", up: PackageResources._007_segments_up_sql,
             down: PackageResources._007_segments_down_sql),
+        PostgresMigration(
+            number: 8, name: "plans", up: PackageResources._008_plans_up_sql,
+            down: PackageResources._008_plans_down_sql),
     ]
 }

@@ -33,6 +33,7 @@ public enum TokensApplication: MigratingApplication {
     ) async throws -> ServiceAssembly {
         var databaseConfiguration = configuration.database
         databaseConfiguration.pool.check = DatabaseOriginStore.check
+        databaseConfiguration.connection.usesGenericPlans = true
         let database = databaseConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
         var redisConfiguration = configuration.redis
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(

@@ -40,6 +40,9 @@ public struct PostgresConfiguration: Sendable {
     /// How long a transaction may hold its locks while its client sends nothing, because it hangs or was stopped
     /// (`idle_in_transaction_session_timeout`); 5 s unless set, zero for no limit.
     public var idleInTransactionTimeout: Duration = .seconds(5)
+    /// Whether a prepared statement has one plan for all values (`plan_cache_mode`); false unless set. The planner
+    /// expects a plan for all values to read every partition of a table, and would make one for each execution instead.
+    public var usesGenericPlans = false
     /// The name that `pg_stat_activity` shows.
     public var applicationName = "swift"
     /// Called when the operation has ended, with SQLSTATE or kind of the error if it failed.
@@ -119,7 +122,7 @@ public struct PostgresConfiguration: Sendable {
             // A committed transaction must survive a crash of the server, regardless of the defaults of role, database
             // and server.
             ("synchronous_commit", "on"), ("TimeZone", "UTC"), ("DateStyle", "ISO"),
-        ]
+        ] + (usesGenericPlans ? [("plan_cache_mode", "force_generic_plan")] : [])
     }
 
     /// Applies ``sessionSettings`` until the end of the transaction; nil if the session itself has them.

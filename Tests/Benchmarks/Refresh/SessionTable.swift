@@ -14,8 +14,11 @@ struct SessionTable {
 
     private static func user(of number: String) -> String { "md5('user ' || (\(number) - 1) / 4 + 1)::uuid" }
 
-    /// A session's bucket in SQL.
-    static func bucket(of number: String) -> String { "bucket_of(\(user(of: number)))" }
+    /// A session's bucket in SQL. The function `bucket_of` takes 30 µs, a third of what is measured.
+    static func bucket(of number: String) -> String {
+        let digest = "sha256(uuid_send(\(user(of: number))))"
+        return "(get_byte(\(digest), 0) << 4 | (get_byte(\(digest), 1) >> 4))::smallint"
+    }
 
     /// A session's id in SQL. Digests, so that neighbours in number are none in the index.
     static func id(of number: String) -> String {
