@@ -103,6 +103,9 @@ public final class StampedFeed: Service {
     /// The time between two looks while no reader waits. Entries of replicas that died then wait for so long, or until
     /// a reader comes.
     static let rest = Duration.seconds(5)
+    /// The shortest time between two looks, unless one has found a whole batch. Each costs a transaction, and an answer
+    /// to every reader.
+    private static let pace = Duration.milliseconds(100)
     /// Entries that one call stamps at most.
     private static let batch = 1000
     /// Entries that one page looks at most.
@@ -112,8 +115,8 @@ public final class StampedFeed: Service {
     ///   - log: the log's table, or a subquery over it.
     ///   - function: the name of the function that stamps entries.
     ///   - interval: how often pending entries of other replicas are looked for while a reader waits.
-    ///   - stampsAtOnce: whether this process's own entries are stamped without a wait for the next look. Otherwise
-    ///     those of an interval are stamped together, which costs PostgreSQL less.
+    ///   - stampsAtOnce: whether this process's own entries are stamped without a wait for the next look, up to ten
+    ///     times a second. Otherwise those of an interval are stamped together, which costs PostgreSQL less.
     public init(
         log: String, function: String, database: PostgresPool, interval: Duration, stampsAtOnce: Bool, logger: Logger
     ) {
@@ -302,6 +305,7 @@ public final class StampedFeed: Service {
     private func pause(since start: ContinuousClock.Instant, after seen: Int) async {
         if stampsAtOnce {
             await additions.wait(after: seen, until: start + interval)
+            try? await Task.sleep(until: start + Self.pace)
         } else {
             try? await Task.sleep(until: start + interval)
         }
