@@ -224,7 +224,7 @@ import Testing
         #expect(machine.nextTimer == Self.at(0.4))
         #expect(machine.timerFired(now: Self.at(0.3)).isEmpty)
         #expect(
-            machine.timerFired(now: Self.at(0.4)) == [.reset(stream: 1), .notProcessed(1), .closeIfBlocked, .ping])
+            machine.timerFired(now: Self.at(0.4)) == [.closeIfBlocked, .reset(stream: 1), .notProcessed(1), .ping])
         #expect(machine.nextTimer == Self.at(10) && machine.openStreams == 1)
     }
 

@@ -246,10 +246,11 @@ struct APNsConnectionMachine<Send> {
         guard let earliestDeadline, earliestDeadline <= now else { return [] }
         // The end of their requests never reaches the server.
         let unwritten = streams.filter { $0.value.writeBy.map { $0 <= now } ?? false }.keys.sorted()
-        var actions = unwritten.flatMap { id in
-            remove(id).map { [Action.reset(stream: id), .notProcessed($0.send)] } ?? []
+        // Before the resets, which would count as bytes that the socket does not take.
+        var actions: [Action] = unwritten.isEmpty ? [] : [.closeIfBlocked]
+        actions += unwritten.flatMap { id in
+            remove(id).map { [.reset(stream: id), .notProcessed($0.send)] } ?? []
         }
-        if !unwritten.isEmpty { actions.append(.closeIfBlocked) }
         let overdue = streams.filter { $0.value.deadline <= now }.keys.sorted()
         actions += overdue.flatMap { abandon($0) }
         self.earliestDeadline = streams.values.lazy.map { $0.writeBy ?? $0.deadline }.min()
