@@ -12,8 +12,10 @@ say "routes: [{name: bench, path: /bench, upstreams: ['http://127.0.0.1:$upstrea
 export IDENTITY_RESET_HOOK_URL=http://127.0.0.1:$upstream_port/messages IDENTITY_RESET_HOOK_SECRET=dev-benchmark
 
 ensure_tools h2load=nghttp2-client
+fetch_python_tools python aioapns==4.0
 build_benchmarks
 system_up
 # pgbench stands beside the server's programs.
 PATH=$PATH:$(postgres_bin)
-"$bench" --environment-file "$state/env" --upstream-port "$upstream_port" "$@"
+"$bench" --environment-file "$state/env" --upstream-port "$upstream_port" --peers "$root/Tests/Benchmarks/Peers" \
+    --python "$python/bin/python" "$@"

@@ -37,6 +37,9 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "How many requests of each kind the part `timing` sends.")
     var tries = 10_000
 
+    @Option(help: "A Python interpreter with aioapns, for the part `push`.")
+    var python = ""
+
     @OptionGroup
     var gateway: GatewayOptions
 
@@ -48,7 +51,7 @@ struct Bench: AsyncParsableCommand {
         case signIn = "sign-in"
         /// The idle system, and the revocation feed.
         case feed
-        /// Pushes to the simulated APNs, beside h2load.
+        /// Pushes to the simulated APNs, beside h2load and aioapns.
         case push
         /// Pushes among many registrations.
         case pushScale = "push-scale"
@@ -107,11 +110,11 @@ struct Bench: AsyncParsableCommand {
         if only.contains(.feed) {
             try await FeedBenchmark(system: system, http: .shared, schedule: schedule).run()
         }
-        if only.contains(.push) { try await PushBenchmark(system: system, http: .shared).run() }
+        let aioapns = python.isEmpty ? [] : [python, "\(gateway.peers)/aioapns-pushes.py"]
+        let push = PushBenchmark(system: system, http: .shared, aioapns: aioapns)
+        if only.contains(.push) { try await push.run() }
         if only.contains(.pushScale) {
-            try await PushScaleBenchmark(
-                push: PushBenchmark(system: system, http: .shared), schedule: schedule, registrations: registrations
-            ).run()
+            try await PushScaleBenchmark(push: push, schedule: schedule, registrations: registrations).run()
         }
         if only.contains(.client) {
             guard let gateway = URL(string: try system.value("GATEWAY_URL")) else {

@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// What only the part `gateway` needs to know; `make bench-gateway` says it.
+/// What the part `gateway` needs to know, as `make bench-gateway` says it. The part `push` needs the peers too.
 struct GatewayOptions: ParsableArguments {
     @Option(help: "The folder with the gateway's binary.")
     var binaries = ""
 
-    @Option(help: "The folder with the peers' configurations.")
+    @Option(help: "The folder with the peers' configurations and scripts.")
     var peers = ""
 
     @Option(help: "Envoy's binary.")

@@ -6,10 +6,12 @@ import NIOCore
 import NIOHTTP1
 
 /// What a push costs devices and PostgreSQL, from its acceptance to the recorded answer of the simulated APNs, beside
-/// h2load, which sends the same requests and keeps nothing.
+/// h2load and aioapns, which send the same requests and keep nothing.
 struct PushBenchmark {
     let system: RunningSystem
     let http: HTTPClient
+    /// The command that sends pushes by aioapns, if there is one.
+    let aioapns: [String]
 
     private static let users = 1_000
     private static let usersOfPush = 100
@@ -28,13 +30,18 @@ struct PushBenchmark {
         Table.line(line)
         try await measureSegment(registered: Self.users)
         try await measureRegistration()
-        guard Tool.isInstalled("h2load") else { return Table.note("h2load is not installed: no comparison") }
-        let peer = try await h2load(requests: line.operations)
-        Table.line(peer)
-        let ratio = Table.ratio(line.microsecondsInAll / peer.microsecondsInAll)
-        Table.note(
-            "A push costs \(ratio) times what h2load spends on the request (target 4), and "
-                + "\(Table.number(line.microsecondsInAll)) µs (target 120)")
+        var notes = ["\(Table.number(line.microsecondsInAll)) µs (target 120)"]
+        if Tool.isInstalled("h2load") {
+            let peer = try await h2load(requests: line.operations)
+            Table.line(peer)
+            notes.append("\(Table.ratio(line.microsecondsInAll / peer.microsecondsInAll)) times h2load's (target 4)")
+        }
+        if !aioapns.isEmpty {
+            let peer = try await sendByAioapns(requests: 3000)
+            Table.line(peer)
+            notes.append("\(Table.ratio(line.microsecondsInAll / peer.microsecondsInAll)) times that of aioapns")
+        }
+        Table.note("A push costs " + notes.joined(separator: ", "))
     }
 
     private func measured(_ users: [UUID]) async throws -> Measurement {
@@ -163,7 +170,7 @@ struct PushBenchmark {
         return data
     }
 
-    // MARK: - h2load
+    // MARK: - Peers
 
     /// The same requests over as many connections as a lane has.
     private func h2load(requests: Int) async throws -> Measurement {
@@ -183,6 +190,19 @@ struct PushBenchmark {
         return Measurement(
             name: "h2load: the same requests", operations: requests, elapsed: result.elapsed,
             cpu: [("h2load", result.cpu)])
+    }
+
+    private func sendByAioapns(requests: Int) async throws -> Measurement {
+        let result = try await Tool.run(
+            aioapns + [
+                try system.apnsURL(), system.keyFilePath("apple-client-secret.p8"), Self.bundleID,
+                String(decoding: try JSON.encode(Self.payload), as: UTF8.self), "\(requests)",
+            ])
+        let seconds = result.output.split(separator: " ").compactMap { Double($0) }
+        guard seconds.count == 2 else { throw BenchmarkError("aioapns printed \(result.output)") }
+        return Measurement(
+            name: "aioapns: the same requests", operations: requests, elapsed: .seconds(seconds[0]),
+            cpu: [("python", .seconds(seconds[1]))])
     }
 }
 

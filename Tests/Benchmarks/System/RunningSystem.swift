@@ -30,9 +30,9 @@ struct RunningSystem: Sendable {
         return String(line.dropFirst(name.count + 1))
     }
 
-    func keyFile(_ name: String) throws -> String {
-        try String(contentsOf: folder.appendingPathComponent("keys/\(name)"), encoding: .utf8)
-    }
+    func keyFilePath(_ name: String) -> String { folder.appending(path: "keys/\(name)").path() }
+
+    func keyFile(_ name: String) throws -> String { try String(contentsOfFile: keyFilePath(name), encoding: .utf8) }
 
     /// `process("apple-simulator")` is the one whose id stands at `APPLE_SIMULATOR_PID`.
     func process(_ name: String) throws -> WatchedProcess {
