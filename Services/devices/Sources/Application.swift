@@ -36,7 +36,9 @@ public enum DevicesApplication: MigratingApplication {
         _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane & Service)?,
         channels: @escaping @Sendable (ChannelRequest) async -> LaneOutcome
     ) -> ServiceAssembly {
-        let database = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
+        var databaseConfiguration = configuration.database
+        databaseConfiguration.connection.usesGenericPlans = true
+        let database = databaseConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
         let devices = DeviceStore(database: database)
         let protection = PushTokenProtection(
             hashKey: configuration.tokenHashKey, sealingKeys: configuration.tokenKeys)
@@ -72,19 +74,15 @@ public enum DevicesApplication: MigratingApplication {
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
         ]
         if let lane {
-            let queue = PushQueueStore(database: database)
             let liveness = SessionLiveness(maximumStaleness: configuration.push.limits.maximumStaleness) {
                 try await tokens.liveSessions(among: $0, timeout: SessionLiveness.timeout)
             }
-            let rules = DeliveryRules(
-                retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen)
-            let sender = PushSender(
-                queue: queue, scheduled: pushes, lane: lane, liveness: liveness, protection: protection, rules: rules,
+            let delivery = PushDelivery(
+                queue: PushQueueStore(database: database), lane: lane, liveness: liveness, protection: protection,
+                rules: DeliveryRules(retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
                 activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
-            let bulk = BulkSender(
-                slices: pushes.slices, queue: queue, lane: lane, liveness: liveness, protection: protection,
-                rules: rules, activity: activity, limits: configuration.push.limits, metrics: metrics,
-                logger: boot.logger)
+            let sender = PushSender(delivery: delivery, scheduled: pushes)
+            let bulk = BulkSender(delivery: delivery, slices: pushes.slices)
             // The last one stops first.
             services += [lane, sender, bulk]
         }

@@ -173,23 +173,25 @@ struct TestPushes: Sendable {
         }
     }
 
-    private var liveness: SessionLiveness { SessionLiveness(maximumStaleness: .seconds(60), sessions.read) }
+    private func delivery(
+        _ lane: FakeLane, _ limits: PushSender.Limits, activity: PushActivity? = nil, liveness: SessionLiveness? = nil
+    ) -> PushDelivery {
+        PushDelivery(
+            queue: queue, lane: lane,
+            liveness: liveness ?? SessionLiveness(maximumStaleness: .seconds(60), sessions.read),
+            protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen),
+            activity: activity ?? self.activity, limits: limits, metrics: PushMetrics(), logger: .quiet)
+    }
 
     func sender(
         _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
         liveness: SessionLiveness? = nil
     ) -> PushSender {
-        PushSender(
-            queue: queue, scheduled: store, lane: lane, liveness: liveness ?? self.liveness,
-            protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen),
-            activity: activity ?? self.activity, limits: limits, metrics: PushMetrics(), logger: .quiet)
+        PushSender(delivery: delivery(lane, limits, activity: activity, liveness: liveness), scheduled: store)
     }
 
     func bulkSender(_ lane: FakeLane, limits: PushSender.Limits = limits) -> BulkSender {
-        BulkSender(
-            slices: slices, queue: queue, lane: lane, liveness: liveness, protection: registry.protection,
-            rules: DeliveryRules(unseen: Self.unseen), activity: activity, limits: limits, metrics: PushMetrics(),
-            logger: .quiet)
+        BulkSender(delivery: delivery(lane, limits), slices: slices)
     }
 
     /// Runs a sender of bulk pushes for as long as `body` runs. Then it is cancelled, as if the process had died.

@@ -40,22 +40,20 @@ struct PushSender: Service {
     private static let pageSize = 500
     private static let longestPause: Duration = .seconds(2)
 
-    let queue: PushQueueStore
+    let delivery: PushDelivery
     let scheduled: PushStore
-    let lane: any Lane
-    let liveness: SessionLiveness
-    let protection: PushTokenProtection
-    let rules: DeliveryRules
-    let activity: PushActivity
-    var limits = Limits()
-    let metrics: PushMetrics
-    let logger: Logger
     private let outcomes = OutcomeBuffer()
+
+    private var queue: PushQueueStore { delivery.queue }
+    private var activity: PushActivity { delivery.activity }
+    private var limits: Limits { delivery.limits }
+    private var metrics: PushMetrics { delivery.metrics }
+    private var logger: Logger { delivery.logger }
 
     /// Sends until the service shuts down. Then what is in flight ends, and its outcomes are recorded.
     func run() async {
         activity.window.open(
-            limit: limits.concurrency, lease: limits.lease, streams: { [lane] in lane.maximumStreams })
+            limit: limits.concurrency, lease: limits.lease, streams: { [lane = delivery.lane] in lane.maximumStreams })
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await recordOutcomes() }
             await withTaskGroup(of: Void.self) { senders in
@@ -203,101 +201,68 @@ struct PushSender: Service {
         let content: PushContent
         let isCancelled: Bool
         let claimedAt: ContinuousClock.Instant
-
-        /// By PostgreSQL's clock.
-        var now: Date { claim.claimedAt + (ContinuousClock.now - claimedAt) / .seconds(1) }
     }
 
     /// Those whose sessions may have ended wait for tokens' answer.
     private func begin(_ pushes: [ClaimedPush], in group: inout DiscardingTaskGroup) {
-        let unchecked = pushes.filter { rules.mustCheckSession(of: $0.claim) }
-        sendChecked(pushes.filter { !rules.mustCheckSession(of: $0.claim) }, in: &group)
+        let unchecked = pushes.filter { delivery.rules.mustCheckSession(of: $0.claim) }
+        sendChecked(pushes.filter { !delivery.rules.mustCheckSession(of: $0.claim) }, in: &group)
         if !unchecked.isEmpty { group.addTask { await checkSessions(of: unchecked) } }
     }
 
-    /// Those with a cap wait until they are counted.
-    private func sendChecked(_ pushes: [ClaimedPush], in group: inout DiscardingTaskGroup) {
-        var uncounted: [ClaimedPush] = []
-        for push in pushes {
-            if let decision = rules.decide(push.claim, of: push.content, isCancelled: push.isCancelled) {
-                outcomes.add(ClaimOutcome(claim: push.claim, decision: decision))
-            } else if push.content.capPerDay != nil {
-                uncounted.append(push)
-            } else {
-                begin(push, in: &group)
-            }
-        }
-        if !uncounted.isEmpty { group.addTask { [uncounted] in await count(uncounted) } }
-    }
-
-    private func count(_ pushes: [ClaimedPush]) async {
-        let capped: Set<PushTarget>
-        do {
-            capped = try await queue.capped(
-                pushes.compactMap { push in push.content.capPerDay.map { (push.claim, $0) } })
-        } catch {
-            logger.warning("pushes with a cap could not be counted", error: error)
-            for push in pushes { putBack(push.claim, reason: "unreadable", for: 1) }
-            return
-        }
-        await withDiscardingTaskGroup { group in
-            for push in pushes {
-                if capped.contains(push.claim.target) {
-                    outcomes.add(ClaimOutcome(claim: push.claim, decision: DeliveryRules.capped))
-                } else {
-                    begin(push, in: &group)
-                }
-            }
-        }
-    }
-
     private func checkSessions(of pushes: [ClaimedPush]) async {
-        let answer = await liveness.check(Set(pushes.compactMap(\.claim.device?.session)))
-        if case .overdue = answer {
+        guard let claims = await delivery.checkingSessions(of: pushes.map(\.claim)) else {
             for push in pushes { putBack(push.claim, reason: "sessionUnknown", for: 1) }
             return
         }
         await withDiscardingTaskGroup { group in
-            let checked = pushes.map { push in
+            let checked = zip(pushes, claims).map { push, claim in
                 var push = push
-                if case .live(let live, _) = answer, let session = push.claim.device?.session, !live.contains(session) {
-                    push.claim.device = nil
-                }
+                push.claim = claim
                 return push
             }
             sendChecked(checked, in: &group)
-            guard case .live(_, let expirations) = answer else { return }
-            do {
-                try await queue.keepLiveness(of: pushes.map(\.claim), expirations)
-            } catch {
-                // They are read again.
-                logger.warning("lifetimes of sessions could not be kept", error: error)
+        }
+    }
+
+    /// Those with a cap wait until they are counted.
+    private func sendChecked(_ pushes: [ClaimedPush], in group: inout DiscardingTaskGroup) {
+        var uncounted: [(push: ClaimedPush, rendered: RenderedPush)] = []
+        for push in pushes {
+            switch delivery.prepare(
+                push.claim, of: push.content, isCancelled: push.isCancelled, claimedAt: push.claimedAt)
+            {
+            case .decided(let decision): outcomes.add(ClaimOutcome(claim: push.claim, decision: decision))
+            case .send(let rendered) where push.content.capPerDay != nil: uncounted.append((push, rendered))
+            case .send(let rendered): group.addTask { await send(rendered, for: push) }
+            }
+        }
+        if !uncounted.isEmpty { group.addTask { [uncounted] in await count(uncounted) } }
+    }
+    private func count(_ pushes: [(push: ClaimedPush, rendered: RenderedPush)]) async {
+        let capped: Set<PushTarget>
+        do {
+            capped = try await queue.capped(
+                pushes.compactMap { push, _ in push.content.capPerDay.map { (push.claim, $0) } })
+        } catch {
+            logger.warning("pushes with a cap could not be counted", error: error)
+            for (push, _) in pushes { putBack(push.claim, reason: "unreadable", for: 1) }
+            return
+        }
+        await withDiscardingTaskGroup { group in
+            for (push, rendered) in pushes {
+                if capped.contains(push.claim.target) {
+                    outcomes.add(ClaimOutcome(claim: push.claim, decision: DeliveryRules.capped))
+                } else {
+                    group.addTask { await send(rendered, for: push) }
+                }
             }
         }
     }
 
-    private func begin(_ push: ClaimedPush, in group: inout DiscardingTaskGroup) {
-        let claim = push.claim
-        let sendBefore = push.claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
-        guard let rendered = RenderedPush(claim, of: push.content, protection: protection, sendBefore: sendBefore)
-        else {
-            // The key is not among this replica's: another one, or a later start, may have it.
-            putBack(claim, reason: "unknownKey", for: 60)
-            return
-        }
-        group.addTask { await send(rendered, for: push) }
-    }
-
     private func send(_ rendered: RenderedPush, for push: ClaimedPush) async {
-        let claim = push.claim
-        let start = ContinuousClock.now
-        let outcome = start < rendered.sendBefore ? await lane.send(rendered) : .notSent(.tooLate)
-        var decision = rules.decide(
-            outcome, attempts: claim.attempts, of: push.content, now: push.now, random: .random(in: 0..<1))
-        // The registration says so already.
-        if rendered.isProven, decision.registration == .accepted { decision.registration = .none }
-        if case .answered = outcome { metrics.answer.record(.now - start) }
-        outcomes.add(ClaimOutcome(claim: claim, decision: decision))
+        let decision = await delivery.send(rendered, push.claim, of: push.content, claimedAt: push.claimedAt).decision
+        outcomes.add(ClaimOutcome(claim: push.claim, decision: decision))
     }
 
     private func putBack(_ claim: ClaimedTarget, reason: String, for seconds: TimeInterval) {

@@ -22,17 +22,14 @@ struct BulkSender: Service {
     /// Seconds.
     private static let shortestWait = 0.1
 
+    let delivery: PushDelivery
     let slices: PushSliceStore
-    let queue: PushQueueStore
-    let lane: any Lane
-    let liveness: SessionLiveness
-    let protection: PushTokenProtection
-    let rules: DeliveryRules
-    let activity: PushActivity
-    var limits = PushSender.Limits()
-    let metrics: PushMetrics
-    let logger: Logger
     private let turns = SharedTurns()
+
+    private var queue: PushQueueStore { delivery.queue }
+    private var activity: PushActivity { delivery.activity }
+    private var limits: PushSender.Limits { delivery.limits }
+    private var logger: Logger { delivery.logger }
 
     /// Sends until the service shuts down. Then the pages in flight end, and are recorded.
     func run() async {
@@ -42,7 +39,7 @@ struct BulkSender: Service {
     }
 
     /// Half as many streams as the lane has.
-    private var streams: Int { max(1, min(limits.concurrency, lane.maximumStreams) / 2 / Self.workers) }
+    private var streams: Int { max(1, min(limits.concurrency, delivery.lane.maximumStreams) / 2 / Self.workers) }
     private var isEnding: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
     /// Whether pages are sent now. Others are sent first, and nothing without the revocation feed.
     private var maySend: Bool {
@@ -111,7 +108,7 @@ struct BulkSender: Service {
             do {
                 let (wasRecorded, next) = try await slices.advance(
                     page, by: progress, wait: wait, lease: limits.lease, most: most)
-                metrics.record(progress, wasRecorded: wasRecorded)
+                delivery.metrics.record(progress, wasRecorded: wasRecorded)
                 return next
             } catch {
                 if Task.isCancelled { throw error }
@@ -133,27 +130,9 @@ struct BulkSender: Service {
             logger.warning("owners of push tokens could not be read", error: error)
             return []
         }
-        let unchecked = Set(page.claims.filter(rules.mustCheckSession).compactMap(\.device?.session))
-        if unchecked.isEmpty { return await send(page, of: push) }
-        let (live, expirations): (Set<UUID>, [UUID: Date])
-        switch await liveness.check(unchecked) {
-        case .live(let sessions, until: let ends): (live, expirations) = (sessions, ends)
-        case .unknown: return await send(page, of: push)
-        case .overdue: return []
-        }
-        let ended = unchecked.subtracting(live)
-        let claims = page.claims
-        for index in claims.indices {
-            if let session = claims[index].device?.session, ended.contains(session) { page.claims[index].device = nil }
-        }
-        let results = await send(page, of: push)
-        do {
-            try await queue.keepLiveness(of: claims, expirations)
-        } catch {
-            // They are read again.
-            logger.warning("lifetimes of sessions could not be kept", error: error)
-        }
-        return results
+        guard let claims = await delivery.checkingSessions(of: page.claims) else { return [] }
+        page.claims = claims
+        return await send(page, of: push)
     }
 
     /// Sends the devices of a page in their order, as long as it is fresh and other pushes do not wait.
@@ -165,18 +144,20 @@ struct BulkSender: Service {
             logger.warning("pushes with a cap could not be counted", error: error)
             return []
         }
-        let sendBefore = page.readAt + min(limits.freshness, limits.lease - limits.leaseMargin)
+        let sendBefore = delivery.sendBefore(claimedAt: page.readAt)
         var results = [DeviceResult](repeating: .notStarted, count: page.claims.count)
         await withTaskGroup(of: (index: Int, result: DeviceResult).self) { group in
             var next = 0
             var inFlight = 0
             while true {
                 while inFlight < streams, next < results.count, maySend, .now < sendBefore {
-                    switch prepare(page.claims[next], of: push, capped, sendBefore: sendBefore) {
+                    let claim = page.claims[next]
+                    switch delivery.prepare(claim, of: push, claimedAt: page.readAt) {
                     case .decided(let decision): results[next] = .decided(decision)
+                    case .send where capped.contains(claim.target): results[next] = .decided(DeliveryRules.capped)
                     case .send(let rendered):
                         group.addTask { [next] in
-                            (next, await send(rendered, page.claims[next], of: push, readAt: page.readAt))
+                            (next, await send(rendered, claim, of: push, readAt: page.readAt))
                         }
                         inFlight += 1
                     }
@@ -193,39 +174,15 @@ struct BulkSender: Service {
     /// Those of a page whose users have received enough pushes today. A page that is read again counts the same push.
     private func capped(_ page: SlicePage, of push: PushContent) async throws -> Set<PushTarget> {
         guard let cap = push.capPerDay else { return [] }
-        let unsent = page.claims.filter { rules.decide($0, of: push, isCancelled: false) == nil }
+        let unsent = page.claims.filter { delivery.rules.decide($0, of: push, isCancelled: false) == nil }
         return try await queue.capped(unsent.map { ($0, cap) })
-    }
-
-    private enum Preparation {
-        case send(RenderedPush)
-        case decided(DeliveryDecision)
-    }
-
-    private func prepare(
-        _ claim: ClaimedTarget, of push: PushContent, _ capped: Set<PushTarget>, sendBefore: ContinuousClock.Instant
-    ) -> Preparation {
-        if let decision = rules.decide(claim, of: push, isCancelled: false) { return .decided(decision) }
-        if capped.contains(claim.target) { return .decided(DeliveryRules.capped) }
-        guard let rendered = RenderedPush(claim, of: push, protection: protection, sendBefore: sendBefore) else {
-            // The key is not among this replica's: another one, or a later start, may have it.
-            return .decided(DeliveryDecision(state: .queued, reason: "unknownKey", dueAt: claim.claimedAt + 60))
-        }
-        return .send(rendered)
     }
 
     private func send(
         _ rendered: RenderedPush, _ claim: ClaimedTarget, of push: PushContent, readAt: ContinuousClock.Instant
     ) async -> DeviceResult {
-        let start = ContinuousClock.now
-        let outcome = await lane.send(rendered)
-        // By PostgreSQL's clock.
-        let now = claim.claimedAt + (.now - readAt) / .seconds(1)
-        var decision = rules.decide(outcome, attempts: 0, of: push, now: now, random: .random(in: 0..<1))
+        let (outcome, decision) = await delivery.send(rendered, claim, of: push, claimedAt: readAt)
         if case .notSent(let reason) = outcome { return .notSent(reason, decision) }
-        // The registration says so already.
-        if rendered.isProven, decision.registration == .accepted { decision.registration = .none }
-        if case .answered = outcome { metrics.answer.record(.now - start) }
         return .decided(decision)
     }
 }

@@ -1,0 +1,84 @@
+import Contracts
+import Foundation
+import Instruments
+import Logging
+
+/// The steps from a claim to its outcome, for pushes to users and for pushes to segments.
+struct PushDelivery: Sendable {
+    /// What is to be done with a claim.
+    enum Preparation {
+        case send(RenderedPush)
+        case decided(DeliveryDecision)
+    }
+
+    let queue: PushQueueStore
+    let lane: any Lane
+    let liveness: SessionLiveness
+    let protection: PushTokenProtection
+    let rules: DeliveryRules
+    let activity: PushActivity
+    var limits = PushSender.Limits()
+    let metrics: PushMetrics
+    let logger: Logger
+
+    /// Removes the devices of claims whose sessions have ended.
+    ///
+    /// - Returns: `nil` if tokens has not answered for too long.
+    func checkingSessions(of claims: [ClaimedTarget]) async -> [ClaimedTarget]? {
+        let unchecked = Set(claims.filter(rules.mustCheckSession).compactMap(\.device?.session))
+        guard !unchecked.isEmpty else { return claims }
+        switch await liveness.check(unchecked) {
+        case .unknown: return claims
+        case .overdue: return nil
+        case .live(let live, until: let expirations):
+            do {
+                try await queue.keepLiveness(of: claims, expirations)
+            } catch {
+                // They are read again.
+                logger.warning("lifetimes of sessions could not be kept", error: error)
+            }
+            let ended = unchecked.subtracting(live)
+            return claims.map { claim in
+                var claim = claim
+                if let session = claim.device?.session, ended.contains(session) { claim.device = nil }
+                return claim
+            }
+        }
+    }
+
+    /// When a claim is too old to be sent: the state of its session and of its token's owner, or its lease.
+    func sendBefore(claimedAt: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
+    }
+
+    /// - Parameter claimedAt: before the statement that made the claim.
+    func prepare(
+        _ claim: ClaimedTarget, of push: PushContent, isCancelled: Bool = false, claimedAt: ContinuousClock.Instant
+    ) -> Preparation {
+        if let decision = rules.decide(claim, of: push, isCancelled: isCancelled) { return .decided(decision) }
+        let sendBefore = sendBefore(claimedAt: claimedAt)
+        guard let rendered = RenderedPush(claim, of: push, protection: protection, sendBefore: sendBefore) else {
+            // The key is not among this replica's: another one, or a later start, may have it.
+            return .decided(DeliveryDecision(state: .queued, reason: "unknownKey", dueAt: claim.claimedAt + 60))
+        }
+        return .send(rendered)
+    }
+
+    /// Sends one push.
+    ///
+    /// - Parameter claimedAt: before the statement that made the claim.
+    func send(
+        _ rendered: RenderedPush, _ claim: ClaimedTarget, of push: PushContent, claimedAt: ContinuousClock.Instant
+    ) async -> (outcome: LaneOutcome, decision: DeliveryDecision) {
+        let start = ContinuousClock.now
+        let outcome = await lane.send(rendered)
+        // By PostgreSQL's clock.
+        let now = claim.claimedAt + (ContinuousClock.now - claimedAt) / .seconds(1)
+        var decision = rules.decide(
+            outcome, attempts: claim.attempts, of: push, now: now, random: .random(in: 0..<1))
+        // The registration says so already.
+        if rendered.isProven, decision.registration == .accepted { decision.registration = .none }
+        if case .answered = outcome { metrics.answer.record(.now - start) }
+        return (outcome, decision)
+    }
+}
