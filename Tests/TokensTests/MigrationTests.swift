@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// A function's own clause would cost 10 µs a call: the services' sessions have the setting.
+    /// A function's own clause would cost 15 µs a call: the services' sessions have the setting.
     @Test(arguments: ["tokens", "devices"])
     func functionsLeaveThePlanCacheAlone(service: String) async throws {
         try await withDatabase(migrations: migrationFiles(of: service)) { database in

@@ -28,7 +28,7 @@ enum Migrations {
             number: 8, name: "buckets", up: PackageResources._008_buckets_up_sql,
             down: PackageResources._008_buckets_down_sql),
         PostgresMigration(
-            number: 9, name: "one_statement", up: PackageResources._009_one_statement_up_sql,
-            down: PackageResources._009_one_statement_down_sql),
+            number: 9, name: "plans", up: PackageResources._009_plans_up_sql,
+            down: PackageResources._009_plans_down_sql),
     ]
 }

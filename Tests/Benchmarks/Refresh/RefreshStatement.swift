@@ -2,8 +2,9 @@ import Foundation
 
 /// The UPDATE of a refresh as pgbench runs it, on sessions of `SessionTable`.
 ///
-/// It is that of the function `rotate_session` but for one thing: pgbench remembers no tokens, so generation and hash
-/// are compared with `<>`, which costs the same and is always true.
+/// It is that of the function `rotate_session` but for two things: it joins the user, whom the function reads in a
+/// second statement, and pgbench remembers no tokens, so generation and hash are compared with `<>`, which is always
+/// true. Both cost the same.
 struct RefreshStatement {
     /// How many sessions it picks from.
     let sessions: Int

@@ -1,4 +1,4 @@
--- The services' sessions plan for all values (`plan_cache_mode`). A clause of each function costs 10 µs a call.
+-- The services' sessions plan for all values (`plan_cache_mode`). A clause of each function costs 15 µs a call.
 DO $$
 DECLARE
     name regprocedure;
