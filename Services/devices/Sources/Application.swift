@@ -72,6 +72,7 @@ public enum DevicesApplication: MigratingApplication {
         var services: [any Service] = [
             database, consumer, outcomes.stamper,
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
+            DatabaseWatch(service: name, database: database, logger: boot.logger),
         ]
         if let lane {
             let liveness = SessionLiveness(maximumStaleness: configuration.push.limits.maximumStaleness) {

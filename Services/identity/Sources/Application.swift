@@ -59,8 +59,8 @@ public enum IdentityApplication: MigratingApplication {
         return ServiceAssembly(
             services: [
                 parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, parts.events.stamper,
-                auditWorker, parts.webhookWorker,
-                parts.revocationFollower,
+                auditWorker, parts.webhookWorker, parts.revocationFollower,
+                DatabaseWatch(service: name, database: parts.database, logger: boot.logger),
             ],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: parts.database.maximumDescriptors, boot: boot)

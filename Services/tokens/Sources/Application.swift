@@ -83,7 +83,8 @@ public enum TokensApplication: MigratingApplication {
 
         let purger = SweepStore(sessions: store, revocationRetention: configuration.revocationRetention)
             .purger(logger: boot.logger)
-        let watch = DatabaseWatch(database: database, logger: boot.logger)
+        let watch = DatabaseWatch(
+            service: name, database: database, expiry: SweepStore.firstExpiry, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
             services: [database, redis, feed.stamper, purger, watch, signingKeySource],

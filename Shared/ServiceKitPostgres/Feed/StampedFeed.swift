@@ -131,7 +131,7 @@ public final class StampedFeed: Service {
     // MARK: - Reading
 
     /// The entries after `cursor`. If none exist yet, waits for entries until `end`. A reader that does not wait misses
-    /// nothing that was committed.
+    /// nothing that was added and committed within ``StampSchedule/recent``.
     ///
     /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry, ``latest`` at the
     ///   end.

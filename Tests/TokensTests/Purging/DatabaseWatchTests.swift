@@ -4,6 +4,7 @@ import Postgres
 import TestKit
 import Testing
 
+@testable import ServiceKitPostgres
 @testable import TokensService
 
 @Suite struct DatabaseWatchTests {
@@ -29,7 +30,7 @@ import Testing
 
     private func check(for name: String, on pool: PostgresPool) async throws {
         let (log, metrics) = (CapturedLog(), TestMetrics())
-        var watch = DatabaseWatch(database: pool, logger: log.logger, metrics: metrics)
+        var watch = DatabaseWatch(service: "tokens", database: pool, logger: log.logger, metrics: metrics)
         #expect(try await !watch.check(logged: []).contains(name), "it may be in progress")
         #expect(!log.lines.contains { $0.contains(name) })
         watch.abandonedAfter = 0
@@ -44,7 +45,9 @@ import Testing
     @Test func theAgeOfTransactionsAndOfUnpurgedExpiriesIsMeasured() async throws {
         try await TokensFixture.with { tokens in
             let metrics = TestMetrics()
-            let watch = DatabaseWatch(database: tokens.database.pool, logger: .quiet, metrics: metrics)
+            let watch = DatabaseWatch(
+                service: "tokens", database: tokens.database.pool, expiry: SweepStore.firstExpiry, logger: .quiet,
+                metrics: metrics)
             func value(_ name: String) throws -> Double? { try metrics.expectMeter(name).lastValue }
             _ = try await tokens.signIn()
             try await watch.measure()

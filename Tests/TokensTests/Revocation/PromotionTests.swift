@@ -109,8 +109,8 @@ import Testing
         }
     }
 
-    /// Rotations that the standby has not received are lost: clients that were given those successors are signed out,
-    /// as DESIGN says. That counts as no theft, and a client that did not refresh at that moment notices nothing.
+    /// Rotations that the standby has not received are lost: clients that were given those successors are signed out.
+    /// That counts as no theft, and a client that did not refresh at that moment notices nothing.
     @Test func anAsynchronousStandbySignsOutWhoseRotationItLost() async throws {
         try await failOver(losing: true) { load, after in
             #expect(load.signedOut.count == FailoverLoad.clients)

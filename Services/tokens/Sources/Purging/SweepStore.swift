@@ -29,6 +29,13 @@ struct SweepStore: Sendable {
     /// Seconds for which security events are kept: two years.
     static let securityEventRetention: Double = 63_072_000
 
+    /// Selects the expiry of the expired session that the sweep reaches first.
+    static let firstExpiry = """
+        SELECT expires_at FROM sessions
+        WHERE expiry_day <= (statement_timestamp() AT TIME ZONE 'UTC')::date AND expires_at < statement_timestamp()
+        ORDER BY expiry_day, id LIMIT 1
+        """
+
     enum Table: String, Sendable, CaseIterable {
         case sessions
         case users

@@ -1,40 +1,54 @@
-import Instruments
-import Logging
-import Postgres
-import ServiceLifecycle
+public import Instruments
+public import Logging
+public import Postgres
+import ServiceKit
+public import ServiceLifecycle
 
-/// Measures what keeps PostgreSQL from cleaning up, and how far the sweep is behind.
+/// Measures what keeps PostgreSQL from cleaning up a service's database, and how far the sweep is behind.
 ///
 /// It warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and their
 /// revocations stay invisible to every reader. Gatehouse prepares none, but other applications on the same server may.
-struct DatabaseWatch: Service {
-    let database: PostgresPool
-    let logger: Logger
-    var interval: Duration = .seconds(60)
+public struct DatabaseWatch: Service {
+    private let database: PostgresPool
+    private let expiry: String?
+    private let logger: Logger
+    private let interval = Duration.seconds(60)
     /// Seconds after which a prepared transaction counts as abandoned.
     var abandonedAfter: Double = 3600
     private let oldestPrepared: GaugeFamily
     private let transactionAge: GaugeFamily
-    private let unpurgedExpiry: GaugeFamily
+    private let unpurgedExpiry: GaugeFamily?
 
-    init(database: PostgresPool, logger: Logger, metrics: (any MetricsFactory)? = nil) {
+    /// - Parameters:
+    ///   - service: the service that owns the database. The metrics' names begin with it.
+    ///   - expiry: SQL that selects the expiry (`timestamptz`) of the expired row that the sweep reaches first, if there
+    ///     is one. `nil` measures no expiry.
+    ///   - metrics: where the metrics are kept; `nil` for those of the process.
+    public init(
+        service: String, database: PostgresPool, expiry: String? = nil, logger: Logger,
+        metrics: (any MetricsFactory)? = nil
+    ) {
         self.database = database
+        self.expiry = expiry
         self.logger = logger
         oldestPrepared = GaugeFamily(
-            "tokens_oldest_prepared_transaction_seconds",
+            "\(service)_oldest_prepared_transaction_seconds",
             help: "Age of the oldest transaction of the server that is prepared and neither committed nor rolled back.",
             factory: metrics)
         transactionAge = GaugeFamily(
-            "tokens_database_transaction_age",
+            "\(service)_database_transaction_age",
             help: "Transactions since the oldest one that VACUUM still has to freeze in this database.",
             factory: metrics)
-        unpurgedExpiry = GaugeFamily(
-            "tokens_oldest_unpurged_expiry_seconds",
-            help: "Time since the expiry of an expired session that the sweep reaches first; 0 for none.",
-            factory: metrics)
+        unpurgedExpiry = expiry.map { _ in
+            GaugeFamily(
+                "\(service)_oldest_unpurged_expiry_seconds",
+                help: "Time since the expiry of an expired session that the sweep reaches first; 0 for none.",
+                factory: metrics)
+        }
     }
 
-    func run() async {
+    /// Measures until the service shuts down.
+    public func run() async {
         await cancelWhenGracefulShutdown {
             var logged: Set<String> = []
             while !Task.isCancelled {
@@ -46,7 +60,7 @@ struct DatabaseWatch: Service {
         }
     }
 
-    /// Sets `tokens_oldest_prepared_transaction_seconds`, and logs each abandoned transaction that is not in `logged`.
+    /// Sets the age of the oldest prepared transaction, and logs each abandoned transaction that is not in `logged`.
     ///
     /// - Returns: the names of all abandoned transactions.
     func check(logged: Set<String>) async throws(PostgresError) -> Set<String> {
@@ -64,20 +78,15 @@ struct DatabaseWatch: Service {
         return Set(abandoned.map(\.name))
     }
 
-    /// Sets `tokens_database_transaction_age` and `tokens_oldest_unpurged_expiry_seconds`.
+    /// Sets the age of transactions, and of the unpurged expiry.
     func measure() async throws(PostgresError) {
-        let row = try await database.query(
-            """
-            SELECT (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()),
-                COALESCE((
-                    SELECT extract(epoch FROM statement_timestamp() - expires_at)::double precision FROM sessions
-                    WHERE expiry_day <= (statement_timestamp() AT TIME ZONE 'UTC')::date
-                        AND expires_at < statement_timestamp()
-                    ORDER BY expiry_day, id LIMIT 1), 0)
-            """)[0]
-        let (transactions, seconds) = try row.decode((Int64, Double).self)
-        transactionAge.gauge().set(Double(transactions))
-        unpurgedExpiry.gauge().set(seconds)
+        let age = try await database.query(
+            "SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()")
+        transactionAge.gauge().set(Double(try age[0].decode(Int64.self)))
+        guard let expiry, let unpurgedExpiry else { return }
+        let seconds = try await database.query(
+            "SELECT extract(epoch FROM statement_timestamp() - (\(unescaped: expiry)))::double precision")
+        unpurgedExpiry.gauge().set(try seconds[0].decode(Double?.self) ?? 0)
     }
 
     /// A transaction that was prepared (two-phase commit), and neither committed nor rolled back.
