@@ -11,13 +11,30 @@ struct RevocationTable {
         return RevocationTable(connection: try await PostgresConnection.connect(configuration))
     }
 
+    /// Changes the feed's tables, or their partitions.
+    private static func eachTable(_ change: String) -> String {
+        """
+        DO $$
+        DECLARE
+            name regclass;
+        BEGIN
+            FOR name IN
+                SELECT COALESCE(inhrelid, oid) FROM pg_class LEFT JOIN pg_inherits ON inhparent = oid
+                WHERE oid IN ('revocation_log'::regclass, 'pending_revocations'::regclass)
+            LOOP
+                EXECUTE format('ALTER TABLE %s \(change)', name);
+            END LOOP;
+        END
+        $$;
+        """
+    }
+
     /// Adds entries to the log, as if a stamper had done so. Of `aliveEvery` entries, one has access tokens that live.
     func addToLog(_ count: Int, aliveEvery: Int) async throws {
         try await connection.execute(
             script: """
                 -- Its work would count as that of what is measured.
-                ALTER TABLE revocation_log SET (autovacuum_enabled = off);
-                ALTER TABLE pending_revocations SET (autovacuum_enabled = off);
+                \(Self.eachTable("SET (autovacuum_enabled = off)"))
                 BEGIN;
                 SELECT only_row FROM revocation_head FOR UPDATE;
                 INSERT INTO revocation_log (
@@ -55,8 +72,7 @@ struct RevocationTable {
         try await connection.execute(
             script: """
                 DELETE FROM revocation_log;
-                ALTER TABLE revocation_log RESET (autovacuum_enabled);
-                ALTER TABLE pending_revocations RESET (autovacuum_enabled)
+                \(Self.eachTable("RESET (autovacuum_enabled)"))
                 """, deadline: .now + .seconds(60))
     }
 }

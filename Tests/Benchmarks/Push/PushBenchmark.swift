@@ -198,7 +198,7 @@ struct PushBenchmark {
                 try system.apnsURL(), system.keyFilePath("apple-client-secret.p8"), Self.bundleID,
                 String(decoding: try JSON.encode(Self.payload), as: UTF8.self), "\(requests)",
             ])
-        let seconds = result.output.split(separator: " ").compactMap { Double($0) }
+        let seconds = result.output.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
         guard seconds.count == 2 else { throw BenchmarkError("aioapns printed \(result.output)") }
         return Measurement(
             name: "aioapns: the same requests", operations: requests, elapsed: .seconds(seconds[0]),
