@@ -121,19 +121,26 @@ import Testing
                 }
             }
             try await push(TestPushes(registry: store))
+            #expect(try await revoked.registeredSessions(after: PushStore.zero, limit: 100) != [])
+            _ = try await revoked.purge(batch: 10)
+            let outcomes = PushOutcomeFeed(database: store.database, logger: .quiet)
+            _ = try await outcomes.page(of: TestPushes.caller, after: nil, waitingUntil: .now)
             try await store.database.query("SELECT FROM devices WHERE bucket = 0")
             try await eventually("the plans are in the log") {
                 try server.statements(onPartitionsOf: Self.tables).contains { $0.text.hasSuffix("WHERE bucket = 0") }
             }
             let statements = try server.statements(onPartitionsOf: Self.tables)
-            // The owners of a range of hashes are in any bucket: the sweep looks for each one's registration. Targets
-            // are due in any bucket; operators and callers list dead letters now and then.
             let spread = [
-                "DELETE FROM push_token_owners WHERE token_hash IN", "WITH RECURSIVE callers",
-                "WHERE state = 'dead'",
+                "DELETE FROM push_token_owners WHERE token_hash IN":
+                    "the sweep looks for the registration of each owner",
+                "WITH RECURSIVE callers": "targets are due in any bucket",
+                "WHERE state = 'dead'": "operators and callers list dead letters now and then",
+                "SELECT DISTINCT bucket, session_id FROM devices": "after a reset of the feed every session is checked",
+                "SELECT bucket, session_id FROM revoked_sessions": "a sweep",
+                "FROM pending_push_outcomes": "the stamper collects the entries of all buckets",
             ]
             let scattered = Set(statements.filter(\.isScattered).map(\.text)).filter { text in
-                !spread.contains { text.contains($0) }
+                !spread.keys.contains { text.contains($0) }
             }
             #expect(scattered == [])
             for table in ["devices", "push_targets", "push_user_days"] {

@@ -40,6 +40,11 @@ extension AccountServiceTests {
                     func code(_ path: String, _ json: String) async throws -> String? {
                         try await identity.send(.POST, "/v1/auth/" + path, as: UUID(), json: json).code
                     }
+                    // Undecodable, so that a body that was decoded first would be a VALIDATION_FAILED.
+                    for path in ["register", "login", "password", "password/reset"] {
+                        let answer = try await code(path, "{}")
+                        #expect(answer == "UNAVAILABLE", "\(path)")
+                    }
                     let answer1 = try await code("reauthenticate", #"{"password":"tulpenzwiebel"}"#)
                     #expect(answer1 == "UNAVAILABLE")
                     let answer2 = try await code("reauthenticate", #"{"identityToken":"x"}"#)
