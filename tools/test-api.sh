@@ -44,6 +44,9 @@ try_description() {
 mkdir -p "$state/schemathesis" "$state/descriptions"
 # The hooks show the callers' credentials, and make operators as an administrator of users does.
 export_file "$keys/secrets.env"
+# The service that may push.
+PUSH_DEVICES_SECRET=$(sed -nE 's/.*credential: ([^,]+),.*/\1/p' "$keys/push-callers.yaml")
+export PUSH_DEVICES_SECRET
 try_description public "$root/docs/openapi/public.json" "$GATEWAY_URL" "$seconds"
 
 # As their callers see them: with the callers' credentials, and at the admin port with none.

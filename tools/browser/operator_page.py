@@ -99,6 +99,9 @@ def look_at_docs(page):
     page.tab.goto(f"{gateway}/docs")
     session.send("Emulation.setScriptExecutionDisabled", {"value": False})
     page.check("/docs can be read without a script", "/v1/auth/login" in page.tab.inner_text("body"))
+    wide = """() => [...document.querySelectorAll("nav li")].filter((item) =>
+        item.scrollWidth > item.clientWidth).map((item) => item.textContent)"""
+    page.check("no path runs over the next column", not page.tab.evaluate(wide), page.tab.evaluate(wide))
     page.look_back(gateway)
     # Chromium scrolls an example with the keyboard; Safari would need a tabindex.
     page.examine("/docs", without="scrollable-region-focusable")
