@@ -140,6 +140,8 @@ def prove(page, operator):
     page.see("Sign Ada out everywhere?", "dialog")
     page.activate("Sign out everywhere")
     page.see("Confirm your identity", "dialog")
+    # The operator's address is not verified.
+    page.see("No code can be sent", "dialog")
     page.examine("the proof")
     page.submit(operator.body["password"])
     page.see("Ada is signed out everywhere.", "#result")
