@@ -81,9 +81,9 @@ public enum DevicesApplication: MigratingApplication {
             let delivery = PushDelivery(
                 queue: PushQueueStore(database: database), lane: lane, liveness: liveness, protection: protection,
                 rules: DeliveryRules(retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
-                activity: activity, limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
-            let sender = PushSender(delivery: delivery, scheduled: pushes)
-            let bulk = BulkSender(delivery: delivery, slices: pushes.slices)
+                limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
+            let sender = PushSender(delivery: delivery, activity: activity, scheduled: pushes)
+            let bulk = BulkSender(delivery: delivery, activity: activity, slices: pushes.slices)
             // The last one stops first.
             services += [lane, sender, bulk]
         }

@@ -205,11 +205,15 @@ import Testing
         var limits = TestAPNs.limits
         limits.sendTimeout = .seconds(2)
         limits.bodyTime = .milliseconds(100)
-        try await TestAPNs.withLanes(options, limits: limits, script: Self.accept) { lanes, apns in
+        let log = CapturedLog()
+        var logger = log.logger
+        logger.logLevel = .debug
+        try await TestAPNs.withLanes(options, limits: limits, logger: logger, script: Self.accept) { lanes, apns in
             #expect(await lanes.send(.test()) == .notSent(.unreachable))
             try await eventually("RST_STREAM") { apns.resets.first == 1 }
             #expect(apns.requests.isEmpty)
         }
+        #expect(!log.lines.joined().contains("the socket takes no bytes"))
     }
 
     /// 20 MB, which the socket's buffers do not take.

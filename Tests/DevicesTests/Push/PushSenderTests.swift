@@ -374,6 +374,36 @@ import Testing
     }
 
     /// For as long as the revocation feed counts as known.
+    /// Somebody else holds the device's row, so that the session's end cannot be kept.
+    @Test func aPushDoesNotWaitUntilItsSessionsEndIsKept() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let lane = FakeLane()
+            try await pushes.database.withTransaction { transaction in
+                try await transaction.query("SELECT FROM devices FOR UPDATE")
+                try await pushes.sending(through: lane) {
+                    try await eventually("the push is sent") { lane.sent.count == 1 }
+                }
+            }
+            #expect(try await pushes.status(of: push).devices.count == 1)
+        }
+    }
+
+    @Test func whatWasClaimedTooLongAgoIsNotSent() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            let lane = FakeLane()
+            var limits = TestPushes.limits
+            limits.freshness = .zero
+            try await pushes.sending(through: lane, limits: limits) {
+                try await pushes.eventually(push, is: "queued tooLate")
+            }
+            #expect(lane.sent.isEmpty)
+        }
+    }
+
     @Test func withoutTokensSessionsCountAsLive() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")

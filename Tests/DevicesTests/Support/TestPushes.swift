@@ -174,24 +174,25 @@ struct TestPushes: Sendable {
     }
 
     private func delivery(
-        _ lane: FakeLane, _ limits: PushSender.Limits, activity: PushActivity? = nil, liveness: SessionLiveness? = nil
+        _ lane: FakeLane, _ limits: PushSender.Limits, liveness: SessionLiveness? = nil
     ) -> PushDelivery {
         PushDelivery(
             queue: queue, lane: lane,
             liveness: liveness ?? SessionLiveness(maximumStaleness: .seconds(60), sessions.read),
-            protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen),
-            activity: activity ?? self.activity, limits: limits, metrics: PushMetrics(), logger: .quiet)
+            protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen), limits: limits,
+            metrics: PushMetrics(), logger: .quiet)
     }
 
     func sender(
         _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
         liveness: SessionLiveness? = nil
     ) -> PushSender {
-        PushSender(delivery: delivery(lane, limits, activity: activity, liveness: liveness), scheduled: store)
+        PushSender(
+            delivery: delivery(lane, limits, liveness: liveness), activity: activity ?? self.activity, scheduled: store)
     }
 
     func bulkSender(_ lane: FakeLane, limits: PushSender.Limits = limits) -> BulkSender {
-        BulkSender(delivery: delivery(lane, limits), slices: slices)
+        BulkSender(delivery: delivery(lane, limits), activity: activity, slices: slices)
     }
 
     /// Runs a sender of bulk pushes for as long as `body` runs. Then it is cancelled, as if the process had died.

@@ -16,33 +16,41 @@ struct PushDelivery: Sendable {
     let liveness: SessionLiveness
     let protection: PushTokenProtection
     let rules: DeliveryRules
-    let activity: PushActivity
     var limits = PushSender.Limits()
     let metrics: PushMetrics
     let logger: Logger
 
     /// Removes the devices of claims whose sessions have ended.
     ///
-    /// - Returns: `nil` if tokens has not answered for too long.
-    func checkingSessions(of claims: [ClaimedTarget]) async -> [ClaimedTarget]? {
+    /// - Returns: the claims, and when those of their sessions end about which tokens was asked; `nil` if tokens has not
+    ///   answered for too long.
+    func checkingSessions(
+        of claims: [ClaimedTarget]
+    ) async -> (claims: [ClaimedTarget], expirations: [UUID: Date])? {
         let unchecked = Set(claims.filter(rules.mustCheckSession).compactMap(\.device?.session))
-        guard !unchecked.isEmpty else { return claims }
+        guard !unchecked.isEmpty else { return (claims, [:]) }
         switch await liveness.check(unchecked) {
-        case .unknown: return claims
+        case .unknown: return (claims, [:])
         case .overdue: return nil
         case .live(let live, until: let expirations):
-            do {
-                try await queue.keepLiveness(of: claims, expirations)
-            } catch {
-                // They are read again.
-                logger.warning("lifetimes of sessions could not be kept", error: error)
-            }
             let ended = unchecked.subtracting(live)
-            return claims.map { claim in
+            let checked = claims.map { claim in
                 var claim = claim
                 if let session = claim.device?.session, ended.contains(session) { claim.device = nil }
                 return claim
             }
+            return (checked, expirations)
+        }
+    }
+
+    /// Keeps when the sessions of claims end, so that tokens is not asked before. Called beside or after the sending,
+    /// which does not wait for it.
+    func keepLiveness(of claims: [ClaimedTarget], _ expirations: [UUID: Date]) async {
+        do {
+            try await queue.keepLiveness(of: claims, expirations)
+        } catch {
+            // They are read again.
+            logger.warning("lifetimes of sessions could not be kept", error: error)
         }
     }
 
@@ -71,7 +79,7 @@ struct PushDelivery: Sendable {
         _ rendered: RenderedPush, _ claim: ClaimedTarget, of push: PushContent, claimedAt: ContinuousClock.Instant
     ) async -> (outcome: LaneOutcome, decision: DeliveryDecision) {
         let start = ContinuousClock.now
-        let outcome = await lane.send(rendered)
+        let outcome = start < rendered.sendBefore ? await lane.send(rendered) : .notSent(.tooLate)
         // By PostgreSQL's clock.
         let now = claim.claimedAt + (ContinuousClock.now - claimedAt) / .seconds(1)
         var decision = rules.decide(

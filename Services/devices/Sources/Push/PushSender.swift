@@ -41,11 +41,11 @@ struct PushSender: Service {
     private static let longestPause: Duration = .seconds(2)
 
     let delivery: PushDelivery
+    let activity: PushActivity
     let scheduled: PushStore
     private let outcomes = OutcomeBuffer()
 
     private var queue: PushQueueStore { delivery.queue }
-    private var activity: PushActivity { delivery.activity }
     private var limits: Limits { delivery.limits }
     private var metrics: PushMetrics { delivery.metrics }
     private var logger: Logger { delivery.logger }
@@ -211,7 +211,7 @@ struct PushSender: Service {
     }
 
     private func checkSessions(of pushes: [ClaimedPush]) async {
-        guard let claims = await delivery.checkingSessions(of: pushes.map(\.claim)) else {
+        guard let (claims, expirations) = await delivery.checkingSessions(of: pushes.map(\.claim)) else {
             for push in pushes { putBack(push.claim, reason: "sessionUnknown", for: 1) }
             return
         }
@@ -222,6 +222,7 @@ struct PushSender: Service {
                 return push
             }
             sendChecked(checked, in: &group)
+            await delivery.keepLiveness(of: claims, expirations)
         }
     }
 
@@ -239,6 +240,7 @@ struct PushSender: Service {
         }
         if !uncounted.isEmpty { group.addTask { [uncounted] in await count(uncounted) } }
     }
+
     private func count(_ pushes: [(push: ClaimedPush, rendered: RenderedPush)]) async {
         let capped: Set<PushTarget>
         do {

@@ -23,11 +23,11 @@ struct BulkSender: Service {
     private static let shortestWait = 0.1
 
     let delivery: PushDelivery
+    let activity: PushActivity
     let slices: PushSliceStore
     private let turns = SharedTurns()
 
     private var queue: PushQueueStore { delivery.queue }
-    private var activity: PushActivity { delivery.activity }
     private var limits: PushSender.Limits { delivery.limits }
     private var logger: Logger { delivery.logger }
 
@@ -130,9 +130,11 @@ struct BulkSender: Service {
             logger.warning("owners of push tokens could not be read", error: error)
             return []
         }
-        guard let claims = await delivery.checkingSessions(of: page.claims) else { return [] }
+        guard let (claims, expirations) = await delivery.checkingSessions(of: page.claims) else { return [] }
         page.claims = claims
-        return await send(page, of: push)
+        let results = await send(page, of: push)
+        await delivery.keepLiveness(of: claims, expirations)
+        return results
     }
 
     /// Sends the devices of a page in their order, as long as it is fresh and other pushes do not wait.
@@ -174,7 +176,9 @@ struct BulkSender: Service {
     /// Those of a page whose users have received enough pushes today. A page that is read again counts the same push.
     private func capped(_ page: SlicePage, of push: PushContent) async throws -> Set<PushTarget> {
         guard let cap = push.capPerDay else { return [] }
-        let unsent = page.claims.filter { delivery.rules.decide($0, of: push, isCancelled: false) == nil }
+        let unsent = page.claims.filter { claim in
+            if case .send = delivery.prepare(claim, of: push, claimedAt: page.readAt) { true } else { false }
+        }
         return try await queue.capped(unsent.map { ($0, cap) })
     }
 
