@@ -140,9 +140,17 @@ def prove(page, operator):
     page.see("Sign Ada out everywhere?", "dialog")
     page.activate("Sign out everywhere")
     page.see("Confirm your identity", "dialog")
-    # The operator's address is not verified.
-    page.see("No code can be sent", "dialog")
     page.examine("the proof")
+    page.activate(f"Send a code to {operator.body['identifier']} instead")
+    with page.tab.expect_request("**/v1/auth/code") as asked:
+        page.activate("Send it")
+    purpose = asked.value.post_data_json["purpose"]
+    page.check("the code proves who is signed in, and signs nobody in", purpose == "stepUp", purpose)
+    page.see("A code is on its way", "dialog")
+    page.tab.keyboard.press("Escape")
+    page.activate("Sign out everywhere…")
+    page.activate("Sign out everywhere")
+    page.see("Confirm your identity", "dialog")
     page.submit(operator.body["password"])
     page.see("Ada is signed out everywhere.", "#result")
 

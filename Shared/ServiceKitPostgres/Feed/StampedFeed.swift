@@ -103,8 +103,8 @@ public final class StampedFeed: Service {
     /// The time between two looks while no reader waits. Entries of replicas that died then wait for so long, or until
     /// a reader comes.
     static let rest = Duration.seconds(5)
-    /// The shortest time between two looks, unless one has found a whole batch. Each costs a transaction, and an answer
-    /// to every reader.
+    /// The shortest time between two looks of ``run()``, unless one has found a whole batch. Each costs a transaction,
+    /// and an answer to every reader.
     private static let pace = Duration.milliseconds(100)
     /// Entries that one call stamps at most.
     private static let batch = 1000
@@ -187,7 +187,7 @@ public final class StampedFeed: Service {
         await changes.wait(after: count, until: end)
     }
 
-    /// The cursor of a reader that has read everything that was committed.
+    /// The cursor of a reader that has read everything that was added and committed within ``StampSchedule/recent``.
     private func end() async throws -> String {
         try await stampRecent()
         let rows = try await database.query(
