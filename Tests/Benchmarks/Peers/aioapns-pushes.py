@@ -15,18 +15,12 @@ from aioapns import APNs, NotificationRequest, PushType
 async def main(url, key_file, topic, payload, count):
     with open(key_file) as file:
         text = file.read()
-    client = APNs(
-        key=text[text.index("-----BEGIN") :],
-        key_id="DEVKEY0000",
-        team_id="DEVTEAM000",
-        topic=topic,
-        max_connections=3,
-    )
+    key = text[text.index("-----BEGIN") :]
+    client = APNs(key=key, key_id="DEVKEY0000", team_id="DEVTEAM000", topic=topic, max_connections=3)
     # The simulated APNs speaks HTTP/2 in clear text.
     client.pool.ssl_context = None
-    server = urlsplit(url)
-    client.pool.protocol_class.APNS_SERVER = server.hostname
-    client.pool.protocol_class.APNS_PORT = server.port
+    protocol, server = client.pool.protocol_class, urlsplit(url)
+    protocol.APNS_SERVER, protocol.APNS_PORT = server.hostname, server.port
     in_flight = asyncio.Semaphore(300)
 
     async def send(number):
