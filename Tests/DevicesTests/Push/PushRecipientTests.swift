@@ -84,8 +84,14 @@ import Testing
                 let due = try await pushes.database.query("SELECT due_at FROM push_targets WHERE due_at IS NOT NULL")
                     .decode(Date.self).sorted()
                 #expect(due.map { Int64($0.timeIntervalSince1970) - local.seconds } == [-2 * 3600, 12 * 3600])
-                // The phone arrives in Kiritimati.
-                try await pushes.database.query("UPDATE devices SET time_zone = 'Pacific/Kiritimati'")
+                // The phone arrives in Kiritimati. The rows are taken in the order of the sender, which may keep the ends of
+                // their sessions now.
+                try await pushes.database.query(
+                    """
+                    WITH held AS MATERIALIZED (SELECT bucket, id FROM devices ORDER BY bucket, id FOR UPDATE)
+                    UPDATE devices SET time_zone = 'Pacific/Kiritimati' FROM held
+                    WHERE devices.bucket = held.bucket AND devices.id = held.id
+                    """)
                 try await pushes.makeDue()
                 try await pushes.eventually(push, is: "accepted", "accepted", "accepted")
             }
