@@ -148,7 +148,7 @@ def prove(page, operator):
     page.check("the code proves who is signed in, and signs nobody in", purpose == "stepUp", purpose)
     page.see("A code is on its way", "dialog")
     page.tab.keyboard.press("Escape")
-    page.activate("Sign out everywhere…")
+    page.see("Nothing was changed.", "dialog")
     page.activate("Sign out everywhere")
     page.see("Confirm your identity", "dialog")
     page.submit(operator.body["password"])
