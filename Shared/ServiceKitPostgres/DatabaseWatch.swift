@@ -6,8 +6,8 @@ public import ServiceLifecycle
 
 /// Measures what keeps PostgreSQL from cleaning up a service's database, and how far the sweep is behind.
 ///
-/// It warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and their
-/// revocations stay invisible to every reader. Gatehouse prepares none, but other applications on the same server may.
+/// It warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and what
+/// they wrote, such as revocations, stays invisible. Gatehouse prepares none, but other applications on the same server may.
 public struct DatabaseWatch: Service {
     private let database: PostgresPool
     private let expiry: String?
@@ -21,8 +21,8 @@ public struct DatabaseWatch: Service {
 
     /// - Parameters:
     ///   - service: the service that owns the database. The metrics' names begin with it.
-    ///   - expiry: SQL that selects the expiry (`timestamptz`) of the expired row that the sweep reaches first, if there
-    ///     is one. `nil` measures no expiry.
+    ///   - expiry: SQL that selects the expiry (`timestamptz`) of the expired row that the sweep reaches first, if
+    ///     there is one. `nil` measures no expiry.
     ///   - metrics: where the metrics are kept; `nil` for those of the process.
     public init(
         service: String, database: PostgresPool, expiry: String? = nil, logger: Logger,

@@ -145,7 +145,7 @@ def prove(page, operator):
     with page.tab.expect_request("**/v1/auth/code") as asked:
         page.activate("Send it")
     purpose = asked.value.post_data_json["purpose"]
-    page.check("the code proves who is signed in, and signs nobody in", purpose == "stepUp", purpose)
+    page.check("the console asks for a code with the purpose stepUp", purpose == "stepUp", purpose)
     page.see("A code is on its way", "dialog")
     page.tab.keyboard.press("Escape")
     page.see("Nothing was changed.", "dialog")

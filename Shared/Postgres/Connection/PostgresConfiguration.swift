@@ -40,9 +40,9 @@ public struct PostgresConfiguration: Sendable {
     /// How long a transaction may hold its locks while its client sends nothing, because it hangs or was stopped
     /// (`idle_in_transaction_session_timeout`); 5 s unless set, zero for no limit.
     public var idleInTransactionTimeout: Duration = .seconds(5)
-    /// Whether a prepared statement, also one of a function, has one plan for all values (`plan_cache_mode`); false
-    /// unless set. The planner expects such a plan to read every partition of a table, and would make one for each
-    /// execution instead.
+    /// Whether a prepared statement, also one inside a function, keeps one plan for all values (`plan_cache_mode`);
+    /// false unless set. Without it PostgreSQL plans each execution on a partitioned table anew, because it expects a
+    /// plan for all values to read every partition.
     public var usesGenericPlans = false
     /// The name that `pg_stat_activity` shows.
     public var applicationName = "swift"

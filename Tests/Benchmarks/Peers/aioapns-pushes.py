@@ -21,12 +21,12 @@ async def main(url, key_file, topic, payload, count):
     client.pool.ssl_context = None
     protocol, server = client.pool.protocol_class, urlsplit(url)
     protocol.APNS_SERVER, protocol.APNS_PORT = server.hostname, server.port
-    in_flight = asyncio.Semaphore(300)
+    message, in_flight = json.loads(payload), asyncio.Semaphore(300)
 
     async def send(number):
         request = NotificationRequest(
             device_token=f"{number:064x}",
-            message=json.loads(payload),
+            message=message,
             priority=10,
             time_to_live=86_400,
             push_type=PushType.ALERT,

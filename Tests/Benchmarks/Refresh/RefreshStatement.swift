@@ -2,9 +2,9 @@ import Foundation
 
 /// The UPDATE of a refresh as pgbench runs it, on sessions of `SessionTable`.
 ///
-/// It is that of the function `rotate_session` but for two things: it joins the user, whom the function reads in a
-/// second statement, and pgbench remembers no tokens, so generation and hash are compared with `<>`, which is always
-/// true. Both cost the same.
+/// Two differences from the function `rotate_session` cost nothing: the statement joins the user, whom the function
+/// reads by a second one; and it compares generation and hash with `<>`, which is always true, because pgbench
+/// remembers no tokens.
 struct RefreshStatement {
     /// How many sessions it picks from.
     let sessions: Int

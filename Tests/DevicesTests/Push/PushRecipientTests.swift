@@ -84,8 +84,8 @@ import Testing
                 let due = try await pushes.database.query("SELECT due_at FROM push_targets WHERE due_at IS NOT NULL")
                     .decode(Date.self).sorted()
                 #expect(due.map { Int64($0.timeIntervalSince1970) - local.seconds } == [-2 * 3600, 12 * 3600])
-                // The phone arrives in Kiritimati. The rows are taken in the order of the sender, which may keep the ends of
-                // their sessions now.
+                // The phone arrives in Kiritimati. The rows are locked in the sender's order, because it may store the
+                // ends of their sessions at the same time.
                 try await pushes.database.query(
                     """
                     WITH held AS MATERIALIZED (SELECT bucket, id FROM devices ORDER BY bucket, id FOR UPDATE)

@@ -374,7 +374,7 @@ import Testing
     }
 
     /// For as long as the revocation feed counts as known.
-    /// Somebody else holds the device's row, so that the session's end cannot be kept.
+    /// Another transaction locks the device's row, so that the end of its session cannot be stored.
     @Test func aPushDoesNotWaitUntilItsSessionsEndIsKept() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")

@@ -22,7 +22,7 @@ struct PushDelivery: Sendable {
 
     /// Removes the devices of claims whose sessions have ended.
     ///
-    /// - Returns: the claims, and when those of their sessions end about which tokens was asked; `nil` if tokens has not
+    /// - Returns: the claims, and the ends of the sessions that tokens was asked about; `nil` if tokens has not
     ///   answered for too long.
     func checkingSessions(
         of claims: [ClaimedTarget]
@@ -43,8 +43,8 @@ struct PushDelivery: Sendable {
         }
     }
 
-    /// Keeps when the sessions of claims end, so that tokens is not asked before. Called beside or after the sending,
-    /// which does not wait for it.
+    /// Stores when the sessions of claims end, so that tokens is not asked again before. The senders call it after they
+    /// have begun to send, because a locked row must delay no push.
     func keepLiveness(of claims: [ClaimedTarget], _ expirations: [UUID: Date]) async {
         do {
             try await queue.keepLiveness(of: claims, expirations)
@@ -54,11 +54,14 @@ struct PushDelivery: Sendable {
         }
     }
 
-    /// When a claim is too old to be sent: the state of its session and of its token's owner, or its lease.
+    /// The time from which a claim is not sent: its session and its token's owner were checked too long before, or its
+    /// lease ends.
     func sendBefore(claimedAt: ContinuousClock.Instant) -> ContinuousClock.Instant {
         claimedAt + min(limits.freshness, limits.lease - limits.leaseMargin)
     }
 
+    /// Renders the push of a claim, unless its outcome is decided without sending.
+    ///
     /// - Parameter claimedAt: before the statement that made the claim.
     func prepare(
         _ claim: ClaimedTarget, of push: PushContent, isCancelled: Bool = false, claimedAt: ContinuousClock.Instant

@@ -4,8 +4,8 @@ import Postgres
 import ServiceKitPostgres
 
 /// The sessions in PostgreSQL. Each operation is an SQL function (`Migrations/0008_buckets.up.sql`) that touches one
-/// ``Bucket`` alone. A write that depends on a read repeats the read values in its WHERE clause, so that it does nothing when the row has
-/// changed since.
+/// ``Bucket`` alone. A write that depends on a read repeats the read values in its WHERE clause, so that it does
+/// nothing when the row has changed since.
 struct SessionStore: Sendable {
     let database: PostgresPool
     let lifetimes: Lifetimes
