@@ -120,7 +120,7 @@ struct ReloadTests {
         #expect(before.limiter(of: route)?.limit == limit)
         #expect(store.inForce.limiter(of: route) == nil)
         guard case .upstream(let upstream) = route.target else { return }
-        #expect(before.share(of: upstream) === before.share(of: upstream))
+        #expect(before.shared(by: upstream).places === before.shared(by: upstream).places)
     }
 
     @Test("Two routes of one name have each their own limit")

@@ -138,6 +138,17 @@ struct LoadBalancerTests {
         #expect(loop.choose(for: probe, now: later) === loop.pool(2))
     }
 
+    @Test("All event loops share an upstream's budget of retries")
+    func retriesOfTheProcess() throws {
+        let loop = try Loop(addresses: 2)
+        let other = Worker(eventLoop: EmbeddedEventLoop(), gateway: loop.worker.gateway)
+        other.takeRoutes()
+        let balancer = try #require(other.routes.state(of: loop.route).balancer)
+        for _ in 0..<5 * RetryBudget.floor { balancer.countRequest() }
+        for _ in 0..<2 * RetryBudget.floor { #expect(loop.balancer.takeRetry()) }
+        #expect(!loop.balancer.takeRetry() && !balancer.takeRetry())
+    }
+
     @Test("Never more than half are left out; what failed is repeated where nothing did")
     func floor() throws {
         let loop = try Loop(addresses: 5)

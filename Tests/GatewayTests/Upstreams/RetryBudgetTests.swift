@@ -9,9 +9,9 @@ struct RetryBudgetTests {
 
     @Test("A few in any case, and a share of the requests of the last ten seconds")
     func share() {
-        var budget = RetryBudget(share: 0.2)
-        func retries(_ budget: inout RetryBudget, at second: Int64) -> Int {
-            (0..<1_000).count { _ in budget.takeRetry(now: second * self.second) }
+        var budget = RetryBudget()
+        func retries(_ budget: inout RetryBudget, share: Double = 0.2, at second: Int64) -> Int {
+            (0..<1_000).count { _ in budget.takeRetry(share: share, now: second * self.second) }
         }
         #expect(retries(&budget, at: 100) == RetryBudget.floor)
         for _ in 0..<100 { budget.countRequest(now: 100 * second) }
@@ -19,16 +19,16 @@ struct RetryBudgetTests {
         #expect(retries(&budget, at: 109) == 0)
         #expect(retries(&budget, at: 110) == RetryBudget.floor)
         #expect(retries(&budget, at: 1_000_000) == RetryBudget.floor)
-        var none = RetryBudget(share: 0)
+        var none = RetryBudget()
         for _ in 0..<1_000 { none.countRequest(now: 5 * second) }
-        #expect(retries(&none, at: 5) == RetryBudget.floor)
+        #expect(retries(&none, share: 0, at: 5) == RetryBudget.floor)
     }
 
     @Test("However requests and retries come, in no ten seconds there are more retries than that")
     func always() {
         var generator = SeededGenerator(seed: 11)
         for share in [0, 0.2, 1] {
-            var budget = RetryBudget(share: share)
+            var budget = RetryBudget()
             var events: [(second: Int64, isRetry: Bool)] = []
             var now: Int64 = 0
             for _ in 0..<2_000 {
@@ -36,7 +36,7 @@ struct RetryBudgetTests {
                 if Bool.random(using: &generator) {
                     budget.countRequest(now: now)
                     events.append((now / second, false))
-                } else if budget.takeRetry(now: now) {
+                } else if budget.takeRetry(share: share, now: now) {
                     events.append((now / second, true))
                     let recent = events.reversed().prefix { $0.second > now / second - 10 }
                     let retries = recent.count { $0.isRetry }

@@ -9,14 +9,12 @@ final class RouteSnapshot {
     /// One for each address of an upstream.
     let pools: [UpstreamEndpoint: UpstreamPool]
     private let states: [ObjectIdentifier: RouteState]
-    private let balancers: [Upstream: LoadBalancer]
 
     /// A snapshot without routes.
     init() {
         table = RouteTable()
         pools = [:]
         states = [:]
-        balancers = [:]
     }
 
     /// - Parameters:
@@ -39,7 +37,7 @@ final class RouteSnapshot {
             let balancer =
                 balancers[upstream]
                 ?? LoadBalancer(
-                    upstream.endpoints(names, routes.tls).map(pool), after: previous.balancers[upstream],
+                    upstream.endpoints(names, routes.tls).map(pool), budget: routes.shared(by: upstream).retries,
                     worker: worker)
             balancers[upstream] = balancer
             return balancer
@@ -50,13 +48,12 @@ final class RouteSnapshot {
             if case .upstream(let target) = route.target { upstream = target }
             states[ObjectIdentifier(route)] = RouteState(
                 route: route, upstream: upstream, balancer: upstream.map(balancer),
-                share: upstream.map(routes.share), metrics: worker.gateway.metrics.route(route.name),
+                share: upstream.map { routes.shared(by: $0).places }, metrics: worker.gateway.metrics.route(route.name),
                 limiter: routes.limiter(of: route))
         }
         self.table = table
         self.pools = pools
         self.states = states
-        self.balancers = balancers
         for (endpoint, pool) in previous.pools where pools[endpoint] == nil { pool.retire() }
     }
 

@@ -147,19 +147,26 @@ struct RoutesInForce: Sendable {
         init(_ route: Route) { (pattern, methods) = (route.pattern, route.methods) }
     }
 
-    /// Identifies a share of the places: routes to the same addresses have one.
-    private struct Shared: Hashable {
-        let addresses: Set<Upstream.Address>
-        let isGatehouse: Bool
+    /// What all routes to the same addresses share, on all event loops.
+    struct Shared: Sendable {
+        fileprivate struct Key: Hashable {
+            let addresses: Set<Upstream.Address>
+            let isGatehouse: Bool
 
-        init(_ upstream: Upstream) { (addresses, isGatehouse) = (Set(upstream.addresses), upstream.isGatehouse) }
+            init(_ upstream: Upstream) { (addresses, isGatehouse) = (Set(upstream.addresses), upstream.isGatehouse) }
+        }
+
+        let places: RequestPlaces.Share
+        let retries = SharedRetryBudget()
+
+        fileprivate init(_ upstream: Upstream) { places = .init(isGatehouse: upstream.isGatehouse) }
     }
 
     let table: RouteTable
     /// The TLS of each upstream with authorities. All event loops share it: a context holds each of its authorities.
     let tls: [Upstream.Authorities: UpstreamTLS]
     private let limiters: [Served: RouteLimiter]
-    private let shares: [Shared: RequestPlaces.Share]
+    private let shared: [Shared.Key: Shared]
 
     /// - Parameter previous: the routes that these replace.
     /// - Throws: errors of `UpstreamTLS`.
@@ -167,24 +174,22 @@ struct RoutesInForce: Sendable {
         self.table = table
         tls = try Self.tls(of: table, after: previous?.tls ?? [:])
         limiters = Self.limiters(of: table, after: previous?.limiters ?? [:], limits)
-        shares = Self.shares(of: table, after: previous?.shares ?? [:])
+        shared = Self.shared(of: table, after: previous?.shared ?? [:])
     }
 
     /// `nil` where only the limits of every route apply.
     func limiter(of route: Route) -> RouteLimiter? { limiters[Served(route)] }
 
-    /// The upstream's share of the places. Requests in flight keep counting when the routes are reloaded.
-    func share(of upstream: Upstream) -> RequestPlaces.Share {
-        shares[Shared(upstream)] ?? .init(isGatehouse: upstream.isGatehouse)
-    }
+    /// Requests in flight and retries keep counting when the routes are reloaded.
+    func shared(by upstream: Upstream) -> Shared { shared[Shared.Key(upstream)] ?? Shared(upstream) }
 
-    private static func shares(
-        of table: RouteTable, after previous: [Shared: RequestPlaces.Share]
-    ) -> [Shared: RequestPlaces.Share] {
-        table.routes.reduce(into: [:]) { shares, route in
+    private static func shared(
+        of table: RouteTable, after previous: [Shared.Key: Shared]
+    ) -> [Shared.Key: Shared] {
+        table.routes.reduce(into: [:]) { shared, route in
             guard case .upstream(let upstream) = route.target else { return }
-            let key = Shared(upstream)
-            shares[key] = shares[key] ?? previous[key] ?? .init(isGatehouse: upstream.isGatehouse)
+            let key = Shared.Key(upstream)
+            shared[key] = shared[key] ?? previous[key] ?? Shared(upstream)
         }
     }
 

@@ -1,27 +1,35 @@
 import Instruments
+import Synchronization
+
+/// The retries of one upstream, which all event loops share.
+final class SharedRetryBudget: Sendable {
+    let state = Mutex(RetryBudget())
+}
 
 /// Distributes the requests to one upstream over its addresses, on one event loop.
 final class LoadBalancer {
     private unowned let worker: Worker
     private let pools: [UpstreamPool]
-    private var budget: RetryBudget
+    private let budget: SharedRetryBudget
 
-    /// - Parameter previous: the balancer that this one replaces; its addresses may differ. Its retry budget is kept.
-    ///   Otherwise a name whose addresses change every few seconds would get a new budget each time.
-    init(_ pools: [UpstreamPool], after previous: LoadBalancer?, worker: Worker) {
+    /// - Parameter budget: shared with the upstream's balancers on other event loops, and those that this one replaces:
+    ///   otherwise a name whose addresses change every few seconds would get a new budget each time.
+    init(_ pools: [UpstreamPool], budget: SharedRetryBudget, worker: Worker) {
         self.pools = pools
         self.worker = worker
-        budget = previous?.budget ?? RetryBudget(share: worker.gateway.settings.retryShare)
+        self.budget = budget
     }
 
-    func countRequest() { budget.countRequest(now: worker.now) }
+    func countRequest() { budget.state.withLock { $0.countRequest(now: worker.now) } }
 
     /// - Returns: `false` where the budget has no retry left.
     func takeRetry() -> Bool {
-        let isTaken = budget.takeRetry(now: worker.now)
+        let isTaken = budget.state.withLock { $0.takeRetry(share: share, now: worker.now) }
         (isTaken ? worker.gateway.metrics.retries : worker.gateway.metrics.refusedRetries).increment()
         return isTaken
     }
+
+    private var share: Double { worker.gateway.settings.retryShare }
 
     /// The number of addresses.
     var count: Int { pools.count }
@@ -46,7 +54,7 @@ final class LoadBalancer {
         let healthy = pools.filter(\.isHealthy)
         // If the probe fails, the request needs another address, and a retry within the budget.
         if !isRetry, exchange.mayProbe, !healthy.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
-            budget.hasRetry(now: now)
+            budget.state.withLock({ $0.hasRetry(share: share, now: now) })
         {
             pool.probe = exchange
             return pool

@@ -170,28 +170,28 @@ struct RetryBudget: Sendable {
         var retries = 0
     }
 
-    /// The share of the requests, from 0 to 1.
-    private let share: Double
     private var slots = Array(repeating: Second(), count: seconds)
-
-    init(share: Double) { self.share = share }
 
     /// - Parameter now: nanoseconds of a monotonic clock.
     mutating func countRequest(now: Int64) { slots[slot(of: now)].requests += 1 }
 
     /// Takes one retry, if one is left.
     ///
-    /// - Parameter now: nanoseconds of a monotonic clock.
-    mutating func takeRetry(now: Int64) -> Bool {
-        guard hasRetry(now: now) else { return false }
+    /// - Parameters:
+    ///   - share: of the requests, from 0 to 1.
+    ///   - now: nanoseconds of a monotonic clock.
+    mutating func takeRetry(share: Double, now: Int64) -> Bool {
+        guard hasRetry(share: share, now: now) else { return false }
         slots[slot(of: now)].retries += 1
         return true
     }
 
     /// Whether a retry is left.
     ///
-    /// - Parameter now: nanoseconds of a monotonic clock.
-    mutating func hasRetry(now: Int64) -> Bool {
+    /// - Parameters:
+    ///   - share: of the requests, from 0 to 1.
+    ///   - now: nanoseconds of a monotonic clock.
+    mutating func hasRetry(share: Double, now: Int64) -> Bool {
         let index = slot(of: now)
         let oldest = slots[index].number - Int64(Self.seconds)
         let (requests, retries) = slots.reduce((0, 0)) { sums, slot in
