@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import MetricsTestKit
 import Postgres
 import Sealing
 import TestKit
@@ -18,13 +19,14 @@ import Testing
         let limits: AttemptLimits
 
         /// - Parameter isVerified: whether the user with the known device and network has verified the identifier.
-        init(on database: PostgresPool, budget: MessageBudget, isVerified: Bool) async throws {
+        init(
+            on database: PostgresPool, budget: MessageBudget, isVerified: Bool, metrics: TestMetrics
+        ) async throws {
             let knownDevices = KnownDeviceStore(database: database, keys: .sample)
             limits = AttemptLimits(
                 counter: counter,
                 knownDevices: KnownDevices(tokens: KnownDeviceTokens(keys: .sample), store: knownDevices),
-                keys: .sample,
-                budget: budget)
+                keys: .sample, budget: budget, metrics: metrics)
             let account = try #require(
                 try await PasswordStore(database: database).register(NewAccount(identifier: ada, passwordHash: "x")))
             try await knownDevices.remember(iPhone.installationId, of: account)
@@ -90,11 +92,11 @@ import Testing
     }
 
     private func withSituation(
-        _ budget: MessageBudget = MessageBudget(), isVerified: Bool = true,
+        _ budget: MessageBudget = MessageBudget(), isVerified: Bool = true, metrics: TestMetrics = TestMetrics(),
         _ body: (Situation) async throws -> Void
     ) async throws {
         try await withDatabase(migrations: Migrations.all) { database in
-            try await body(Situation(on: database.pool, budget: budget, isVerified: isVerified))
+            try await body(Situation(on: database.pool, budget: budget, isVerified: isVerified, metrics: metrics))
         }
     }
 
@@ -246,6 +248,22 @@ import Testing
             // Those that undo a change are counted apart.
             #expect(try await situation.send(.identifierChanged, to: bob, isKnown: false))
             #expect(try await situation.send(.accountsMerged, to: bob, isKnown: false))
+        }
+    }
+
+    /// The alert names the setting that would let the message leave.
+    @Test(arguments: [false, true]) func whatABudgetHoldsBackIsCountedByItsSetting(isKnown: Bool) async throws {
+        let metrics = TestMetrics()
+        let budget = MessageBudget(mailsPerHour: 4, newMailsPerHour: 2)
+        try await withSituation(budget, metrics: metrics) { situation in
+            var sent = 0
+            while try await situation.send(to: Self.ada, isKnown: isKnown) { sent += 1 }
+            #expect(sent == (isKnown ? 4 : 2))
+            let spent = isKnown ? "IDENTITY_CODE_MAILS_PER_HOUR" : "IDENTITY_CODE_MAILS_TO_NEW_PER_HOUR"
+            for setting in Set(AttemptAllowance.messages(within: budget).compactMap(\.setting)) {
+                let held = try metrics.expectCounter("identity_messages_held_total", [("setting", setting)])
+                #expect(held.totalValue == (setting == spent ? 1 : 0), "\(setting)")
+            }
         }
     }
 

@@ -39,7 +39,8 @@ struct AttemptLimits: Sendable {
     ///   - overrides: allowances that replace those with the same name.
     init(
         counter: (any AttemptCounter)?, knownDevices: any DeviceRecognition, keys: KeyRing,
-        budget: MessageBudget = MessageBudget(), overrides: [String: AttemptAllowance] = [:]
+        budget: MessageBudget = MessageBudget(), overrides: [String: AttemptAllowance] = [:],
+        metrics: (any MetricsFactory)? = nil
     ) {
         self.counter = counter
         self.knownDevices = knownDevices
@@ -50,7 +51,11 @@ struct AttemptLimits: Sendable {
         held = Dictionary(
             uniqueKeysWithValues: settings.map { setting in
                 let help = "Attempts to send a message that a budget held back, by the setting that raises it."
-                return (setting, Counter("identity_messages_held_total", help: help, labels: [("setting", setting)]))
+                return (
+                    setting,
+                    Counter(
+                        "identity_messages_held_total", help: help, labels: [("setting", setting)], factory: metrics)
+                )
             })
     }
 
