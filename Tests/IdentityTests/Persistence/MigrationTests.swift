@@ -61,6 +61,7 @@ import Testing
         }
     }
 
+    /// A build waits for a transaction that has written to the table; registrations wait for neither.
     /// `GATEHOUSE_MIGRATION_ROWS=10000000` prints how long writers waited among as many rows.
     @Test func registrationsGoOnWhileIndexesAreBuilt() async throws {
         let setting = ProcessInfo.processInfo.environment["GATEHOUSE_MIGRATION_ROWS"]
@@ -95,17 +96,28 @@ import Testing
                     }
                 }
                 try await eventually("registrations go on") { await load.before.count >= 100 }
-                await load.beginBuild()
-                let start = ContinuousClock.now
-                try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection, to: 13)
-                if setting != nil { print("12 and 13, \(rows) rows a table: \(ContinuousClock.now - start)") }
-                await load.end()
+                let writer = try await database.connect()
+                try await writer.withTransaction { transaction in
+                    try await Self.register(UUID(), on: transaction)
+                    await load.beginBuild()
+                    group.addTask {
+                        let start = ContinuousClock.now
+                        try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(
+                            on: connection, to: 13)
+                        if setting != nil { print("12 and 13, \(rows) rows a table: \(ContinuousClock.now - start)") }
+                        await load.end()
+                    }
+                    try await eventually("the build waits") { try await isBuildWaiting(database) }
+                    let count = await load.during.count
+                    try await eventually("registrations go on beside it") { await load.during.count >= count + 100 }
+                    #expect(try await isBuildWaiting(database))
+                }
+                await writer.close()
                 try await group.waitForAll()
             }
             #expect(try await invalid(database) == [])
-            let during = await load.during
-            #expect(!during.isEmpty)
             guard setting != nil else { return }
+            let during = await load.during
             for (name, unsorted) in [("before", await load.before), ("during", during)] {
                 let times = unsorted.sorted()
                 print(
@@ -131,19 +143,29 @@ import Testing
     }
 
     private static func register(_ user: UUID, _ pool: PostgresPool) async throws {
-        try await pool.withTransaction { transaction in
-            try await transaction.query("INSERT INTO users (id) VALUES (\(user))")
-            try await transaction.query(
-                """
-                INSERT INTO identifiers (kind, value, user_id, verified)
-                VALUES ('email', \("\(user)"), \(user), false)
-                """)
-            try await transaction.query(
-                """
-                INSERT INTO audit_entries (user_id, actor, event, session_id)
-                VALUES (\(user), 'user', 'signed_in', \(user))
-                """)
-        }
+        try await pool.withTransaction { try await register(user, on: $0) }
+    }
+
+    private static func register(_ user: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("INSERT INTO users (id) VALUES (\(user))")
+        try await transaction.query(
+            """
+            INSERT INTO identifiers (kind, value, user_id, verified)
+            VALUES ('email', \("\(user)"), \(user), false)
+            """)
+        try await transaction.query(
+            """
+            INSERT INTO audit_entries (user_id, actor, event, session_id)
+            VALUES (\(user), 'user', 'signed_in', \(user))
+            """)
+    }
+
+    private func isBuildWaiting(_ database: LeasedDatabase) async throws -> Bool {
+        try await database.pool.query(
+            """
+            SELECT count(*) = 1 FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%CREATE INDEX%'
+            """)[0].decode(Bool.self)
     }
 
     /// Names of the indexes that are being built or whose build was interrupted.
