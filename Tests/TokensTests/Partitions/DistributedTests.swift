@@ -32,6 +32,7 @@ import Testing
                         try await load.everyClientRefreshesAgain()
                     }
                     #expect(load.signedOut == [] && load.forks == [])
+                    try await useEachFunction(of: side.store, tokens)
                     try await load.readFeed()
                     #expect(!load.revoked.isEmpty && load.revoked.isSubset(of: load.seen))
                     try await checkBuckets(of: [cluster.servers[0], standby, cluster.servers[2]])
@@ -51,6 +52,25 @@ import Testing
             script: "DROP TABLE sessions, users, pending_revocations, security_events")
         #expect(try await cluster.distribute(by: "bucket") == 12)
         try await cluster.coordinator.execute(script: Self.pendingEntry + Self.stamping)
+    }
+
+    /// What the load does not do: each runs on the server that has the user's bucket.
+    private func useEachFunction(of store: SessionStore, _ tokens: TokensFixture) async throws {
+        for part in 0..<4 {
+            var user = User.sample(id: FailoverLoad.user(inPart: part))
+            let kept = try await tokens.signIn(user, in: store).sessionID
+            let other = try await tokens.signIn(user, in: store).sessionID
+            #expect(Set(try await store.list(of: user.id, current: kept).map(\.id)) == [kept, other])
+            #expect(try await store.renewAuthentication(of: kept, userID: user.id, by: [.password]))
+            #expect(try await store.countLateReplay(of: kept, generation: 0))
+            user.role = "staff"
+            try await store.update(UserSnapshot(user: user, version: 2))
+            #expect(try await store.read(kept)?.grant.user.role == "staff")
+            try await store.signOut(user.id, except: kept)
+            #expect(try await store.live([kept, other]).map(\.id) == [kept])
+            try await store.revokeAll(of: user.id, reason: .passwordChanged)
+            #expect(try await store.read(kept) == nil)
+        }
     }
 
     /// Each server has the sessions of its buckets, and no stamped entry is left.

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Postgres
 import ServiceKitPostgres
+import Synchronization
 import TestKit
 import Testing
 
@@ -180,6 +181,54 @@ import Testing
             }
             let numbers = try await pool.query("SELECT seq FROM revocation_log ORDER BY seq").decode(Int64.self)
             #expect(numbers == Array(1...200))
+        }
+    }
+
+    /// Readers that wait need no statement, and share that which reads an entry.
+    @Test func readersOfAReplicaShareItsPolls() async throws {
+        try await TokensFixture.with { tokens in
+            let polls = Mutex(0)
+            var configuration = try PostgresConfiguration.patient(tokens.database.url)
+            configuration.onStatement = { sql in
+                if sql.contains("own_tag") { polls.withLock { $0 += 1 } }
+                return nil
+            }
+            let pool = PostgresPool(configuration: configuration, pool: .patient)
+            defer { pool.close() }
+            let feed = RevocationFeed(database: pool, logger: .quiet)
+            let running = Task { await feed.stamper.run() }
+            defer { running.cancel() }
+            let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
+            try await feed.stamper.stamp()
+            let session = UUID()
+            let before = polls.withLock(\.self)
+            try await withThrowingTaskGroup(of: [UUID].self) { readers in
+                for _ in 0..<20 {
+                    readers.addTask {
+                        try await feed.page(after: cursor, waitingUntil: .now + .seconds(60)).entries.map(\.sessionID)
+                    }
+                }
+                try await revoke(session, on: tokens.database.pool)
+                for try await found in readers { #expect(found == [session]) }
+            }
+            let count = polls.withLock(\.self) - before
+            #expect((1...5).contains(count), "\(count) statements for 20 readers")
+        }
+    }
+
+    /// One call moves a bounded number of entries, so that it holds the lock for a short time.
+    @Test func aBacklogIsStampedInBatches() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = try await tokens.feed()
+            try await tokens.database.pool.query(
+                """
+                INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason)
+                SELECT 0, gen_random_uuid(), gen_random_uuid(), now(), 'logout' FROM generate_series(1, 1001)
+                """)
+            #expect(try await feed.stamper.stamp() == 1000)
+            #expect(try await feed.stamper.stamp() == 1)
+            let numbers = try await tokens.database.pool.query("SELECT seq FROM revocation_log ORDER BY seq")
+            #expect(try numbers.decode(Int64.self) == Array(1...1001))
         }
     }
 

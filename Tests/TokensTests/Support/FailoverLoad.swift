@@ -73,7 +73,7 @@ final class FailoverLoad: Sendable {
     }
 
     /// A user in one of the four parts into which `DistributedTests` divides the buckets.
-    private static func user(inPart part: Int) -> UUID {
+    static func user(inPart part: Int) -> UUID {
         while true {
             let user = UUID()
             if Int(Bucket(user: user).rawValue) % 4 == part { return user }
