@@ -20,7 +20,6 @@ build_system
 build_old_version
 
 # ---- An installation of the version before, where there is one.
-
 tls=$state/tls
 mkdir -p "$tls" "$keys"
 # PostgreSQL's own user reads the certificates of its servers and of the authority, not the keys.
@@ -70,7 +69,6 @@ start_balancer "$balancer_port"
 binaries=$new_binaries
 
 # ---- The load, and one change after the other.
-
 step() {
     # By renaming: the load reads the file at any moment.
     say "$1" >"$state/step.new"

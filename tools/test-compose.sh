@@ -90,7 +90,6 @@ eventually() {
 grace='{"identifier": "grace@example.com", "password": "a long enough sentence"}'
 
 # ---- Tools and images
-
 ensure_tools podman runc /usr/lib/podman/netavark=netavark /usr/lib/podman/aardvark-dns=aardvark-dns iptables buildah \
     mmdebstrap curl jq openssl
 fetch_python_tools tools podman-compose==1.6.0

@@ -10,7 +10,6 @@ mkdir -p "$copies"
 system_up
 
 # ---- Clients
-
 declare -A access refresh
 every_refresh=()
 every_access=()
@@ -34,7 +33,6 @@ rotate() {
 }
 
 # ---- Before the backup
-
 server=$(url gateway)
 for name in quiet rotated gone everywhere; do
     enter 201 register "$name"
@@ -50,7 +48,6 @@ du -ch "$copies"/*.dump | tail -n 1
 cp -p "$keys"/* "$copies/"
 
 # ---- What happens after it is lost with the databases
-
 rotate rotated
 rotate rotated
 rotate gone

@@ -135,17 +135,29 @@ def prove(page, operator):
     """The last proof is an hour old, and the page's clock says that the token has to be renewed."""
     statement = "UPDATE sessions SET authenticated_at = authenticated_at - interval '1 hour'"
     subprocess.run(["psql", "-qXc", statement, os.environ["TOKENS_DATABASE_URL"]], check=True)
-    page.tab.evaluate("() => { performance.now = ((now) => () => now() + 4e6)(performance.now.bind(performance)); }")
+
+    def unverify(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace('"emailVerified":true', '"emailVerified":null'))
+
+    later = "() => { performance.now = ((now) => () => now() + 4e6)(performance.now.bind(performance)); }"
+    page.tab.evaluate(later)
+    page.tab.route("**/v1/auth/refresh", unverify)
     page.activate("Sign out everywhere…")
     page.see("Sign Ada out everywhere?", "dialog")
+    page.activate("Sign out everywhere")
+    page.see("No code can be sent: your account has no verified e-mail address", "dialog")
+    page.tab.keyboard.press("Escape")
+    page.see("Nothing was changed.", "dialog")
+    page.tab.unroute("**/v1/auth/refresh")
+    page.tab.evaluate(later)
     page.activate("Sign out everywhere")
     page.see("Confirm your identity", "dialog")
     page.examine("the proof")
     page.activate(f"Send a code to {operator.body['identifier']} instead")
     with page.tab.expect_request("**/v1/auth/code") as asked:
         page.activate("Send it")
-    purpose = asked.value.post_data_json["purpose"]
-    page.check("the console asks for a code with the purpose stepUp", purpose == "stepUp", purpose)
+    page.check("the console asks for a code to step up", asked.value.post_data_json["purpose"] == "stepUp")
     page.see("A code is on its way", "dialog")
     page.tab.keyboard.press("Escape")
     page.see("Nothing was changed.", "dialog")
@@ -211,7 +223,6 @@ def see_hostile(page):
     mallory.sign_in(MARKUP)
     page.tab.evaluate("() => { window.run = () => { window.ran = true; }; }")
     go(page, "#/users?identifier=mallory", "Users")
-    expect(page.rows("Users")).to_have_count(1)
     expect(page.rows("Users", MARKUP)).to_have_count(1)
     page.only_text("in the list", TEXT)
     page.activate(MARKUP)

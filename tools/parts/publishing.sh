@@ -1,6 +1,3 @@
-# shellcheck shell=bash
-# Publishing as the tests do.
-
 # publish_packages FOLDER KIND…: to bare repositories in FOLDER. Tests run before a commit too, so FOLDER/tree is a repository
 # with a commit of the working tree, and that is published.
 publish_packages() {
