@@ -127,13 +127,17 @@ public struct Sealer: Sendable {
         self.keys = keys.derived(for: purpose)
     }
 
+    /// Every value that is sealed under the current key begins with this, and no other.
+    public var prefix: Data {
+        Data([UInt8(keys.current.id.utf8.count)] + keys.current.id.utf8)
+    }
+
     /// Seals a secret.
     ///
     /// - Parameter context: what the secret belongs to; a sealed value moved to another place does not open there.
     public func seal(_ secret: Data, context: String) throws -> Data {
         let box = try AES.GCM.seal(secret, using: keys.current.secret, authenticating: Data(context.utf8))
-        var sealed = Data([UInt8(keys.current.id.utf8.count)])
-        sealed.append(contentsOf: keys.current.id.utf8)
+        var sealed = prefix
         sealed.append(contentsOf: box.nonce)
         sealed.append(box.ciphertext)
         sealed.append(box.tag)

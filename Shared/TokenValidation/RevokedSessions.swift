@@ -108,8 +108,9 @@ package final class RevokedSessions: Sendable {
 
 /// Follows the revocation feed of tokens by long polling, so that access tokens end with their session.
 package struct RevocationFeedReader: Service {
-    /// Seconds that one poll may stay open.
-    package static let wait = 20
+    /// Seconds that one poll may stay open. A replica of tokens that is stopped, and keeps its connections, hides
+    /// revocations for so long and two seconds more.
+    package static let wait = 5
 
     private let sessions: RevokedSessions
     private let logger: Logger

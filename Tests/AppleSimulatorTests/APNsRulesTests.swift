@@ -178,6 +178,23 @@ private func payload(_ count: Int) -> [UInt8] {
         #expect(verify(try other.authorization(issuedAt: now), with: &machine) == "InvalidProviderToken")
     }
 
+    /// Before a test registers keys each one is accepted, under the rules of a connection all the same.
+    @Test func unverifiedTokensFollowTheRulesToo() throws {
+        var machine = ProviderTokenMachine()
+        func verify(_ field: String, acceptsUnknownKeys: Bool = true) -> String? {
+            let result = machine.verify(field, now: now) { _, _ in acceptsUnknownKeys ? .unverified : nil }
+            if case .failure(let refusal) = result { return refusal.answer.body?.reason }
+            return nil
+        }
+        let field = try TestProvider().authorization(issuedAt: now)
+        #expect(verify(field) == nil && verify(field) == nil)
+        #expect(verify(try TestProvider().authorization(issuedAt: now + 1)) == "TooManyProviderTokenUpdates")
+        var other = TestProvider()
+        other.keyIdentifier = "KEY7654321"
+        #expect(verify(try other.authorization(issuedAt: now)) == "UnrelatedKeyIdInToken")
+        #expect(verify(field, acceptsUnknownKeys: false) == "InvalidProviderToken", "once keys are registered")
+    }
+
     @Test func renewalsAreLimited() throws {
         var machine = ProviderTokenMachine()
         let first = try provider.authorization(issuedAt: now)

@@ -42,7 +42,8 @@ public enum DevicesApplication: MigratingApplication {
         let devices = DeviceStore(database: database)
         let protection = PushTokenProtection(
             hashKey: configuration.tokenHashKey, sealingKeys: configuration.tokenKeys)
-        let registrations = RegistrationStore(database: database, protection: protection)
+        let lastSeen = LastSeenWriter(database: database, logger: boot.logger)
+        let registrations = RegistrationStore(database: database, protection: protection, lastSeen: lastSeen)
         configuration.registerMetrics()
 
         let activity = PushActivity()
@@ -70,7 +71,7 @@ public enum DevicesApplication: MigratingApplication {
             tokens: tokens, store: RevokedSessionStore(database: database), activity: activity, logger: boot.logger)
         let metrics = PushMetrics()
         var services: [any Service] = [
-            database, consumer, outcomes.stamper,
+            database, lastSeen, consumer, outcomes.stamper,
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
             DatabaseWatch(service: name, database: database, logger: boot.logger),
         ]

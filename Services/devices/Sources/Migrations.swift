@@ -26,5 +26,8 @@ enum Migrations {
         PostgresMigration(
             number: 8, name: "plans", up: PackageResources._008_plans_up_sql,
             down: PackageResources._008_plans_down_sql),
+        PostgresMigration(
+            number: 9, name: "last_seen", up: PackageResources._009_last_seen_up_sql,
+            down: PackageResources._009_last_seen_down_sql),
     ]
 }

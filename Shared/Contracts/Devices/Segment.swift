@@ -57,7 +57,7 @@ public struct PushSegment: Codable, Sendable, Equatable {
     /// Names of the IANA database.
     public var timeZones: [String]?
     public var appVersion: Versions?
-    /// The device has registered since. A registration without changes is recorded once a day.
+    /// The device has registered since.
     public var lastSeenSince: Date?
     public var tags: Tags?
 

@@ -72,16 +72,16 @@ import Testing
     func stopsAndProbes() {
         var lane = LaneAdmission(limits: APNsLimits())
         let start = Self.start
-        #expect(lane.admit(now: start) == .send)
+        #expect(lane.admit(isToProvenDevice: true, now: start) == .send)
         lane.stop(reason: "InvalidProviderToken", now: start)
         #expect(lane.reason == "InvalidProviderToken")
-        #expect(lane.admit(now: start + .seconds(299)) == .refuse)
-        #expect(lane.admit(now: start + .seconds(300)) == .probe)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(299)) == .refuse)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(300)) == .probe)
         #expect(lane.reason == "InvalidProviderToken")
-        #expect(lane.admit(now: start + .seconds(301)) == .refuse)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(301)) == .refuse)
         lane.probeEnded(.accepted, now: start + .seconds(302))
         #expect(lane.reason == nil)
-        #expect(lane.admit(now: start + .seconds(302)) == .send)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(302)) == .send)
         lane.probeEnded(.refused, now: start + .seconds(303))
         #expect(lane.reason == nil)
     }
@@ -91,13 +91,13 @@ import Testing
         let start = Self.start
         var lane = LaneAdmission(limits: APNsLimits())
         lane.stop(reason: "TopicDisallowed", now: start)
-        _ = lane.admit(now: start + .seconds(300))
+        _ = lane.admit(isToProvenDevice: true, now: start + .seconds(300))
         lane.probeEnded(.refused, now: start + .seconds(300))
-        #expect(lane.admit(now: start + .seconds(599)) == .refuse)
-        #expect(lane.admit(now: start + .seconds(600)) == .probe)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(599)) == .refuse)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(600)) == .probe)
         lane.probeEnded(.unknown, now: start + .seconds(600))
-        #expect(lane.admit(now: start + .seconds(609)) == .refuse)
-        #expect(lane.admit(now: start + .seconds(610)) == .probe)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(609)) == .refuse)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(610)) == .probe)
         lane.stop(reason: "InvalidProviderToken", now: start + .seconds(611))
         lane.probeEnded(.accepted, now: start + .seconds(612))
         #expect(lane.reason == "InvalidProviderToken")
@@ -109,14 +109,33 @@ import Testing
         let reason = APNsAnswerRules.tokenRefusals
         var lane = LaneAdmission(limits: APNsLimits())
         lane.stop(reason: reason, now: start)
-        #expect(lane.admit(now: start + .seconds(3599)) == .refuse)
-        #expect(lane.admit(now: start + .seconds(3600)) == .probe)
-        #expect(LaneAdmission.result(of: Self.answer(200), stoppedFor: reason) == .accepted)
-        #expect(LaneAdmission.result(of: Self.answer(400, "BadDeviceToken"), stoppedFor: reason) == .refused)
-        #expect(LaneAdmission.result(of: Self.answer(400, "DeviceTokenNotForTopic"), stoppedFor: reason) == .refused)
-        #expect(LaneAdmission.result(of: Self.answer(410, "Unregistered"), stoppedFor: reason) == .unknown)
-        #expect(LaneAdmission.result(of: Self.answer(410), stoppedFor: "InvalidProviderToken") == .accepted)
-        #expect(LaneAdmission.result(of: Self.answer(500), stoppedFor: "InvalidProviderToken") == .unknown)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(3599)) == .refuse)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(3600)) == .probe)
+        func result(_ answer: APNsAnswer, _ reason: String, isProven: Bool = true) -> LaneAdmission.ProbeResult {
+            LaneAdmission.result(of: answer, isToProvenDevice: isProven, stoppedFor: reason)
+        }
+        #expect(result(Self.answer(200), reason) == .accepted)
+        for refusal in ["BadDeviceToken", "DeviceTokenNotForTopic"] {
+            #expect(result(Self.answer(400, refusal), reason) == .refused)
+            #expect(result(Self.answer(400, refusal), reason, isProven: false) == .unknown)
+        }
+        #expect(result(Self.answer(410, "Unregistered"), reason) == .unknown)
+        #expect(result(Self.answer(410), "InvalidProviderToken") == .accepted)
+        #expect(result(Self.answer(500), "InvalidProviderToken") == .unknown)
+    }
+
+    @Test("After refused tokens a device that Apple knows is tried first: anybody can register an invented token")
+    func inventedTokens() {
+        let start = Self.start
+        var lane = LaneAdmission(limits: APNsLimits())
+        lane.stop(reason: APNsAnswerRules.tokenRefusals, now: start)
+        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(3609)) == .refuse)
+        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(3610)) == .probe)
+        lane.probeEnded(.unknown, now: start + .seconds(3610))
+        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(3620)) == .refuse)
+        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(3620)) == .probe)
+        lane.stop(reason: "InvalidProviderToken", now: start)
+        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(300)) == .probe)
     }
 
     // MARK: - Refused device tokens
@@ -126,8 +145,10 @@ import Testing
         for refused in max(0, answers / 20 - 2)...(answers / 20 + 2) {
             var rate = RefusalRate()
             var isExceeded = false
-            for _ in 0..<(answers - refused) { #expect(rate.record(isRefused: false, now: Self.start) == false) }
-            for _ in 0..<refused { isExceeded = rate.record(isRefused: true, now: Self.start) }
+            for token in refused..<answers {
+                #expect(rate.record(tokenHash: token, isRefused: false, now: Self.start) == false)
+            }
+            for token in 0..<refused { isExceeded = rate.record(tokenHash: token, isRefused: true, now: Self.start) }
             #expect(isExceeded == (answers >= 1000 && refused * 20 > answers))
         }
     }
@@ -136,9 +157,10 @@ import Testing
     func refusalsAge() {
         func isExceeded(after seconds: Int) -> Bool {
             var rate = RefusalRate()
-            for _ in 0..<1000 { _ = rate.record(isRefused: true, now: Self.start) }
-            for _ in 0..<999 { _ = rate.record(isRefused: false, now: Self.start + .seconds(seconds)) }
-            return rate.record(isRefused: true, now: Self.start + .seconds(seconds))
+            let later = Self.start + .seconds(seconds)
+            for token in 0..<1000 { _ = rate.record(tokenHash: token, isRefused: true, now: Self.start) }
+            for token in 1000..<1999 { _ = rate.record(tokenHash: token, isRefused: false, now: later) }
+            return rate.record(tokenHash: 1999, isRefused: true, now: later)
         }
         for seconds in [0, 1, 59, 60, 61, 300, 599] { #expect(isExceeded(after: seconds)) }
         for seconds in [600, 601, 5000] { #expect(!isExceeded(after: seconds)) }
@@ -149,14 +171,42 @@ import Testing
         var rate = RefusalRate()
         var exceededAt: Int?
         for second in 0..<590 {
-            _ = rate.record(isRefused: false, now: Self.start + .seconds(second))
-            if rate.record(isRefused: true, now: Self.start + .seconds(second)), exceededAt == nil {
+            let now = Self.start + .seconds(second)
+            _ = rate.record(tokenHash: 2 * second, isRefused: false, now: now)
+            if rate.record(tokenHash: 2 * second + 1, isRefused: true, now: now), exceededAt == nil {
                 exceededAt = second
             }
         }
         #expect(exceededAt == 499)
         rate.reset()
-        #expect(rate.record(isRefused: true, now: Self.start + .seconds(590)) == false)
+        #expect(rate.record(tokenHash: 1, isRefused: true, now: Self.start + .seconds(590)) == false)
+    }
+
+    @Test("A token counts once, however many pushes it gets, and by its latest answer")
+    func refusalsOfTokens() {
+        var rate = RefusalRate()
+        for _ in 0..<50 {
+            for token in 0..<1000 { _ = rate.record(tokenHash: token, isRefused: false, now: Self.start) }
+        }
+        let exceeded = (1000..<1100).first { rate.record(tokenHash: $0, isRefused: true, now: Self.start) }
+        // 53 of 1,053 are more than 5 %.
+        #expect(exceeded == 1052)
+        for token in 1000..<1100 { _ = rate.record(tokenHash: token, isRefused: false, now: Self.start) }
+        #expect(rate.record(tokenHash: 2000, isRefused: true, now: Self.start) == false)
+    }
+
+    @Test("Of a million tokens a part stands for all", arguments: [4, 6])
+    func refusalsOfMany(percent: Int) {
+        var generator = SeededGenerator(seed: 5)
+        var rate = RefusalRate()
+        var isExceeded = false
+        for number in 0..<1_000_000 {
+            let isRefused = number % 100 < percent
+            let hash = Int.random(in: .min ... .max, using: &generator)
+            let isTooMany = rate.record(tokenHash: hash, isRefused: isRefused, now: Self.start)
+            if number >= 900_000 { isExceeded = isExceeded || isTooMany }
+        }
+        #expect(isExceeded == (percent > 5) && rate.count <= RefusalRate.capacity)
     }
 
     // MARK: - Backoff

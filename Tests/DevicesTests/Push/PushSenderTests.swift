@@ -373,7 +373,6 @@ import Testing
         }
     }
 
-    /// For as long as the revocation feed counts as known.
     /// Another transaction locks the device's row, so that the end of its session cannot be stored.
     @Test func aPushDoesNotWaitUntilItsSessionsEndIsKept() async throws {
         try await TestPushes.with { pushes in
@@ -404,6 +403,7 @@ import Testing
         }
     }
 
+    /// For as long as the revocation feed counts as known.
     @Test func withoutTokensSessionsCountAsLive() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
@@ -475,6 +475,21 @@ import Testing
                     try await pushes.accept(.init(users: [ada.id])), is: "rejected Unregistered")
             }
             #expect(try await pushes.registry.devices(of: ada.id).map(\.status) == [status])
+        }
+    }
+
+    /// The app has started again since, with the same token.
+    @Test func anUnchangedRegistrationIsLaterThanApplesTimeToo() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            try await pushes.database.query("UPDATE devices SET last_seen_at = now() - interval '2 hours'")
+            _ = try await pushes.register(ada, token: "aa")
+            let lane = FakeLane.refusing(410, "Unregistered", since: .now - 3600)
+            try await pushes.sending(through: lane) {
+                try await pushes.eventually(
+                    try await pushes.accept(.init(users: [ada.id])), is: "rejected Unregistered")
+            }
+            #expect(try await pushes.registry.devices(of: ada.id).map(\.status) == [.active])
         }
     }
 
@@ -601,6 +616,32 @@ import Testing
             #expect(try await pushes.states(of: push) == ["cancelled"])
             #expect(try await pushes.status(of: scheduled).state == .cancelled)
             #expect(try await pushes.status(of: scheduled).devices.isEmpty)
+        }
+    }
+
+    /// A push may have more targets than a request can change: PostgreSQL ends the statement here.
+    @Test func whatACancellationDoesNotReachEndsWhenItIsDue() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id]))
+            try await pushes.database.withTransaction { transaction in
+                try await transaction.query("SELECT state FROM push_targets WHERE push_id = \(push) FOR UPDATE")
+                async let isCancelled = pushes.store.cancel(push, of: "orders")
+                try await eventually("it waits for the target") {
+                    try await pushes.database.query(
+                        """
+                        SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock'
+                          AND query LIKE '%cancel_push_targets%'
+                        """)[0].decode(Int.self) == 1
+                }
+                #expect(try await isCancelled)
+            }
+            #expect(try await pushes.status(of: push).state == .cancelled)
+            #expect(try await pushes.states(of: push) == ["queued"])
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "cancelled") }
+            #expect(lane.sent.isEmpty)
         }
     }
 

@@ -31,8 +31,11 @@ struct TestRegistry: Sendable {
     private var store: DeviceStore { DeviceStore(database: database) }
 
     func register(_ registration: ValidRegistration, user: UUID, session: UUID) async throws -> Device? {
-        try await RegistrationStore(database: database, protection: protection)
+        let lastSeen = LastSeenWriter(database: database, logger: .quiet)
+        let device = try await RegistrationStore(database: database, protection: protection, lastSeen: lastSeen)
             .register(registration, user: user, session: session)
+        try await lastSeen.flush()
+        return device
     }
 
     func devices(of user: UUID) async throws -> [DeviceExport.Entry] { try await store.devices(of: user) }

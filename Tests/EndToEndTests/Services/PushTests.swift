@@ -10,18 +10,25 @@ import Testing
     var journey: Journey { system.journey }
 
     /// A user with a phone.
-    private struct Recipient: Sendable {
+    struct Recipient: Sendable {
         var session: AuthResponse
         var token: String
     }
 
-    private func recipient() async throws -> Recipient {
-        let session = try await journey.register()
-        let registration = journey.registration()
+    func recipient(_ session: AuthResponse? = nil) async throws -> Recipient {
+        var current = session
+        if current == nil { current = try await journey.register() }
+        let recipient = Recipient(session: try #require(current), token: journey.registration().token)
+        try await register(recipient)
+        return recipient
+    }
+
+    func register(_ recipient: Recipient) async throws {
+        var registration = journey.registration()
+        registration.token = recipient.token
         let answer = try await journey.api.call(
-            "POST", "/v1/devices/register", bearer: session.accessToken, json: registration)
+            "POST", "/v1/devices/register", bearer: recipient.session.accessToken, json: registration)
         try #require(answer.status == 200, "\(answer.text)")
-        return Recipient(session: session, token: registration.token)
     }
 
     private func recipients(_ count: Int) async throws -> [Recipient] {
@@ -30,18 +37,20 @@ import Testing
         return recipients
     }
 
-    private func push(
-        _ text: String, to user: UUID, key: String = UUID().uuidString, through devices: ServiceProcess
+    func push(
+        _ text: String, to user: UUID, key: String = UUID().uuidString, through devices: ServiceProcess,
+        expiresAt: Date? = nil
     ) async throws -> TestHTTPClient.Response {
-        let request = PushRequest(
+        var request = PushRequest(
             targets: .init(users: [user]), bundleId: "com.example.app", pushType: .alert,
             payload: .object(["aps": .object(["alert": .string(text)])]))
+        request.expiresAt = expiresAt
         return try await TestHTTPClient(devices.url).post(
             "/internal/push", json: request,
             headers: [HeaderName.credential: SystemSettings.ordersCredential, "Idempotency-Key": key])
     }
 
-    private func status(of push: String) async throws -> PushStatus {
+    func status(of push: String) async throws -> PushStatus {
         let answer = try await TestHTTPClient(system.process("devices").url).get(
             "/internal/push/\(push)", headers: [HeaderName.credential: SystemSettings.ordersCredential])
         try #require(answer.status == 200, "\(answer.text)")
@@ -49,7 +58,7 @@ import Testing
     }
 
     /// What the simulated APNs has logged of a push.
-    private struct Received: Decodable, Sendable {
+    struct Received: Decodable, Sendable {
         /// Milliseconds since 1970.
         var time: Int
         var token: String
@@ -61,7 +70,7 @@ import Testing
         var status: Int?
     }
 
-    private func received() async throws -> [Received] {
+    func received() async throws -> [Received] {
         struct Page: Decodable {
             var pushes: [Received]
             var next: Int
@@ -122,7 +131,7 @@ import Testing
         #expect(try await devices.delete("\(path)/\(channel.id)", headers: headers).status == 204)
     }
 
-    /// Replicas of devices, PostgreSQL and the simulated APNs are killed, stopped and cut at random. Each push that was
+    /// Replicas of devices, tokens, PostgreSQL and the simulated APNs are killed, stopped and cut at random. Each push that was
     /// accepted reaches its phone or has a recorded reason, none twice after its success was recorded, and none later
     /// than two seconds after the end of its session, or after the return of a process that was stopped at that moment.
     /// `GATEHOUSE_PUSH_SECONDS=300` for the soak test.
@@ -238,7 +247,7 @@ import Testing
             if Bool.random(), stops.begin() {
                 defer { stops.end() }
                 let replica = replicas[Int.random(in: 0..<replicas.count)]
-                switch Int.random(in: 0..<5) {
+                switch Int.random(in: 0..<6) {
                 case 0, 1:
                     await replica.kill()
                     try await replica.start()
@@ -247,6 +256,9 @@ import Testing
                     try await Task.sleep(for: .seconds(2))
                     replica.resume()
                 case 3:
+                    await system.process("tokens").kill()
+                    try await system.process("tokens").start()
+                case 4:
                     await system.postgres.kill()
                     try await system.postgres.restart()
                 default:

@@ -149,7 +149,7 @@ final class GatehouseSystem: Sendable {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         messages = MessageFiles(folder: folder.appending(path: "messages"))
         databases = try await Self.makeDatabases(on: postgres)
-        var environment = try SystemSettings.make(
+        var environment = try await SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
         environment["IDENTITY_RESET_HOOK_URL"] = resetHook.absoluteString
         environment["IDENTITY_RESET_HOOK_SECRET"] = mail.secret

@@ -1,6 +1,7 @@
 import AccessToken
 import Crypto
 import Foundation
+import TestKit
 
 /// The environment of a system under test: what `make up` sets, with keys and addresses of its own.
 enum SystemSettings {
@@ -20,7 +21,7 @@ enum SystemSettings {
 
     static func make(
         databases: [String: String], redisURL: String, ports: SystemPorts, keys folder: URL
-    ) throws -> [String: String] {
+    ) async throws -> [String: String] {
         func write(_ name: String, _ text: String) throws -> String {
             let file = folder.appending(path: name)
             try Data("# development\n\(text)".utf8).write(to: file)
@@ -33,7 +34,10 @@ enum SystemSettings {
         }
 
         let appleKey = try write("apple-client-secret.p8", P256.Signing.PrivateKey().pemRepresentation)
-        let apnsURL = "http://127.0.0.1:\(ports.apnsPort)"
+        let apnsFolder = folder.appending(path: "apns")
+        try FileManager.default.createDirectory(at: apnsFolder, withIntermediateDirectories: true)
+        let apns = try await TestCertificate.make(in: apnsFolder)
+        let apnsURL = "https://127.0.0.1:\(ports.apnsPort)"
         var environment = [
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
             "GATEHOUSE_ENVIRONMENT": "development",
@@ -64,6 +68,9 @@ enum SystemSettings {
             "IDENTITY_APPLE_MIGRATION_URL": ports.url("apple-simulator") + "/auth/usermigrationinfo",
             "APPLE_SIMULATOR_APNS_LISTEN_ADDRESS": "127.0.0.1:\(ports.apnsPort)",
             "APPLE_SIMULATOR_APNS_KEY_FILE": appleKey,
+            "APPLE_SIMULATOR_APNS_CERTIFICATE_FILE": apns.certificate.path(),
+            "APPLE_SIMULATOR_APNS_CERTIFICATE_KEY_FILE": apns.key.path(),
+            "DEVICES_APNS_AUTHORITIES_FILE": apns.authority.path(),
             "DEVICES_APNS_KEYS_FILE": try write(
                 "apns-keys.yaml", "keys: [{team: DEVTEAM000, keyId: DEVKEY0000, file: '\(appleKey)'}]\n"),
             "DEVICES_PUSH_CALLERS_FILE": try write(

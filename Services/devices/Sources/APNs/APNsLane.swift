@@ -151,7 +151,7 @@ final class APNsLaneCore {
                 finish(attempt, .notSent(.unreachable))
                 continue
             }
-            switch admission.admit(now: now) {
+            switch admission.admit(isToProvenDevice: attempt.call.isToProvenDevice, now: now) {
             case .send: break
             case .probe: attempt.isProbe = true
             case .refuse:
@@ -445,8 +445,10 @@ final class APNsLaneCore {
     /// Counts refused device tokens, among those that Apple had accepted before.
     private func count(_ answer: APNsAnswer, _ attempt: APNsAttempt) {
         let isRefused = APNsAnswerRules.isTokenRefusal(answer)
-        guard attempt.call.isToProvenDevice, admission.reason == nil, isRefused || answer.status == 200 else { return }
-        if refusals.record(isRefused: isRefused, now: .now) {
+        guard case .push(let push) = attempt.call, push.isProven, case .device(let token) = push.destination,
+            admission.reason == nil, isRefused || answer.status == 200
+        else { return }
+        if refusals.record(tokenHash: token.bytes.hashValue, isRefused: isRefused, now: .now) {
             refusals.reset()
             stop(APNsAnswerRules.tokenRefusals)
         }
@@ -479,15 +481,16 @@ final class APNsLaneCore {
 
     func finish(_ attempt: APNsAttempt, _ outcome: LaneOutcome) {
         metrics.finished(outcome)
-        if attempt.isProbe { probeEnded(outcome) }
+        if attempt.isProbe { probeEnded(outcome, isToProvenDevice: attempt.call.isToProvenDevice) }
         attempt.outcome.resume(returning: outcome)
     }
 
-    private func probeEnded(_ outcome: LaneOutcome) {
+    private func probeEnded(_ outcome: LaneOutcome, isToProvenDevice: Bool) {
         guard let reason = admission.reason else { return }
         var result = LaneAdmission.ProbeResult.unknown
         if case .answered(let answer) = outcome {
-            result = LaneAdmission.result(of: answer, stoppedFor: reason)
+            result = LaneAdmission.result(
+                of: answer, isToProvenDevice: isToProvenDevice, stoppedFor: reason)
         }
         admission.probeEnded(result, now: .now)
         if admission.reason == nil {

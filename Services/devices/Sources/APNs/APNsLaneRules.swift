@@ -123,12 +123,15 @@ struct LaneAdmission: Sendable {
         }
     }
 
-    mutating func admit(now: Instant) -> Decision {
+    /// - Parameter isToProvenDevice: whether Apple has accepted the device token before. Any user can register an
+    ///   invented one, whose refusal says nothing about the lane, so it becomes a probe later.
+    mutating func admit(isToProvenDevice: Bool, now: Instant) -> Decision {
         switch state {
         case .running: return .send
         case .probing: return .refuse
         case .stopped(let reason, let until):
-            guard until <= now else { return .refuse }
+            let mustWait = reason == APNsAnswerRules.tokenRefusals && !isToProvenDevice
+            guard until + (mustWait ? Self.retryAfterUnknown : .zero) <= now else { return .refuse }
             state = .probing(reason: reason)
             return .probe
         }
@@ -151,9 +154,10 @@ struct LaneAdmission: Sendable {
     }
 
     /// The result of a probe's answer for a lane that has stopped for `reason`.
-    static func result(of answer: APNsAnswer, stoppedFor reason: String) -> ProbeResult {
+    static func result(of answer: APNsAnswer, isToProvenDevice: Bool, stoppedFor reason: String) -> ProbeResult {
         if reason == APNsAnswerRules.tokenRefusals {
-            return answer.status == 200 ? .accepted : APNsAnswerRules.isTokenRefusal(answer) ? .refused : .unknown
+            if answer.status == 200 { return .accepted }
+            return isToProvenDevice && APNsAnswerRules.isTokenRefusal(answer) ? .refused : .unknown
         }
         return APNsAnswerRules.provesToken(answer) ? .accepted : .unknown
     }
@@ -162,44 +166,65 @@ struct LaneAdmission: Sendable {
 /// The share of device tokens, among those that Apple had accepted before, that Apple now refuses.
 ///
 /// A high share means that the environment, the topics or the registrations are wrong, and not that each token is bad.
-/// A refused token is not sent to again, so pushes stand for tokens.
+/// Tokens count, however many pushes each one gets. Of very many, a part that their hashes choose stands for all.
 struct RefusalRate: Sendable, Equatable {
     typealias Instant = ContinuousClock.Instant
 
     /// Tokens that must have been answered before the share counts.
     static let minimumTokens = 1000
     static let maximumPercent = 5
-    private static let buckets = 10
-    /// The window is ten minutes.
-    static let bucketLength = Duration.seconds(60)
+    /// Tokens that are remembered at most.
+    static let capacity = 8192
+    private static let minutes = 10
 
-    private struct Bucket: Equatable {
-        var start: Instant
-        var answered = 0
-        var refused = 0
+    private struct Answer: Equatable {
+        var minute: Int
+        var isRefused: Bool
     }
 
-    /// The newest one is last.
-    private var counts: [Bucket] = []
+    private var start: Instant?
+    private var minute = 0
+    /// The latest answer of each token, by a hash of the token.
+    private var answers: [Int: Answer] = [:]
+    private var refused = 0
+    /// Tokens are remembered whose hash ends with so many zero bits: one of 2 to this power.
+    private var level = 0
 
     /// Counts an answer of 200 or a refusal.
     ///
+    /// - Parameter hash: of the token, evenly distributed.
     /// - Returns: whether too many tokens are refused.
-    mutating func record(isRefused: Bool, now: Instant) -> Bool {
-        let oldest = now - Self.bucketLength * Self.buckets
-        counts.removeAll { $0.start <= oldest }
-        if counts.last.map({ $0.start + Self.bucketLength <= now }) ?? true {
-            counts.append(Bucket(start: now))
+    mutating func record(tokenHash hash: Int, isRefused: Bool, now: Instant) -> Bool {
+        let start = start ?? now
+        self.start = start
+        let minute = Int((now - start) / .seconds(60))
+        if minute != self.minute {
+            self.minute = minute
+            keep { _, answer in answer.minute > minute - Self.minutes }
+            // Those of earlier minutes still stand for more tokens. Their share stays right.
+            if level > 0, answers.count < Self.capacity / 4 { level -= 1 }
         }
-        counts[counts.count - 1].answered += 1
-        guard isRefused else { return false }
-        counts[counts.count - 1].refused += 1
-        let answered = counts.reduce(0) { $0 + $1.answered }
-        let refused = counts.reduce(0) { $0 + $1.refused }
-        return answered >= Self.minimumTokens && refused * 100 > answered * Self.maximumPercent
+        guard hash.trailingZeroBitCount >= level else { return false }
+        let former = answers.updateValue(Answer(minute: minute, isRefused: isRefused), forKey: hash)
+        refused += (isRefused ? 1 : 0) - (former?.isRefused == true ? 1 : 0)
+        while answers.count > Self.capacity {
+            level += 1
+            let level = level
+            keep { hash, _ in hash.trailingZeroBitCount >= level }
+        }
+        return isRefused && answers.count << level >= Self.minimumTokens
+            && refused * 100 > answers.count * Self.maximumPercent
     }
 
-    mutating func reset() { counts = [] }
+    private mutating func keep(where condition: (Int, Answer) -> Bool) {
+        answers = answers.filter { condition($0.key, $0.value) }
+        refused = answers.values.count { $0.isRefused }
+    }
+
+    /// Tokens that are remembered.
+    var count: Int { answers.count }
+
+    mutating func reset() { self = RefusalRate() }
 }
 
 /// When a lane may try to connect again.

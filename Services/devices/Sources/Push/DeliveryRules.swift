@@ -21,16 +21,6 @@ enum TargetState: String, Sendable, CaseIterable {
         case .accepted, .rejected, .suppressed, .expired, .cancelled, .dead, .inDoubt: true
         }
     }
-
-    /// Whether one state may follow the other. A claim follows a claim when another replica takes over.
-    func mayBecome(_ next: TargetState) -> Bool {
-        switch self {
-        case .queued, .retryAt: next == .claimed || next == .cancelled
-        case .claimed: true
-        case .dead: next == .queued
-        case .accepted, .rejected, .suppressed, .expired, .cancelled, .inDoubt: false
-        }
-    }
 }
 
 /// The decision on a target that a replica holds.

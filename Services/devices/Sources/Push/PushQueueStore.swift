@@ -210,7 +210,8 @@ struct ClaimOutcome: Sendable {
 }
 
 extension UUID {
-    fileprivate func precedes(_ other: UUID) -> Bool {
+    /// By bytes, as PostgreSQL sorts.
+    func precedes(_ other: UUID) -> Bool {
         withUnsafeBytes(of: uuid) { own in
             withUnsafeBytes(of: other.uuid) { own.lexicographicallyPrecedes($0) }
         }

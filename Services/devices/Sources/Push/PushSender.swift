@@ -286,6 +286,7 @@ struct PushSender: Service {
         var pause: Duration = .milliseconds(100)
         while let batch = await outcomes.next() {
             do {
+                // Whoever holds the lease by now: what Apple says of a channel is true.
                 try await PushChannelStore(database: queue.database).apply(batch)
                 let recorded = try await queue.record(batch)
                 outcomes.unblock()

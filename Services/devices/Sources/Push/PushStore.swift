@@ -7,8 +7,10 @@ import ServiceKitPostgres
 struct PushStore: Sendable {
     /// Targets or dead letters of a page.
     static let pageSize = 100
-    /// Buckets of a statement that lists targets.
+    /// Buckets of a statement that reads targets. A push to a segment may have millions.
     private static let bucketsAtOnce = 256
+    /// Buckets of a statement that changes targets.
+    private static let bucketsOfChange = 16
     /// Seconds for which an idempotency key is kept.
     static let keyLifetime: TimeInterval = 86_400
     /// Seconds between the due times of two recipients of one push, so that a push to many does not stand before one
@@ -309,14 +311,17 @@ struct PushStore: Sendable {
             (String, Date, Date?, String?, Date, Bool).self)
         // Before the targets, which a slice may add meanwhile.
         let slices = isSegment ? try await slices.status(of: push) : nil
-        let buckets = try await database.query("SELECT push_buckets(\(push)) AS bucket ORDER BY bucket").decode(
-            Int16.self)
-        let counts = try await database.query(
-            """
-            SELECT counted.in_state, sum(counted.number)::bigint
-            FROM unnest(\(buckets)) AS bucket, count_push_targets(bucket, \(push)) AS counted GROUP BY 1
-            """
-        ).decode((String, Int).self)
+        let buckets = try await buckets(of: push)
+        var counts: [String: Int] = [:]
+        for part in buckets.parts(of: Self.bucketsAtOnce) {
+            let counted = try await database.query(
+                """
+                SELECT counted.in_state, sum(counted.number)::bigint
+                FROM unnest(\(part)) AS bucket, count_push_targets(bucket, \(push)) AS counted GROUP BY 1
+                """
+            ).decode((String, Int).self)
+            for (state, number) in counted { counts[state, default: 0] += number }
+        }
         // A segment may have targets in every bucket.
         var rest = buckets.filter { $0 >= cursor?.bucket ?? 0 }[...]
         var page: [PostgresRow] = []
@@ -334,11 +339,11 @@ struct PushStore: Sendable {
         }
         let entries = try page.prefix(Self.pageSize).map(PushStatus.Entry.init)
         let isOpen =
-            counts.contains { TargetState(rawValue: $0.0)?.isFinal == false } || slices?.isOpen == true
+            counts.keys.contains { TargetState(rawValue: $0)?.isFinal == false } || slices?.isOpen == true
         return PushStatus(
             id: push, state: state == "sending" && !isOpen ? .done : PushState(rawValue: state), createdAt: createdAt,
             sendAt: sendAtLocal == nil ? sendAt : nil, sendAtLocal: sendAtLocal, expiresAt: expiresAt,
-            counts: Dictionary(uniqueKeysWithValues: counts).merging(slices?.counts ?? [:], uniquingKeysWith: +),
+            counts: counts.merging(slices?.counts ?? [:], uniquingKeysWith: +),
             slices: slices?.progress, devices: entries,
             next: page.count > Self.pageSize
                 ? try page.prefix(Self.pageSize).last.map {
@@ -346,9 +351,27 @@ struct PushStore: Sendable {
                 } : nil)
     }
 
+    private func buckets(of push: UUID) async throws(PostgresError) -> [Int16] {
+        try await database.query("SELECT push_buckets(\(push)) AS bucket ORDER BY bucket").decode(Int16.self)
+    }
+
     /// Cancels what is not sent yet. A push of which nothing is left to send stays done. Returns whether the push is
     /// this caller's.
+    ///
+    /// From the first commit nothing more is claimed to be sent. Targets that the request does not reach in its time end
+    /// when they are due.
     func cancel(_ push: UUID, of caller: String) async throws -> Bool {
+        let isCallers = try await markCancelled(push, of: caller)
+        guard isCallers else { return false }
+        for part in try await buckets(of: push).parts(of: Self.bucketsOfChange) {
+            let isReached = try? await database.query(
+                "SELECT count(cancel_push_targets(bucket, \(push))) FROM unnest(\(part)) AS bucket")
+            if isReached == nil { break }
+        }
+        return true
+    }
+
+    private func markCancelled(_ push: UUID, of caller: String) async throws -> Bool {
         try await database.withTransaction { transaction in
             let rows = try await transaction.query(
                 """
@@ -356,14 +379,15 @@ struct PushStore: Sendable {
                 """)
             guard let state = try rows.first?.decode(String.self) else { return false }
             if state == "sending" {
-                let open = try await transaction.query(
+                let isOpen = try await transaction.query(
                     """
-                    SELECT coalesce(sum(cancel_push_targets(bucket, \(push))), 0)
-                    FROM unnest(ARRAY(SELECT push_buckets(\(push)) AS bucket ORDER BY bucket)) AS bucket
+                    SELECT EXISTS (
+                        SELECT FROM push_buckets(\(push)) AS bucket, count_push_targets(bucket, \(push)) AS counted
+                        WHERE counted.in_state IN ('queued', 'retryAt', 'claimed'))
                     """
-                )[0].decode(Int.self)
+                )[0].decode(Bool.self)
                 let openSlices = try await PushSliceStore.cancel(push, on: transaction)
-                guard open + openSlices > 0 else { return true }
+                guard isOpen || openSlices > 0 else { return true }
             }
             // A target in flight that becomes due again is claimed after this, and ends then.
             _ = try await transaction.commit(after: "UPDATE pushes SET state = 'cancelled' WHERE id = \(push)")
@@ -421,25 +445,38 @@ struct PushStore: Sendable {
     /// Sorts before every id.
     static let zero = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
-    /// Queues the dead letters of a push again. Returns how many there were; `nil` for another caller's push and for
-    /// one that was cancelled.
+    /// Queues the dead letters of a push again. Returns how many: all, or those that the request reaches in its time.
+    /// `nil` for another caller's push and for one that was cancelled.
     func replay(_ push: UUID, of caller: String, until expiresAt: Date) async throws -> Int? {
-        try await database.withTransaction { transaction in
-            let rows = try await transaction.query(
-                """
-                UPDATE pushes SET expires_at = greatest(expires_at, \(expiresAt)),
-                    day = (greatest(expires_at, \(expiresAt)) AT TIME ZONE 'UTC')::date
-                WHERE id = \(push) AND caller = \(caller) AND state = 'sending' RETURNING id
-                """)
-            guard !rows.isEmpty else { return nil }
-            return try await transaction.query(
-                """
-                SELECT coalesce(sum(replay_push_targets(
-                    bucket, \(push), (\(expiresAt) AT TIME ZONE 'UTC')::date)), 0)
-                FROM unnest(ARRAY(SELECT push_buckets(\(push)) AS bucket ORDER BY bucket)) AS bucket
-                """
-            )[0].decode(Int.self)
+        let rows = try await database.query(
+            """
+            UPDATE pushes SET expires_at = greatest(expires_at, \(expiresAt)),
+                day = (greatest(expires_at, \(expiresAt)) AT TIME ZONE 'UTC')::date
+            WHERE id = \(push) AND caller = \(caller) AND state = 'sending' RETURNING id
+            """)
+        guard !rows.isEmpty else { return nil }
+        var count = 0
+        for part in try await buckets(of: push).parts(of: Self.bucketsOfChange) {
+            do {
+                count += try await database.query(
+                    """
+                    SELECT sum(replay_push_targets(bucket, \(push), (\(expiresAt) AT TIME ZONE 'UTC')::date))
+                    FROM unnest(\(part)) AS bucket
+                    """
+                )[0].decode(Int.self)
+            } catch {
+                if count == 0 { throw error }
+                break
+            }
         }
+        return count
+    }
+}
+
+extension Array {
+    /// Parts of at most `count` elements.
+    fileprivate func parts(of count: Int) -> some Sequence<[Element]> {
+        stride(from: 0, to: self.count, by: count).lazy.map { Array(self[$0..<Swift.min($0 + count, self.count)]) }
     }
 }
 

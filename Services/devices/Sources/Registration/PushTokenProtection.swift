@@ -35,6 +35,9 @@ struct PushTokenProtection: Sendable {
         return Data(mac.finalize())
     }
 
+    /// Tokens that are sealed under the present key begin with this, and no others.
+    var sealedPrefix: Data { sealer.prefix }
+
     /// - Parameter hash: of the token's registration. The sealed token opens for this one only.
     func seal(_ token: PushToken, hash: Data) throws -> Data {
         try sealer.seal(Data(token.bytes), context: hash.base64EncodedString())

@@ -8,11 +8,10 @@ struct RegistrationStore: Sendable {
     /// The maximum number of a user's devices of each kind. A further registration removes the user's device of that
     /// kind that was seen longest ago.
     static let maximumDevices = 50
-    /// Seconds during which a registration that changes nothing is not written again.
-    static let writeInterval = 86_400.0
 
     let database: PostgresPool
     let protection: PushTokenProtection
+    let lastSeen: LastSeenWriter
 
     /// Stores a registration. The token then belongs to this user alone.
     ///
@@ -21,8 +20,11 @@ struct RegistrationStore: Sendable {
     func register(_ registration: ValidRegistration, user: UUID, session: UUID) async throws -> Device? {
         guard Bucket(session: session) == Bucket(user: user) else { return nil }
         let hash = protection.hash(registration)
-        var rows = try await database.query(Self.present(registration, hash: hash, user: user, session: session))
-        if rows.isEmpty {
+        var rows = try await database.query(present(registration, hash: hash, user: user, session: session))
+        if let row = rows.first {
+            lastSeen.note(
+                try row.decode("device_id"), in: Bucket(user: user), at: try row.decode("seen_at"))
+        } else {
             let sealedToken = try protection.seal(registration.token, hash: hash)
             let statement = Self.statement(
                 registration, hash: hash, sealedToken: sealedToken, user: user, session: session)
@@ -40,19 +42,19 @@ struct RegistrationStore: Sendable {
             updatedAt: lastSeenAt)
     }
 
-    /// The same registration, if it was written within a day. Its session is live: a revocation removes such rows.
+    /// The same registration. Its session is live: a revocation removes such rows.
     ///
     /// A statement of its own, because apps register at every start, and usually nothing has changed.
-    private static func present(
+    private func present(
         _ registration: ValidRegistration, hash: Data, user: UUID, session: UUID
     ) -> PostgresQuery {
         """
-        SELECT device_id, registered_at, seen_at
+        SELECT device_id, registered_at, statement_timestamp() AS seen_at
         FROM find_device(
             \(Bucket(user: user)), \(user), \(session), \(hash), \(registration.activity),
             \(registration.attributesType), \(registration.installationID), \(registration.locale),
             \(registration.timeZone), \(registration.appVersion), \(registration.osVersion), \(registration.model),
-            \(writeInterval))
+            \(protection.sealedPrefix))
         JOIN push_token_owner(\(hash)) ON owner_id = \(user) AND owner_epoch = epoch
         """
     }

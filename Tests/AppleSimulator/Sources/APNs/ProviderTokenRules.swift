@@ -45,10 +45,9 @@ struct ProviderTokenMachine {
 
     /// The accepted token and the field that it came in, so that the next request needs no verification.
     private var current: (field: String, token: ProviderToken)?
-    private var hasUnverified = false
 
     /// Whether a valid token was seen.
-    var isAuthenticated: Bool { current != nil || hasUnverified }
+    var isAuthenticated: Bool { current != nil }
 
     /// Verifies the token of a request.
     ///
@@ -62,7 +61,8 @@ struct ProviderTokenMachine {
     mutating func verify(
         _ field: String?, now: Int, key: (_ team: String, _ identifier: String) -> ProviderKey?
     ) -> Result<ProviderToken, APNsAnswer.Refusal> {
-        if let field, let current, current.field == field {
+        // One of an unknown key is refused as soon as a test has registered keys.
+        if let field, let current, current.field == field, current.token.isVerified {
             return now - current.token.issuedAt > Self.maximumAge
                 ? .refused(403, "ExpiredProviderToken") : .success(current.token)
         }
@@ -71,11 +71,7 @@ struct ProviderTokenMachine {
             token.issuedAt <= now + Self.tolerance
         else { return .refused(403, "InvalidProviderToken") }
         guard now - token.issuedAt <= Self.maximumAge else { return .refused(403, "ExpiredProviderToken") }
-        guard token.isVerified else {
-            hasUnverified = true
-            return .success(token)
-        }
-        if let last = current?.token {
+        if let last = current?.token, current?.field != field {
             guard last.team == token.team, last.keyIdentifier == token.keyIdentifier else {
                 return .refused(403, "UnrelatedKeyIdInToken")
             }
