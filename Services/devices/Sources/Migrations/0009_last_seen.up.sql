@@ -1,10 +1,8 @@
 -- A registration that changes nothing is written soon, together with others. So the time when a device was last seen
--- does not tell whether its token is sealed under the present key.
-DROP FUNCTION find_device(
-    smallint, uuid, uuid, bytea, text, text, text, text, text, text, text, text, double precision);
+-- does not tell whether its token is sealed under the present key. `find_device` is for replicas of the version before.
 
 -- The registration, if a new one would change nothing, and its token is sealed under the key of this prefix.
-CREATE FUNCTION find_device(
+CREATE FUNCTION find_unchanged_device(
     in_bucket smallint, of_user uuid, of_session uuid, of_hash bytea, of_activity text, of_attributes_type text,
     of_installation_id text, of_locale text, of_time_zone text, of_app_version text, of_os_version text,
     of_model text, sealed_prefix bytea

@@ -50,7 +50,7 @@ struct RegistrationStore: Sendable {
     ) -> PostgresQuery {
         """
         SELECT device_id, registered_at, statement_timestamp() AS seen_at
-        FROM find_device(
+        FROM find_unchanged_device(
             \(Bucket(user: user)), \(user), \(session), \(hash), \(registration.activity),
             \(registration.attributesType), \(registration.installationID), \(registration.locale),
             \(registration.timeZone), \(registration.appVersion), \(registration.osVersion), \(registration.model),
