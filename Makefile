@@ -30,7 +30,7 @@ prometheus: ## Prometheus with Gatehouse's alerts, against the system of `make u
 test: ## every test, with a PostgreSQL and a Redis of its own
 	@tools/test.sh $(TEST_OPTIONS)
 
-test-faults: ## 300 clients refresh, and pushes are sent, while replicas, PostgreSQL and Redis fail; then links drop packets. As root
+test-faults: ## 300 clients refresh, pushes are sent, while replicas, PostgreSQL and Redis fail; then links drop packets. As root
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
 		GATEHOUSE_PUSH_SECONDS=$${GATEHOUSE_PUSH_SECONDS:-120} tools/test.sh --filter "RefreshFaultTests|PushTests"
 	@tools/test-links.sh

@@ -5,6 +5,8 @@ import Foundation
 extension PushBenchmark {
     private static let rounds = 3
     private static let workers = 8
+    /// Devices that a worker registers again in turn, so that most times one is written that was seen.
+    private static let seenAgain = 300
     private static let schedule = Schedule(warmUp: .milliseconds(500), measured: .seconds(1))
 
     func measureRegistration() async throws {
@@ -32,8 +34,12 @@ extension PushBenchmark {
                 try await registerDevice(device.number, of: device.user, session: .session(of: device.user))
             },
             try await measure(
-                "registration, unchanged", workers: devices, watching: processes, schedule: Self.schedule
-            ) { device in try await registerDevice(device.number, of: device.user, session: device.session) },
+                "registration, unchanged", workers: try await registered(), watching: processes, schedule: Self.schedule
+            ) { devices in
+                devices.turn = (devices.turn + 1) % Self.seenAgain
+                let device = devices.all[devices.turn]
+                try await registerDevice(device.number, of: device.user, session: device.session)
+            },
             try await PGBench(url: system.value("DEVICES_DATABASE_URL"), server: processes[1]).measure(
                 "pgbench: its statement", script: Self.registrationStatement, workers: Self.workers,
                 until: .schedule(Self.schedule)),
@@ -44,6 +50,25 @@ extension PushBenchmark {
                     device.number, of: device.user, session: device.session, path: "/v1/none", status: 404)
             },
         ]
+    }
+
+    /// Devices for each worker that are registered.
+    private func registered() async throws -> [(all: [(user: UUID, session: UUID, number: Int)], turn: Int)] {
+        try await withThrowingTaskGroup(of: [(user: UUID, session: UUID, number: Int)].self) { group in
+            for _ in 0..<Self.workers {
+                group.addTask {
+                    var devices: [(user: UUID, session: UUID, number: Int)] = []
+                    for _ in 0..<Self.seenAgain {
+                        let (user, number) = (UUID(), Int.random(in: 1..<1 << 60))
+                        let session = UUID.session(of: user)
+                        try await registerDevice(number, of: user, session: session)
+                        devices.append((user, session, number))
+                    }
+                    return devices
+                }
+            }
+            return try await group.reduce(into: []) { $0.append((all: $1, turn: 0)) }
+        }
     }
 
     /// The one with which `RegistrationStore` writes, for a new token of a new user.

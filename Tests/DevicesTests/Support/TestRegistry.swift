@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Postgres
 import Sealing
+import TestKit
 
 @testable import DevicesService
 

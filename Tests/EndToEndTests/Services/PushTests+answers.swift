@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Postgres
 import TestKit
 import Testing
 
@@ -140,6 +141,63 @@ extension PushTests {
         }
         try await eventually("it arrives") { try await status(of: push).devices.map(\.state) == [.accepted] }
         #expect(try await statuses(of: ada.token) == [403, 200])
+    }
+
+    /// The replica's knowledge of ended sessions grows old. It goes on for a time, then waits, and sends as soon as tokens
+    /// is back.
+    @Test func withoutTokensPushesGoOnForATimeAndThenWait() async throws {
+        let ada = try await recipient()
+        let staleness = ["DEVICES_REVOCATION_MAX_STALENESS": "30"]
+        try await system.withReplica(of: "devices", settings: staleness) { replica in
+            try await replica.start()
+            func accepted(_ text: String) async throws -> String {
+                let answer = try await push(text, to: ada.session.user.id, through: replica)
+                return try #require(try answer.decode(PushAccepted.self).id, "\(answer.text)")
+            }
+            func arrives(_ push: String) async throws {
+                try await eventually("it arrives") {
+                    try await status(of: push, through: replica).counts == ["accepted": 1]
+                }
+            }
+            await system.process("devices").kill()
+            try await arrives(try await accepted("with tokens"))
+            await system.process("tokens").kill()
+            try await arrives(try await accepted("without tokens"))
+            var last = ""
+            try await eventually("a push waits") {
+                last = try await accepted("later")
+                try await Task.sleep(for: .seconds(1))
+                return try await status(of: last, through: replica).counts == ["queued": 1]
+            }
+            let log = try await statuses(of: ada.token)
+            try await Task.sleep(for: .seconds(1))
+            #expect(try await statuses(of: ada.token) == log)
+            try await system.process("tokens").start()
+            try await arrives(last)
+        }
+        try await system.process("devices").start()
+    }
+
+    @Test func aSegmentReachesItsUsersAlone() async throws {
+        let (ada, bob) = (try await recipient(), try await recipient())
+        let devices = TestHTTPClient(system.process("devices").url)
+        let headers = [HeaderName.credential: SystemSettings.ordersCredential]
+        let tag = "tag-\(UUID().uuidString.lowercased())"
+        let tagged = try await devices.send(
+            "PUT", "/internal/users/\(ada.session.user.id.uuidString.lowercased())/tags",
+            headers: headers.merging(["Content-Type": "application/json"]) { $1 },
+            body: Data("{\"tags\":[\"\(tag)\"]}".utf8))
+        #expect((200..<300).contains(tagged.status), "\(tagged.text)")
+        let request = PushRequest(
+            targets: .init(segment: .init(tags: .init(any: [tag]))), bundleId: "com.example.app", pushType: .alert,
+            payload: .object(["aps": .object(["alert": .string(tag)])]))
+        let accepted = try await devices.post(
+            "/internal/push", json: request, headers: headers.merging(["Idempotency-Key": tag]) { $1 })
+        let id = try #require(try accepted.decode(PushAccepted.self).id, "\(accepted.text)")
+        try await eventually("the push has ended") { try await status(of: id).state == .done }
+        #expect(try await status(of: id).counts == ["accepted": 1])
+        #expect(try await statuses(of: ada.token) == [200])
+        #expect(try await statuses(of: bob.token).isEmpty)
     }
 
     enum End: CaseIterable {

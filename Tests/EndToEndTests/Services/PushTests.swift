@@ -50,8 +50,8 @@ import Testing
             headers: [HeaderName.credential: SystemSettings.ordersCredential, "Idempotency-Key": key])
     }
 
-    func status(of push: String) async throws -> PushStatus {
-        let answer = try await TestHTTPClient(system.process("devices").url).get(
+    func status(of push: String, through devices: ServiceProcess? = nil) async throws -> PushStatus {
+        let answer = try await TestHTTPClient((devices ?? system.process("devices")).url).get(
             "/internal/push/\(push)", headers: [HeaderName.credential: SystemSettings.ordersCredential])
         try #require(answer.status == 200, "\(answer.text)")
         return try answer.decode(PushStatus.self)

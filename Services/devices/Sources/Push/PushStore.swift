@@ -9,7 +9,7 @@ struct PushStore: Sendable {
     static let pageSize = 100
     /// Buckets of a statement that reads targets. A push to a segment may have millions.
     private static let bucketsAtOnce = 256
-    /// Buckets of a statement that changes targets.
+    /// Buckets of a statement that changes targets, which takes longer.
     private static let bucketsOfChange = 16
     /// Seconds for which an idempotency key is kept.
     static let keyLifetime: TimeInterval = 86_400

@@ -19,7 +19,7 @@ final class LastSeenWriter: Service {
     private static let pace = Duration.seconds(1)
     /// Devices of a statement.
     private static let batch = 1000
-    /// Devices that wait at most. Without PostgreSQL none is added.
+    /// Devices that wait at most. Each one's registration was read from PostgreSQL before, so few come while it is down.
     private static let capacity = 100_000
 
     private let database: PostgresPool
