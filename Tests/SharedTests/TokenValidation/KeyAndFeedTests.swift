@@ -152,7 +152,7 @@ struct KeyAndFeedTests {
             open.yield()
             try await eventually("the feed is followed after a loss") { calls.withLock { $0.count } == 6 }
             for id in ids { #expect(sessions.status(of: id, now: now) == .revoked) }
-            #expect(calls.withLock { $0 } == ["- 0", "1 0", "2 20", "2 0", "4 20", "5 20"])
+            #expect(calls.withLock { $0 } == ["- 0", "1 0", "2 5", "2 0", "4 5", "5 5"])
         }
     }
 
