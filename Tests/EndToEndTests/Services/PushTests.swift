@@ -6,97 +6,20 @@ import Testing
 
 /// Pushes from a service of the team's own to the simulated APNs, whose log says what the phones received.
 @Suite(.gatehouse(settings: ["DEVICES_PUSH_RETRY_DELAY": "1"]), .serialized) struct PushTests {
-    let system = GatehouseSystem.current
-    var journey: Journey { system.journey }
-
-    /// A user with a phone.
-    struct Recipient: Sendable {
-        var session: AuthResponse
-        var token: String
-    }
-
-    func recipient(_ session: AuthResponse? = nil) async throws -> Recipient {
-        var current = session
-        if current == nil { current = try await journey.register() }
-        let recipient = Recipient(session: try #require(current), token: journey.registration().token)
-        try await register(recipient)
-        return recipient
-    }
-
-    func register(_ recipient: Recipient) async throws {
-        var registration = journey.registration()
-        registration.token = recipient.token
-        let answer = try await journey.api.call(
-            "POST", "/v1/devices/register", bearer: recipient.session.accessToken, json: registration)
-        try #require(answer.status == 200, "\(answer.text)")
-    }
-
-    private func recipients(_ count: Int) async throws -> [Recipient] {
-        var recipients: [Recipient] = []
-        for _ in 0..<count { recipients.append(try await recipient()) }
-        return recipients
-    }
-
-    func push(
-        _ text: String, to user: UUID, key: String = UUID().uuidString, through devices: ServiceProcess,
-        expiresAt: Date? = nil
-    ) async throws -> TestHTTPClient.Response {
-        var request = PushRequest(
-            targets: .init(users: [user]), bundleId: "com.example.app", pushType: .alert,
-            payload: .object(["aps": .object(["alert": .string(text)])]))
-        request.expiresAt = expiresAt
-        return try await TestHTTPClient(devices.url).post(
-            "/internal/push", json: request,
-            headers: [HeaderName.credential: SystemSettings.ordersCredential, "Idempotency-Key": key])
-    }
-
-    func status(of push: String, through devices: ServiceProcess? = nil) async throws -> PushStatus {
-        let answer = try await TestHTTPClient((devices ?? system.process("devices")).url).get(
-            "/internal/push/\(push)", headers: [HeaderName.credential: SystemSettings.ordersCredential])
-        try #require(answer.status == 200, "\(answer.text)")
-        return try answer.decode(PushStatus.self)
-    }
-
-    /// What the simulated APNs has logged of a push.
-    struct Received: Decodable, Sendable {
-        /// Milliseconds since 1970.
-        var time: Int
-        var token: String
-        /// Of a broadcast.
-        var channel: String?
-        var id: String?
-        var payload: String
-        /// Absent: the push was not processed.
-        var status: Int?
-    }
-
-    func received() async throws -> [Received] {
-        struct Page: Decodable {
-            var pushes: [Received]
-            var next: Int
-            var lost: Int
-        }
-        var pushes: [Received] = []
-        var after = 0
-        while true {
-            let page = try await system.apple.get("/simulator/apns-pushes?after=\(after)").decode(Page.self)
-            #expect(page.lost == 0)
-            if page.pushes.isEmpty { return pushes }
-            pushes += page.pushes
-            after = page.next
-        }
-    }
+    let caller = PushCaller()
+    var system: GatehouseSystem { caller.system }
+    var journey: Journey { caller.journey }
 
     @Test func aPushReachesThePhoneOfASessionThatLasts() async throws {
-        let (ada, bob) = (try await recipient(), try await recipient())
-        let accepted = try await push("Your order", to: ada.session.user.id, through: system.process("devices"))
+        let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
+        let accepted = try await caller.push("Your order", to: ada.session.user.id, through: system.process("devices"))
         #expect(accepted.status == 202, "\(accepted.text)")
         let id = try #require(try accepted.decode(PushAccepted.self).id)
         try await eventually("Apple has accepted the push") {
-            try await status(of: id).devices.map(\.state) == [.accepted]
+            try await caller.status(of: id).devices.map(\.state) == [.accepted]
         }
-        #expect(try await received().filter { $0.token == ada.token }.map(\.payload).count == 1)
-        #expect(try await received().allSatisfy { $0.token != bob.token })
+        #expect(try await caller.received().filter { $0.token == ada.token }.map(\.payload).count == 1)
+        #expect(try await caller.received().allSatisfy { $0.token != bob.token })
         let phone = try await system.apple.get("/simulator/phone?token=\(ada.token)")
         #expect(phone.text.contains("Your order"))
 
@@ -104,7 +27,7 @@ import Testing
             "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: ada.session.refreshToken))
         #expect(logout.status == 204)
         try await eventually("nothing is sent to the user any more") {
-            let answer = try await push("Secret", to: ada.session.user.id, through: system.process("devices"))
+            let answer = try await caller.push("Secret", to: ada.session.user.id, through: system.process("devices"))
             return try answer.decode(PushAccepted.self).devices == 0
         }
     }
@@ -123,9 +46,9 @@ import Testing
         try #require(accepted.status == 202, "\(accepted.text)")
         let id = try #require(try accepted.decode(PushAccepted.self).id)
         try await eventually("Apple has accepted the broadcast") {
-            try await status(of: id).devices.map(\.state) == [.accepted]
+            try await caller.status(of: id).devices.map(\.state) == [.accepted]
         }
-        #expect(try await received().filter { $0.channel == channel.channelId }.map(\.status) == [200])
+        #expect(try await caller.received().filter { $0.channel == channel.channelId }.map(\.status) == [200])
         let listed = try await devices.get("\(path)?bundleId=com.example.app&environment=sandbox", headers: headers)
         #expect(try listed.decode(PushChannelList.self).channels.contains(channel))
         #expect(try await devices.delete("\(path)/\(channel.id)", headers: headers).status == 204)
@@ -140,7 +63,7 @@ import Testing
         try await system.withReplica(of: "devices") { second in
             try await second.start()
             let replicas = [system.process("devices"), second]
-            let recipients = try await recipients(20)
+            let recipients = try await caller.recipients(20)
             let end = ContinuousClock.now + .seconds(seconds)
             let stops = Stops()
             let (sent, ended, lag) = try await SchedulingLag.watch { lag in
@@ -152,7 +75,7 @@ import Testing
             }
             #expect(!sent.isEmpty)
             for push in sent {
-                try await eventually("a push has ended") { try await status(of: push.id).state == .done }
+                try await eventually("a push has ended") { try await caller.status(of: push.id).state == .done }
             }
             try await compare(sent, ended, lag: lag)
         }
@@ -165,7 +88,7 @@ import Testing
     }
 
     private func pushes(
-        to recipients: [Recipient], through replicas: [ServiceProcess], until end: ContinuousClock.Instant
+        to recipients: [PushCaller.Recipient], through replicas: [ServiceProcess], until end: ContinuousClock.Instant
     ) async throws -> [Sent] {
         var sent: [Sent] = []
         while ContinuousClock.now < end {
@@ -174,7 +97,7 @@ import Testing
             // A caller repeats a request without an answer under its key. A stopped replica does not answer.
             try await eventually("the push is accepted") {
                 let replica = replicas[Int.random(in: 0..<replicas.count)]
-                let answer = try? await push(text, to: recipient.session.user.id, key: key, through: replica)
+                let answer = try? await caller.push(text, to: recipient.session.user.id, key: key, through: replica)
                 guard let answer, answer.status == 202, let id = try answer.decode(PushAccepted.self).id else {
                     return false
                 }
@@ -211,7 +134,7 @@ import Testing
     /// Signs users out. Returns from when nothing more may be sent to each one but for two seconds, in milliseconds
     /// since 1970.
     private func endSessions(
-        of recipients: ArraySlice<Recipient>, until end: ContinuousClock.Instant, _ stops: Stops
+        of recipients: ArraySlice<PushCaller.Recipient>, until end: ContinuousClock.Instant, _ stops: Stops
     ) async throws -> [String: Int] {
         var ended: [String: Int] = [:]
         for recipient in recipients {
@@ -280,9 +203,9 @@ import Testing
 
     /// Compares APNs' log with the recorded outcomes, row by row.
     private func compare(_ sent: [Sent], _ ended: [String: Int], lag: Duration) async throws {
-        let log = Dictionary(grouping: try await received(), by: \.payload)
+        let log = Dictionary(grouping: try await caller.received(), by: \.payload)
         for push in sent {
-            let target = try await status(of: push.id).devices.first
+            let target = try await caller.status(of: push.id).devices.first
             let entries = log[#"{"aps":{"alert":"\#(push.text)"}}"#] ?? []
             let successes = entries.count { $0.status == 200 }
             #expect(entries.allSatisfy { $0.token == push.token } && Set(entries.map(\.id)).count <= 1)

@@ -5,7 +5,11 @@ import TestKit
 import Testing
 
 /// What Apple answers, from the request to the phone: "Handling notification responses from APNs".
-extension PushTests {
+@Suite(.gatehouse(settings: ["DEVICES_PUSH_RETRY_DELAY": "1"]), .serialized) struct PushAnswerTests {
+    let caller = PushCaller()
+    var system: GatehouseSystem { caller.system }
+    var journey: Journey { caller.journey }
+
     /// A planned answer of the simulated APNs.
     struct Answer: Encodable, Sendable, CustomTestStringConvertible {
         var token: String?
@@ -39,7 +43,7 @@ extension PushTests {
     }
 
     private func accepted(_ text: String, to user: UUID, expiresAt: Date? = nil) async throws -> String {
-        let answer = try await push(text, to: user, through: system.process("devices"), expiresAt: expiresAt)
+        let answer = try await caller.push(text, to: user, through: system.process("devices"), expiresAt: expiresAt)
         try #require(answer.status == 202, "\(answer.text)")
         return try #require(try answer.decode(PushAccepted.self).id)
     }
@@ -48,14 +52,14 @@ extension PushTests {
     private func ended(_ push: String) async throws -> [PushStatus.Entry] {
         var status: PushStatus?
         try await eventually("the push has ended") {
-            status = try await self.status(of: push)
+            status = try await caller.status(of: push)
             return status?.state == .done
         }
         return status?.devices ?? []
     }
 
     private func statuses(of token: String) async throws -> [Int?] {
-        try await received().filter { $0.token == token }.map(\.status)
+        try await caller.received().filter { $0.token == token }.map(\.status)
     }
 
     @Test(arguments: [
@@ -66,7 +70,7 @@ extension PushTests {
         (Answer(403, "Forbidden"), false),
     ])
     func aRefusedPushIsNotRepeated(_ answer: Answer, endsRegistration: Bool) async throws {
-        let ada = try await recipient()
+        let ada = try await caller.recipient()
         try await plan(answer, for: ada.token)
         let refused = try #require(try await ended(accepted("refused", to: ada.session.user.id)).first)
         #expect(refused.state == .rejected && refused.reason == answer.reason && refused.attempts == 1)
@@ -76,37 +80,37 @@ extension PushTests {
         let sent = endsRegistration ? [answer.status] : [answer.status, 200]
         #expect(try await statuses(of: ada.token) == sent)
 
-        try await register(ada)
+        try await caller.register(ada)
         #expect(try await ended(accepted("again", to: ada.session.user.id)).map(\.state) == [.accepted])
         #expect(try await statuses(of: ada.token) == sent + [200])
     }
 
     /// The pause of one phone delays nobody else's pushes, nor the user's other phone.
     @Test func tooManyRequestsPauseOneDevice() async throws {
-        let phone = try await recipient()
-        let tablet = try await recipient(phone.session)
+        let phone = try await caller.recipient()
+        let tablet = try await caller.recipient(phone.session)
         try await plan(Answer(429, "TooManyRequests"), for: phone.token)
         let push = try await accepted("to both", to: phone.session.user.id)
         try await eventually("one waits") {
-            try await status(of: push).counts == ["accepted": 1, "retryAt": 1]
+            try await caller.status(of: push).counts == ["accepted": 1, "retryAt": 1]
         }
         #expect(try await statuses(of: phone.token) == [429])
         #expect(try await statuses(of: tablet.token) == [200])
         let next = try await accepted("the next", to: phone.session.user.id)
-        try await eventually("the other phone has it") { try await status(of: next).counts["accepted"] == 1 }
+        try await eventually("the other phone has it") { try await caller.status(of: next).counts["accepted"] == 1 }
         #expect(try await statuses(of: phone.token) == [429])
     }
 
     @Test(arguments: [Answer(500, "InternalServerError"), Answer(503, "ServiceUnavailable"), Answer(503, "Shutdown")])
     func aPushThatAppleCouldNotTakeIsRepeated(_ answer: Answer) async throws {
-        let ada = try await recipient()
+        let ada = try await caller.recipient()
         try await plan(answer, for: ada.token)
         #expect(try await ended(accepted("at last", to: ada.session.user.id)).map(\.state) == [.accepted])
         #expect(try await statuses(of: ada.token) == [answer.status, 200])
     }
 
     @Test func aPushThatNeverArrivesIsADeadLetterThatCanBeReplayed() async throws {
-        let ada = try await recipient()
+        let ada = try await caller.recipient()
         try await plan(Answer(500, "InternalServerError"), for: ada.token, times: nil)
         let push = try await accepted("late", to: ada.session.user.id, expiresAt: .now + 3)
         let dead = try #require(try await ended(push).first)
@@ -120,12 +124,12 @@ extension PushTests {
         let replayed = try await devices.post(
             "/internal/push/dead/\(push)/replay", json: PushReplay(expiresAt: .now + 3600), headers: headers)
         #expect(try replayed.status == 202 && replayed.decode(PushAccepted.self).devices == 1, "\(replayed.text)")
-        try await eventually("it arrives") { try await status(of: push).devices.map(\.state) == [.accepted] }
+        try await eventually("it arrives") { try await caller.status(of: push).devices.map(\.state) == [.accepted] }
     }
 
     /// The lane waits for minutes. A restart, which an operator makes with a new key, begins anew.
     @Test func aRefusedKeyStopsTheLane() async throws {
-        let ada = try await recipient()
+        let ada = try await caller.recipient()
         try await plan(Answer(403, "InvalidProviderToken"), for: ada.token)
         let push = try await accepted("for later", to: ada.session.user.id)
         let name = "devices_apns_lane_stopped"
@@ -139,24 +143,24 @@ extension PushTests {
         try await system.withDatabase(of: "devices") { database in
             try await database.query("UPDATE push_targets SET due_at = now() WHERE state = 'retryAt'")
         }
-        try await eventually("it arrives") { try await status(of: push).devices.map(\.state) == [.accepted] }
+        try await eventually("it arrives") { try await caller.status(of: push).devices.map(\.state) == [.accepted] }
         #expect(try await statuses(of: ada.token) == [403, 200])
     }
 
     /// The replica's knowledge of ended sessions grows old. It goes on for a time, then waits, and sends as soon as tokens
     /// is back.
     @Test func withoutTokensPushesGoOnForATimeAndThenWait() async throws {
-        let ada = try await recipient()
+        let ada = try await caller.recipient()
         let staleness = ["DEVICES_REVOCATION_MAX_STALENESS": "30"]
         try await system.withReplica(of: "devices", settings: staleness) { replica in
             try await replica.start()
             func accepted(_ text: String) async throws -> String {
-                let answer = try await push(text, to: ada.session.user.id, through: replica)
+                let answer = try await caller.push(text, to: ada.session.user.id, through: replica)
                 return try #require(try answer.decode(PushAccepted.self).id, "\(answer.text)")
             }
             func arrives(_ push: String) async throws {
                 try await eventually("it arrives") {
-                    try await status(of: push, through: replica).counts == ["accepted": 1]
+                    try await caller.status(of: push, through: replica).counts == ["accepted": 1]
                 }
             }
             await system.process("devices").kill()
@@ -167,7 +171,7 @@ extension PushTests {
             try await eventually("a push waits") {
                 last = try await accepted("later")
                 try await Task.sleep(for: .seconds(1))
-                return try await status(of: last, through: replica).counts == ["queued": 1]
+                return try await caller.status(of: last, through: replica).counts == ["queued": 1]
             }
             let log = try await statuses(of: ada.token)
             try await Task.sleep(for: .seconds(1))
@@ -179,7 +183,7 @@ extension PushTests {
     }
 
     @Test func aSegmentReachesItsUsersAlone() async throws {
-        let (ada, bob) = (try await recipient(), try await recipient())
+        let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
         let devices = TestHTTPClient(system.process("devices").url)
         let headers = [HeaderName.credential: SystemSettings.ordersCredential]
         let tag = "tag-\(UUID().uuidString.lowercased())"
@@ -194,8 +198,8 @@ extension PushTests {
         let accepted = try await devices.post(
             "/internal/push", json: request, headers: headers.merging(["Idempotency-Key": tag]) { $1 })
         let id = try #require(try accepted.decode(PushAccepted.self).id, "\(accepted.text)")
-        try await eventually("the push has ended") { try await status(of: id).state == .done }
-        #expect(try await status(of: id).counts == ["accepted": 1])
+        try await eventually("the push has ended") { try await caller.status(of: id).state == .done }
+        #expect(try await caller.status(of: id).counts == ["accepted": 1])
         #expect(try await statuses(of: ada.token) == [200])
         #expect(try await statuses(of: bob.token).isEmpty)
     }
@@ -212,7 +216,7 @@ extension PushTests {
             end == .consentRevoked
             ? try await journey.signInWithApple(AppleSignInRequest(identityToken: apple.identityToken))
             : try await journey.register(identifier: email)
-        let phone = try await recipient(session)
+        let phone = try await caller.recipient(session)
         let pushing = Task {
             var pushes: [String] = []
             while !Task.isCancelled {
@@ -227,14 +231,14 @@ extension PushTests {
             try await self.end(session, by: end, email, apple)
             let endedAt = Int(Date.now.timeIntervalSince1970 * 1000)
             try await eventually("the phone is no target") {
-                let answer = try await push("tick", to: session.user.id, through: system.process("devices"))
+                let answer = try await caller.push("tick", to: session.user.id, through: system.process("devices"))
                 return try answer.decode(PushAccepted.self).devices == 0
             }
             return (endedAt, lag.allowance)
         }
         pushing.cancel()
         for push in await pushing.value { _ = try await ended(push) }
-        let latest = try await received().filter { $0.token == phone.token }.map(\.time).max() ?? 0
+        let latest = try await caller.received().filter { $0.token == phone.token }.map(\.time).max() ?? 0
         let allowed = 2000 + Int(min(lag * 4, SchedulingLag.mostForgiven) / .milliseconds(1))
         #expect(latest <= endedAt + allowed, "\(latest - endedAt) ms after the end")
     }
