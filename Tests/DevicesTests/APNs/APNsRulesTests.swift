@@ -207,6 +207,13 @@ import Testing
             if number >= 900_000 { isExceeded = isExceeded || isTooMany }
         }
         #expect(isExceeded == (percent > 5) && rate.count <= RefusalRate.capacity)
+
+        // Then few tokens are answered: all of them count again.
+        for (minutes, first) in [(11, 0), (14, 10_000)] {
+            let now = Self.start + .seconds(60 * minutes)
+            for token in 0..<50 { #expect(rate.record(tokenHash: first + token, isRefused: true, now: now) == false) }
+        }
+        #expect(rate.count == 100)
     }
 
     // MARK: - Backoff

@@ -104,6 +104,42 @@ import Testing
         }
     }
 
+    /// The service writes soon, and what it could not write later.
+    @Test func whenADeviceWasSeenIsWrittenByTheService() async throws {
+        try await Self.withStore { registry in
+            let device = try #require(try await registry.register(Self.registration(), user: ada, session: session))
+            let writer = LastSeenWriter(database: registry.database, logger: .quiet)
+            let (first, second) = (device.updatedAt + 60, device.updatedAt + 120)
+            func isWritten(_ time: Date) async throws -> Bool {
+                try await registry.devices(of: ada).allSatisfy { abs($0.updatedAt.timeIntervalSince(time)) < 0.001 }
+            }
+            try await registry.database.withTransaction { transaction in
+                try await transaction.query("SELECT id FROM devices FOR UPDATE")
+                writer.note(device.id, in: Bucket(user: ada), at: second)
+                async let flushed: Void = writer.flush()
+                try await eventually("it waits for the device") {
+                    try await registry.database.query(
+                        """
+                        SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%see_device%'
+                        """)[0].decode(Int.self) == 1
+                }
+                do {
+                    try await flushed
+                    Issue.record("the statement was cancelled")
+                } catch {
+                    #expect(error is PostgresError)
+                }
+            }
+            // An earlier time does not replace it.
+            writer.note(device.id, in: Bucket(user: ada), at: first)
+            let task = Task { await writer.run() }
+            try await eventually("it is written") { try await isWritten(second) }
+            task.cancel()
+            await task.value
+        }
+    }
+
     /// A device that is seen again costs a heap-only update.
     @Test func noIndexHoldsWhenADeviceWasSeen() async throws {
         try await Self.withStore { store in

@@ -18,6 +18,8 @@ import Testing
         /// Milliseconds since 1970.
         var timestamp: Int?
         var times: Int? = 1
+        /// Seconds.
+        var retryAfter: Int?
 
         init(_ status: Int, _ reason: String, invalidFor seconds: Double? = nil) {
             (self.status, self.reason) = (status, reason)
@@ -89,7 +91,9 @@ import Testing
     @Test func tooManyRequestsPauseOneDevice() async throws {
         let phone = try await caller.recipient()
         let tablet = try await caller.recipient(phone.session)
-        try await plan(Answer(429, "TooManyRequests"), for: phone.token)
+        var answer = Answer(429, "TooManyRequests")
+        answer.retryAfter = 600
+        try await plan(answer, for: phone.token)
         let push = try await accepted("to both", to: phone.session.user.id)
         try await eventually("one waits") {
             try await caller.status(of: push).counts == ["accepted": 1, "retryAt": 1]
@@ -138,6 +142,7 @@ import Testing
                 .split(separator: "\n").contains { $0.hasPrefix(name) && $0.hasSuffix(" 1.0") }
         }
         #expect(try await statuses(of: ada.token) == [403])
+        try await eventually("the answer is recorded") { try await caller.status(of: push).counts == ["retryAt": 1] }
         await system.process("devices").kill()
         try await system.process("devices").start()
         try await system.withDatabase(of: "devices") { database in
@@ -151,9 +156,7 @@ import Testing
     /// is back.
     @Test func withoutTokensPushesGoOnForATimeAndThenWait() async throws {
         let ada = try await caller.recipient()
-        let staleness = ["DEVICES_REVOCATION_MAX_STALENESS": "30"]
-        try await system.withReplica(of: "devices", settings: staleness) { replica in
-            try await replica.start()
+        try await withOtherDevices(settings: ["DEVICES_REVOCATION_MAX_STALENESS": "30"]) { replica in
             func accepted(_ text: String) async throws -> String {
                 let answer = try await caller.push(text, to: ada.session.user.id, through: replica)
                 return try #require(try answer.decode(PushAccepted.self).id, "\(answer.text)")
@@ -163,23 +166,43 @@ import Testing
                     try await caller.status(of: push, through: replica).counts == ["accepted": 1]
                 }
             }
-            await system.process("devices").kill()
             try await arrives(try await accepted("with tokens"))
             await system.process("tokens").kill()
             try await arrives(try await accepted("without tokens"))
-            var last = ""
-            try await eventually("a push waits") {
-                last = try await accepted("later")
-                try await Task.sleep(for: .seconds(1))
-                return try await caller.status(of: last, through: replica).counts == ["queued": 1]
+            try await eventually("the feed was not read for so long") {
+                let readAt = try await replica.metric("devices_revocation_feed_read_timestamp_seconds") ?? 0
+                return Date.now.timeIntervalSince1970 - readAt > 31
             }
             let log = try await statuses(of: ada.token)
+            let push = try await accepted("later")
             try await Task.sleep(for: .seconds(1))
+            #expect(try await caller.status(of: push, through: replica).counts == ["queued": 1])
             #expect(try await statuses(of: ada.token) == log)
             try await system.process("tokens").start()
-            try await arrives(last)
+            try await arrives(push)
         }
-        try await system.process("devices").start()
+    }
+
+    /// Runs `body` with this replica of devices alone.
+    private func withOtherDevices(
+        settings: [String: String], _ body: (ServiceProcess) async throws -> Void
+    ) async throws {
+        let result: Result<Void, any Error>
+        do {
+            try await system.withReplica(of: "devices", settings: settings) { replica in
+                try await replica.start()
+                await system.process("devices").kill()
+                try await body(replica)
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        for name in ["tokens", "devices"] {
+            await system.process(name).kill()
+            try await system.process(name).start()
+        }
+        try result.get()
     }
 
     @Test func aSegmentReachesItsUsersAlone() async throws {

@@ -120,7 +120,11 @@ struct ReloadTests {
         #expect(before.limiter(of: route)?.limit == limit)
         #expect(store.inForce.limiter(of: route) == nil)
         guard case .upstream(let upstream) = route.target else { return }
-        #expect(before.shared(by: upstream).places === before.shared(by: upstream).places)
+        try store.replace(table(limit))
+        let shared = store.inForce.shared(by: upstream)
+        try store.replace(table(RateLimit(capacity: 2, perSecond: 1)))
+        #expect(store.inForce.shared(by: upstream).places === shared.places)
+        #expect(store.inForce.shared(by: upstream).retries === shared.retries)
     }
 
     @Test("Two routes of one name have each their own limit")

@@ -199,10 +199,13 @@ struct RefusalRate: Sendable, Equatable {
         self.start = start
         let minute = Int((now - start) / .seconds(60))
         if minute != self.minute {
-            self.minute = minute
             keep { _, answer in answer.minute > minute - Self.minutes }
-            // Those of earlier minutes still stand for more tokens. Their share stays right.
-            if level > 0, answers.count < Self.capacity / 4 { level -= 1 }
+            if answers.isEmpty {
+                level = 0
+            } else if answers.count < Self.capacity / 4 {
+                level = max(0, level - (minute - self.minute))
+            }
+            self.minute = minute
         }
         guard hash.trailingZeroBitCount >= level else { return false }
         let former = answers.updateValue(Answer(minute: minute, isRefused: isRefused), forKey: hash)
@@ -212,7 +215,8 @@ struct RefusalRate: Sendable, Equatable {
             let level = level
             keep { hash, _ in hash.trailingZeroBitCount >= level }
         }
-        return isRefused && answers.count << level >= Self.minimumTokens
+        // Of very many tokens thousands are remembered: enough that chance refuses no lane.
+        return isRefused && answers.count >= Self.minimumTokens
             && refused * 100 > answers.count * Self.maximumPercent
     }
 

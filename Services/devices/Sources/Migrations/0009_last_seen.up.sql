@@ -17,6 +17,8 @@ LANGUAGE sql STABLE AS $$
       AND app_version IS NOT DISTINCT FROM of_app_version
       AND os_version IS NOT DISTINCT FROM of_os_version AND model IS NOT DISTINCT FROM of_model
       AND substr(sealed_token, 1, length(sealed_prefix)) = sealed_prefix
+      -- Others are written at once: a process that dies must not leave them unseen.
+      AND last_seen_at > statement_timestamp() - interval '1 day'
 $$;
 
 -- Keeps when a device was last seen. False if it is gone, or was seen later.

@@ -286,7 +286,7 @@ struct PushSender: Service {
         var pause: Duration = .milliseconds(100)
         while let batch = await outcomes.next() {
             do {
-                // Whoever holds the lease by now: what Apple says of a channel is true.
+                // A replica that has lost the lease does so too, because Apple's answer about a channel stays true.
                 try await PushChannelStore(database: queue.database).apply(batch)
                 let recorded = try await queue.record(batch)
                 outcomes.unblock()

@@ -361,37 +361,50 @@ struct PushStore: Sendable {
     /// From the first commit nothing more is claimed to be sent. Targets that the request does not reach in its time end
     /// when they are due.
     func cancel(_ push: UUID, of caller: String) async throws -> Bool {
-        let isCallers = try await markCancelled(push, of: caller)
-        guard isCallers else { return false }
-        for part in try await buckets(of: push).parts(of: Self.bucketsOfChange) {
-            let isReached = try? await database.query(
-                "SELECT count(cancel_push_targets(bucket, \(push))) FROM unnest(\(part)) AS bucket")
-            if isReached == nil { break }
+        let buckets = try await buckets(of: push)
+        switch try await markCancelled(push, in: buckets, of: caller) {
+        case .unknown: return false
+        case .nothingOpen: return true
+        case .cancelled:
+            for part in buckets.parts(of: Self.bucketsOfChange) {
+                // The pool's metrics count an error.
+                let isReached = try? await database.query(
+                    "SELECT count(cancel_push_targets(bucket, \(push))) FROM unnest(\(part)) AS bucket")
+                if isReached == nil { break }
+            }
+            return true
         }
-        return true
     }
 
-    private func markCancelled(_ push: UUID, of caller: String) async throws -> Bool {
+    private enum Cancellation {
+        case unknown
+        case nothingOpen
+        case cancelled
+    }
+
+    private func markCancelled(_ push: UUID, in buckets: [Int16], of caller: String) async throws -> Cancellation {
         try await database.withTransaction { transaction in
             let rows = try await transaction.query(
                 """
                 SELECT state FROM pushes WHERE id = \(push) AND caller = \(caller) FOR UPDATE
                 """)
-            guard let state = try rows.first?.decode(String.self) else { return false }
-            if state == "sending" {
-                let isOpen = try await transaction.query(
-                    """
-                    SELECT EXISTS (
-                        SELECT FROM push_buckets(\(push)) AS bucket, count_push_targets(bucket, \(push)) AS counted
-                        WHERE counted.in_state IN ('queued', 'retryAt', 'claimed'))
-                    """
-                )[0].decode(Bool.self)
-                let openSlices = try await PushSliceStore.cancel(push, on: transaction)
-                guard isOpen || openSlices > 0 else { return true }
+            guard let state = try rows.first?.decode(String.self) else { return .unknown }
+            if state == "sending", try await PushSliceStore.cancel(push, on: transaction) == 0 {
+                var isOpen = false
+                for part in buckets.parts(of: Self.bucketsAtOnce) where !isOpen {
+                    isOpen = try await transaction.query(
+                        """
+                        SELECT EXISTS (
+                            SELECT FROM unnest(\(part)) AS bucket, count_push_targets(bucket, \(push)) AS counted
+                            WHERE counted.in_state IN ('queued', 'retryAt', 'claimed'))
+                        """
+                    )[0].decode(Bool.self)
+                }
+                guard isOpen else { return .nothingOpen }
             }
             // A target in flight that becomes due again is claimed after this, and ends then.
             _ = try await transaction.commit(after: "UPDATE pushes SET state = 'cancelled' WHERE id = \(push)")
-            return true
+            return .cancelled
         }
     }
 

@@ -8,7 +8,7 @@ import Synchronization
 
 /// Writes when devices were last seen: the registrations of a second that change nothing, in one statement.
 ///
-/// A process that dies loses the last second's. Apple's answer that a token is gone then counts as newer than them.
+/// Until then, or for good if the process dies, Apple's answer that a token is gone may count as newer.
 final class LastSeenWriter: Service {
     private struct Device: Hashable {
         var bucket: Bucket
@@ -19,7 +19,7 @@ final class LastSeenWriter: Service {
     private static let pace = Duration.seconds(1)
     /// Devices of a statement.
     private static let batch = 1000
-    /// Devices that wait at most. Each one's registration was read from PostgreSQL before, so few come while it is down.
+    /// Devices that wait at most. More are left out.
     private static let capacity = 100_000
 
     private let database: PostgresPool
@@ -34,12 +34,18 @@ final class LastSeenWriter: Service {
 
     /// - Parameter time: by PostgreSQL's clock.
     func note(_ device: UUID, in bucket: Bucket, at time: Date) {
-        let isFirst = seen.withLock { seen in
-            guard seen.count < Self.capacity else { return false }
-            seen[Device(bucket: bucket, id: device)] = time
-            return seen.count == 1
+        add([(Device(bucket: bucket, id: device), time)])
+    }
+
+    private func add(_ devices: some Sequence<(key: Device, value: Date)>) {
+        let wasEmpty = seen.withLock { seen in
+            let wasEmpty = seen.isEmpty
+            for (device, time) in devices where seen.count < Self.capacity || seen[device] != nil {
+                seen[device] = max(time, seen[device] ?? time)
+            }
+            return wasEmpty
         }
-        if isFirst { notes.send() }
+        if wasEmpty { notes.send() }
     }
 
     /// Writes until the service shuts down, and then what the last requests have noted.
@@ -61,8 +67,9 @@ final class LastSeenWriter: Service {
         }
     }
 
-    /// Writes what was noted. What could not be written is kept.
+    /// Writes what was noted. What could not be written is kept, and delays nothing else.
     func flush() async throws(PostgresError) {
+        var failure: PostgresError?
         let noted = seen.withLock { exchange(&$0, with: [:]) }
         // In the order of the senders, which lock devices too.
         var rest = noted.sorted { one, other in
@@ -80,12 +87,11 @@ final class LastSeenWriter: Service {
                     ) AS seen (bucket, device, at)
                     """)
             } catch {
-                seen.withLock { seen in
-                    for (device, time) in rest { seen[device] = max(time, seen[device] ?? time) }
-                }
-                throw error
+                add(batch)
+                failure = error
             }
             rest = rest.dropFirst(Self.batch)
         }
+        if let failure { throw failure }
     }
 }

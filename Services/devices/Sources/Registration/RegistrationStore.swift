@@ -42,7 +42,7 @@ struct RegistrationStore: Sendable {
             updatedAt: lastSeenAt)
     }
 
-    /// The same registration. Its session is live: a revocation removes such rows.
+    /// The same registration, if the device was seen within a day. Its session is live: a revocation removes such rows.
     ///
     /// A statement of its own, because apps register at every start, and usually nothing has changed.
     private func present(
