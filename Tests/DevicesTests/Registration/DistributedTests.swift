@@ -32,6 +32,13 @@ import Testing
                     try await cluster.replace(second, by: standby)
                     try await load.everyUserRegistersAgain()
                 }
+                try await eventually("the statements that the load has given up have ended") {
+                    try await cluster.coordinator.query(
+                        """
+                        SELECT count(*) = 0 FROM pg_stat_activity
+                        WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()
+                        """)[0].decode(Bool.self)
+                }
                 let servers = [cluster.servers[0], standby, cluster.servers[2]]
                 for (number, phone) in Self.phones.enumerated() {
                     let user = Self.users[number]
