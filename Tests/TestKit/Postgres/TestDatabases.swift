@@ -46,7 +46,8 @@ final class TestDatabases: Sendable {
     /// complete.
     private func makeTemplate(_ migrations: [PostgresMigration]) async throws -> String {
         if migrations.isEmpty { return "template1" }
-        let template = "template_" + Self.digest(of: migrations)
+        // The same server may have one with plain tables, from a run before.
+        let template = "template_\(testPartitions ?? 0)_" + Self.digest(of: migrations)
         guard try await !exists(template) else { return template }
         let draft = "draft_" + UUID().uuidString.lowercased()
         try await administer("CREATE DATABASE \"\(draft)\"")

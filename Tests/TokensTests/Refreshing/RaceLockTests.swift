@@ -147,7 +147,10 @@ import Testing
     private func looks(_ pool: PostgresPool) async throws -> Int {
         try await pool.query("SELECT pg_stat_force_next_flush()")
         return try await pool.query(
-            "SELECT (seq_scan + COALESCE(idx_scan, 0))::bigint FROM pg_stat_user_tables WHERE relname = 'sessions'"
+            """
+            SELECT sum(seq_scan + COALESCE(idx_scan, 0))::bigint FROM pg_stat_user_tables
+            WHERE relname ~ '^sessions(_p[0-9]+)?$'
+            """
         )[0].decode(Int.self)
     }
 }
