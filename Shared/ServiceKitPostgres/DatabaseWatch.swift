@@ -7,7 +7,8 @@ public import ServiceLifecycle
 /// Measures what keeps PostgreSQL from cleaning up a service's database, and how far the sweep is behind.
 ///
 /// It warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and what
-/// they wrote, such as revocations, stays invisible. Gatehouse prepares none, but other applications on the same server may.
+/// they wrote, such as revocations, stays invisible. Gatehouse prepares none, but other applications on the same server
+/// may.
 public struct DatabaseWatch: Service {
     private let database: PostgresPool
     private let expiry: String?

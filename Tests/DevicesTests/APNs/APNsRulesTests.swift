@@ -124,7 +124,7 @@ import Testing
         #expect(result(Self.answer(500), "InvalidProviderToken") == .unknown)
     }
 
-    @Test("After refused tokens a device that Apple knows is tried first: anybody can register an invented token")
+    @Test("A lane that refused tokens have stopped tries a token first that Apple had accepted")
     func inventedTokens() {
         let start = Self.start
         var lane = LaneAdmission(limits: APNsLimits())

@@ -627,14 +627,7 @@ import Testing
             try await pushes.database.withTransaction { transaction in
                 try await transaction.query("SELECT state FROM push_targets WHERE push_id = \(push) FOR UPDATE")
                 async let isCancelled = pushes.store.cancel(push, of: "orders")
-                try await eventually("it waits for the target") {
-                    try await pushes.database.query(
-                        """
-                        SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
-                        WHERE datname = current_database() AND wait_event_type = 'Lock'
-                          AND query LIKE '%cancel_push_targets%'
-                        """)[0].decode(Int.self) == 1
-                }
+                try await pushes.database.cancelLockWaiter(running: "cancel_push_targets")
                 #expect(try await isCancelled)
             }
             #expect(try await pushes.status(of: push).state == .cancelled)

@@ -87,7 +87,7 @@ import Testing
         #expect(try await statuses(of: ada.token) == sent + [200])
     }
 
-    /// The pause of one phone delays nobody else's pushes, nor the user's other phone.
+    /// The phone that Apple names waits. The user's other phone gets its pushes.
     @Test func tooManyRequestsPauseOneDevice() async throws {
         let phone = try await caller.recipient()
         let tablet = try await caller.recipient(phone.session)

@@ -15,9 +15,8 @@ struct PushCaller: Sendable {
     }
 
     func recipient(_ session: AuthResponse? = nil) async throws -> Recipient {
-        var current = session
-        if current == nil { current = try await journey.register() }
-        let recipient = Recipient(session: try #require(current), token: journey.registration().token)
+        let session = if let session { session } else { try await journey.register() }
+        let recipient = Recipient(session: session, token: journey.registration().token)
         try await register(recipient)
         return recipient
     }

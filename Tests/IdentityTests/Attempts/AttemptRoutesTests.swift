@@ -246,12 +246,7 @@ extension ServiceTests {
                         try await store.remember("installation number 1", of: account)
                     }
                     try await eventually("it waits for the change") {
-                        try await !database.pool.query(
-                            """
-                            SELECT pid FROM pg_stat_activity
-                            WHERE datname = current_database() AND wait_event_type = 'Lock'
-                            """
-                        ).isEmpty
+                        try await !database.pool.lockWaiters().isEmpty
                     }
                     return remembering
                 }

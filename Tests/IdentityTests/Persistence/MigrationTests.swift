@@ -161,11 +161,7 @@ import Testing
     }
 
     private func isBuildWaiting(_ database: LeasedDatabase) async throws -> Bool {
-        try await database.pool.query(
-            """
-            SELECT count(*) = 1 FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%CREATE INDEX%'
-            """)[0].decode(Bool.self)
+        try await database.pool.lockWaiters(running: "CREATE INDEX").count == 1
     }
 
     /// Names of the indexes that are being built or whose build was interrupted.

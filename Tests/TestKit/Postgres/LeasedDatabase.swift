@@ -15,6 +15,28 @@ public struct LeasedDatabase: Sendable {
     }
 }
 
+extension PostgresPool {
+    /// The processes of PostgreSQL that wait for a lock in this database, in a statement with this text.
+    public func lockWaiters(running text: String = "") async throws -> [Int32] {
+        try await query(
+            """
+            SELECT pid FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, \(text)) > 0
+            """
+        ).decode(Int32.self)
+    }
+
+    /// Has PostgreSQL cancel the statement with this text, once it waits for a lock.
+    public func cancelLockWaiter(running text: String) async throws {
+        var waiters: [Int32] = []
+        try await eventually("a statement with \(text) waits for a lock") {
+            waiters = try await lockWaiters(running: text)
+            return waiters.count == 1
+        }
+        try await query("SELECT pg_cancel_backend(\(waiters[0]))")
+    }
+}
+
 /// Runs `body` with a database with the given `migrations`, and drops it afterwards.
 ///
 /// The first lease of a set of migrations creates a template. Later leases copy it, which takes about 30 ms. The server

@@ -184,12 +184,7 @@ import Testing
                 try await signIn.query("SELECT FROM users WHERE id = \(active.id) FOR UPDATE")
                 let purge = Task { try await tokens.purgeUsers() }
                 try await eventually("the purge waits for the user") {
-                    try await !pool.query(
-                        """
-                        SELECT pid FROM pg_stat_activity
-                        WHERE datname = current_database() AND wait_event_type = 'Lock'
-                        """
-                    ).isEmpty
+                    try await !pool.lockWaiters().isEmpty
                 }
                 try await signIn.query(
                     """

@@ -279,12 +279,7 @@ import Testing
                 let killed = Task { try await RevocationFeed(database: pool, logger: .quiet).stamper.stamp() }
                 var waiters: [Int32] = []
                 try await eventually("it waits for the lock") {
-                    waiters = try await pool.query(
-                        """
-                        SELECT pid FROM pg_stat_activity
-                        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%stamp_%'
-                        """
-                    ).decode(Int32.self)
+                    waiters = try await pool.lockWaiters(running: "stamp_")
                     return !waiters.isEmpty
                 }
                 try await transaction.query("SELECT pg_terminate_backend(\(waiters[0]))")

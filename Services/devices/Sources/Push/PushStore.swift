@@ -323,19 +323,18 @@ struct PushStore: Sendable {
             for (state, number) in counted { counts[state, default: 0] += number }
         }
         // A segment may have targets in every bucket.
-        var rest = buckets.filter { $0 >= cursor?.bucket ?? 0 }[...]
+        let rest = buckets.filter { $0 >= cursor?.bucket ?? 0 }
         var page: [PostgresRow] = []
-        while page.count <= Self.pageSize, !rest.isEmpty {
+        for part in rest.parts(of: Self.bucketsAtOnce) where page.count <= Self.pageSize {
             page += try await database.query(
                 """
                 SELECT t.bucket, t.device_id, t.user_id, t.state, t.reason, t.updated_at, t.attempts
-                FROM unnest(\(Array(rest.prefix(Self.bucketsAtOnce)))) AS bucket,
+                FROM unnest(\(part)) AS bucket,
                     list_push_targets(
                         bucket, \(push), CASE WHEN bucket = \(cursor?.bucket) THEN \(cursor?.device) END,
                         \(Self.pageSize + 1)) AS t
                 ORDER BY t.bucket, t.device_id LIMIT \(Self.pageSize + 1)
                 """)
-            rest = rest.dropFirst(Self.bucketsAtOnce)
         }
         let entries = try page.prefix(Self.pageSize).map(PushStatus.Entry.init)
         let isOpen =
@@ -488,7 +487,7 @@ struct PushStore: Sendable {
 
 extension Array {
     /// Parts of at most `count` elements.
-    fileprivate func parts(of count: Int) -> some Sequence<[Element]> {
+    func parts(of count: Int) -> some Sequence<[Element]> {
         stride(from: 0, to: self.count, by: count).lazy.map { Array(self[$0..<Swift.min($0 + count, self.count)]) }
     }
 }

@@ -72,12 +72,11 @@ final class LastSeenWriter: Service {
         var failure: PostgresError?
         let noted = seen.withLock { exchange(&$0, with: [:]) }
         // In the order of the senders, which lock devices too.
-        var rest = noted.sorted { one, other in
+        let sorted = noted.sorted { one, other in
             one.key.bucket == other.key.bucket
                 ? one.key.id.precedes(other.key.id) : one.key.bucket.rawValue < other.key.bucket.rawValue
-        }[...]
-        while !rest.isEmpty {
-            let batch = rest.prefix(Self.batch)
+        }
+        for batch in sorted.parts(of: Self.batch) {
             do throws(PostgresError) {
                 try await database.query(
                     """
@@ -90,7 +89,6 @@ final class LastSeenWriter: Service {
                 add(batch)
                 failure = error
             }
-            rest = rest.dropFirst(Self.batch)
         }
         if let failure { throw failure }
     }
