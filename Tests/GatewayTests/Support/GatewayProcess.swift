@@ -48,7 +48,8 @@ struct GatewayProcess: Sendable {
         await process.waitForExit()
     }
 
-    /// Runs `body` with a gateway whose one route, `/x`, leads to `port` of this machine.
+    /// Runs `body` with a gateway whose one route, `/x`, leads to `port` of this machine and waits for it as long as
+    /// a test may take on a busy machine.
     static func run(
         leadingTo port: Int, bodyLimit: Int = 1 << 20, settings: [String: String] = [:],
         _ body: (GatewayProcess) async throws -> Void
@@ -60,6 +61,7 @@ struct GatewayProcess: Sendable {
                 upstreams: [http://127.0.0.1:\(port)]
                 authentication: none
                 bodyLimit: \(bodyLimit)
+                timeout: 600
             """
         try await run(routes: routes, settings: settings, body)
     }
