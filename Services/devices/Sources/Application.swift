@@ -48,7 +48,8 @@ public enum DevicesApplication: MigratingApplication {
 
         let activity = PushActivity()
         let pushes = PushStore(
-            database: database, unseen: configuration.unseen, bulkLimit: configuration.push.bulkLimit)
+            database: database, unseen: configuration.unseen, bulkLimit: configuration.push.bulkLimit,
+            logger: boot.logger)
         let outcomes = PushOutcomeFeed(database: database, logger: boot.logger)
         let router = ServiceRouter()
         DeviceRoutes(store: devices, registrations: registrations, timeZones: .system()).add(to: router)

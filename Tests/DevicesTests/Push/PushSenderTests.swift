@@ -587,6 +587,28 @@ import Testing
         }
     }
 
+    /// A push may have more dead letters than a request can queue: PostgreSQL ends the last statement here.
+    @Test func whatAReplayDoesNotReachStaysADeadLetter() async throws {
+        try await TestPushes.with { pushes in
+            // In more buckets than one statement changes.
+            let targets = (0..<32).map { _ in PushRequest.DeviceTarget(user: UUID(), device: UUID()) }
+            let push = try await pushes.accept(.init(devices: targets))
+            try await pushes.database.query("UPDATE push_targets SET state = 'dead'")
+            let log = CapturedLog()
+            let store = PushStore(database: pushes.database, unseen: TestPushes.unseen, logger: log.logger)
+            let count: Int? = try await pushes.database.withTransaction { transaction in
+                try await transaction.query("SELECT state FROM push_targets ORDER BY bucket DESC LIMIT 1 FOR UPDATE")
+                async let replayed = store.replay(push, of: "orders", until: .now + 3600)
+                try await pushes.database.cancelLockWaiter(running: "replay_push_targets")
+                return try await replayed
+            }
+            let first = try #require(count)
+            #expect(first > 0 && first < targets.count)
+            #expect(log.lines.count { $0.hasPrefix("error ") && $0.contains(push.uuidString.lowercased()) } == 1)
+            #expect(try await store.replay(push, of: "orders", until: .now + 3600) == targets.count - first)
+        }
+    }
+
     @Test func whatWasNotSentWaitsForTheLane() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
@@ -624,12 +646,15 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
+            let log = CapturedLog()
+            let store = PushStore(database: pushes.database, unseen: TestPushes.unseen, logger: log.logger)
             try await pushes.database.withTransaction { transaction in
                 try await transaction.query("SELECT state FROM push_targets WHERE push_id = \(push) FOR UPDATE")
-                async let isCancelled = pushes.store.cancel(push, of: "orders")
+                async let isCancelled = store.cancel(push, of: "orders")
                 try await pushes.database.cancelLockWaiter(running: "cancel_push_targets")
                 #expect(try await isCancelled)
             }
+            #expect(log.lines.count { $0.hasPrefix("error ") && $0.contains(push.uuidString.lowercased()) } == 1)
             #expect(try await pushes.status(of: push).state == .cancelled)
             #expect(try await pushes.states(of: push) == ["queued"])
             let lane = FakeLane()

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceLifecycle
 import TestKit
 import Testing
 
@@ -132,6 +133,23 @@ import Testing
             try await eventually("it is written") { try await isWritten(second) }
             task.cancel()
             await task.value
+        }
+    }
+
+    /// The writer's last statement has the devices that requests have noted until then.
+    @Test func whenADeviceWasSeenIsWrittenAtAShutdown() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let registry = TestRegistry(database.pool)
+            let device = try #require(try await registry.register(Self.registration(), user: ada, session: session))
+            let pool = PostgresPool(configuration: try .patient(database.url), pool: .patient)
+            let writer = LastSeenWriter(database: pool, logger: .quiet)
+            writer.note(device.id, in: Bucket(user: ada), at: device.updatedAt + 60)
+            // The last one stops first, as in `DevicesApplication`.
+            let services = ServiceGroup(services: [pool, StoppingWriter(writer: writer)], logger: .quiet)
+            await services.triggerGracefulShutdown()
+            try await services.run()
+            let seenAt = try #require(try await registry.devices(of: ada).first).updatedAt
+            #expect(abs(seenAt.timeIntervalSince(device.updatedAt) - 60) < 0.001)
         }
     }
 
@@ -349,5 +367,15 @@ import Testing
             #expect(try await store.tokens().count == devices)
             #expect((1...2).contains(devices))
         }
+    }
+}
+
+/// A writer that begins when the shutdown has begun, so that it has written nothing before.
+private struct StoppingWriter: Service {
+    let writer: LastSeenWriter
+
+    func run() async throws {
+        try await gracefulShutdown()
+        await writer.run()
     }
 }

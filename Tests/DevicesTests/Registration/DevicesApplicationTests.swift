@@ -206,6 +206,27 @@ import Testing
         }
     }
 
+    /// The service stops at once, and so before the writer's next statement is due.
+    @Test func whenADeviceWasSeenIsWrittenBeforeTheServiceStops() async throws {
+        let tokens = FakeTokens()
+        let keys = try TemporaryFiles()
+        defer { keys.remove() }
+        try await withHTTPServer(tokens.router()) { tokensURL in
+            try await withDatabase(migrations: Migrations.all) { database in
+                let settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: keys)
+                try await withService(DevicesApplication.self, settings: settings) { service in
+                    let devices = TestDevices(url: service.url, tokens: tokens)
+                    for _ in 0..<2 {
+                        let answer = try await devices.register(token: "aa", as: ada)
+                        #expect(answer.status == 200)
+                    }
+                }
+                let isWritten = try await database.pool.query("SELECT last_seen_at > created_at FROM devices")
+                #expect(try isWritten.decode(Bool.self) == [true])
+            }
+        }
+    }
+
     @Test func aFeedThatWasLostIsReadFromTheStart() async throws {
         try await withDevices { devices in
             devices.tokens.end(UUID())

@@ -33,6 +33,24 @@ import Testing
         Set(devices.map { PushRules.id(of: push, on: $0.id) })
     }
 
+    /// Devices whose tokens Apple has accepted before, and whose sessions go on, all in the first slice.
+    private func registerProven(_ pushes: TestPushes, _ count: Int) async throws {
+        let devicesOfUser = RegistrationStore.maximumDevices
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for first in stride(from: 0, to: count, by: devicesOfUser) {
+                group.addTask {
+                    let user = SignedIn.inFirstSlice()
+                    for number in first..<min(first + devicesOfUser, count) {
+                        _ = try await pushes.register(user, token: String(format: "%04x", number))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try await pushes.database.query(
+            "UPDATE devices SET apns_accepted_at = now(), live_until = now() + interval '1 day'")
+    }
+
     // MARK: - Sending
 
     @Test func eachDeviceOfASegmentReceivesThePushOnce() async throws {
@@ -105,6 +123,34 @@ import Testing
             #expect(Set(dead.map(\.device)) == Set(devices.map(\.id)))
             #expect(try await pushes.store.replay(push, of: TestPushes.caller, until: .now + 3600) == 2)
             try await pushes.sending(through: FakeLane()) { try await eventually(pushes, push, has: ["accepted": 2]) }
+        }
+    }
+
+    // MARK: - Writes
+
+    /// A device costs no write, if Apple has accepted its token before, and its session goes on.
+    @Test func aSegmentCostsWritesForItsSlicesAndPagesAlone() async throws {
+        try await TestPushes.with { pushes in
+            let devices = 2000
+            try await registerProven(pushes, devices)
+            try await pushes.database.countRowWrites()
+            let lane = FakeLane()
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            #expect(lane.sent.count == devices)
+            #expect(try await pushes.status(of: push).counts == ["accepted": devices])
+
+            let written = try await pushes.database.rowWrites()
+            let slices = SegmentRules.sliceCount(registrations: devices)
+            // The push once, each slice when it is added and when it is claimed, each page when it ends.
+            let expected = 1 + 2 * slices + devices / BulkSender.pageSize
+            let total = written.values.reduce(0, +)
+            #expect(total == expected, "\(devices) devices in \(slices) slices: \(written)")
+            #expect(written["devices"] == nil && written["push_targets"] == nil, "\(written)")
+
+            // The triggers count these tables too, also when they are partitioned.
+            try await pushes.database.query("UPDATE devices SET live_until = NULL")
+            #expect(try await pushes.database.rowWrites()["devices"] == devices)
         }
     }
 
@@ -316,5 +362,46 @@ import Testing
             #expect(lane.sent.isEmpty)
             #expect(try await pushes.states(of: push) == ["suppressed sessionEnded"])
         }
+    }
+}
+
+extension PostgresPool {
+    /// Makes triggers that count each row that is written from now on.
+    fileprivate func countRowWrites() async throws {
+        try await query("CREATE TABLE row_writes (table_name text NOT NULL)")
+        try await query(
+            """
+            CREATE FUNCTION count_row_write() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                INSERT INTO row_writes (table_name) VALUES (TG_ARGV[0]);
+                RETURN NULL;
+            END
+            $$
+            """)
+        // A trigger of a partitioned table runs with the name of the partition, so the argument names the table.
+        try await query(
+            """
+            DO $$
+            DECLARE
+                name text;
+            BEGIN
+                FOR name IN
+                    SELECT relname FROM pg_class
+                    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+                      AND NOT relispartition AND relname <> 'row_writes'
+                LOOP
+                    EXECUTE format(
+                        'CREATE TRIGGER count_row_write AFTER INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW '
+                            'EXECUTE FUNCTION count_row_write(%L)', name, name);
+                END LOOP;
+            END
+            $$
+            """)
+    }
+
+    /// The rows that were written since ``countRowWrites()``, by table.
+    fileprivate func rowWrites() async throws -> [String: Int] {
+        let counts = try await query("SELECT table_name, count(*) FROM row_writes GROUP BY table_name")
+        return Dictionary(uniqueKeysWithValues: try counts.decode((String, Int).self))
     }
 }

@@ -153,6 +153,18 @@ import Testing
         }
     }
 
+    @Test func aSliceThatTakesLongToReadIsReadFurtherLater() async throws {
+        try await TestPushes.with { pushes in
+            try await register(pushes, 0)
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.endReading(after: "0 seconds")
+            #expect(try await pushes.slices.claim(slice(push), lease: Self.lease, most: 9) == nil)
+            #expect(try await pushes.slices.due().contains { $0.number == 0 })
+            try await pushes.endReading(after: "1 hour")
+            #expect(try await pushes.slices.claim(slice(push), lease: Self.lease, most: 9)?.claims.count == 1)
+        }
+    }
+
     @Test func aPageThatWasSentInPartGoesOnAfterItsLastDevice() async throws {
         try await TestPushes.with { pushes in
             for number in 0..<6 { try await register(pushes, number) }
@@ -325,7 +337,8 @@ import Testing
     /// Of concurrent requests, too.
     @Test func openPushesOfACallerAreBounded() async throws {
         try await TestPushes.with { pushes in
-            let store = PushStore(database: pushes.database, unseen: TestPushes.unseen, bulkLimit: 3)
+            let store = PushStore(
+                database: pushes.database, unseen: TestPushes.unseen, bulkLimit: 3, logger: .quiet)
             @Sendable func accept(_ caller: String, sendAt: Date? = nil) async throws -> PushStore.Acceptance {
                 let push = try TestPushes.valid(.init(segment: .init())) { $0.sendAt = sendAt }
                 return try await store.accept(push, of: caller, key: UUID().uuidString, hash: Data(count: 32))

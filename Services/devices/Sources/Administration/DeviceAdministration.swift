@@ -13,6 +13,8 @@ public struct DeviceAdministration: Sendable {
     /// The caller of the pushes that operators send.
     static let caller = "operator"
 
+    private static let quiet = Logger(label: DevicesApplication.name) { _ in SwiftLogNoOpLogHandler() }
+
     private let store: DeviceStore
     private let unseen: UnseenRules
 
@@ -26,8 +28,7 @@ public struct DeviceAdministration: Sendable {
         } catch {
             throw CommandError.wrongConfiguration(error)
         }
-        let quiet = Logger(label: DevicesApplication.name) { _ in SwiftLogNoOpLogHandler() }
-        store = DeviceStore(database: database.pool(logger: quiet))
+        store = DeviceStore(database: database.pool(logger: Self.quiet))
     }
 
     /// The user's devices, the last seen first.
@@ -78,7 +79,7 @@ public struct DeviceAdministration: Sendable {
             targets: .init(users: [user]), bundleId: app, pushType: .alert, payload: payload, urgency: .urgent)
         let bytes = try JSON.encode(payload)
         let push = try PushRules.validate(request, payload: Array(bytes), now: .now)
-        let acceptance = try await PushStore(database: store.database, unseen: unseen).accept(
+        let acceptance = try await PushStore(database: store.database, unseen: unseen, logger: quiet).accept(
             push, of: Self.caller, key: nil, hash: Data(SHA256.hash(data: bytes)))
         guard case .accepted(let answer, _) = acceptance else { return ("", 0) }
         return (answer.id ?? "", answer.devices ?? 0)

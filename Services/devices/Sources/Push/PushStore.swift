@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Logging
 import Postgres
 import ServiceKitPostgres
 
@@ -21,12 +22,14 @@ struct PushStore: Sendable {
     let slices: PushSliceStore
     /// Pushes to segments of one caller that may be open.
     let bulkLimit: Int
+    private let logger: Logger
 
     /// - Parameter unseen: leaves devices out of segments.
-    init(database: PostgresPool, unseen: UnseenRules, bulkLimit: Int = 20) {
+    init(database: PostgresPool, unseen: UnseenRules, bulkLimit: Int = 20, logger: Logger) {
         self.database = database
         slices = PushSliceStore(database: database, unseen: unseen)
         self.bulkLimit = bulkLimit
+        self.logger = logger
     }
 
     /// The outcome of a request to push.
@@ -366,10 +369,13 @@ struct PushStore: Sendable {
         case .nothingOpen: return true
         case .cancelled:
             for part in buckets.parts(of: Self.bucketsOfChange) {
-                // The pool's metrics count an error.
-                let isReached = try? await database.query(
-                    "SELECT count(cancel_push_targets(bucket, \(push))) FROM unnest(\(part)) AS bucket")
-                if isReached == nil { break }
+                do {
+                    try await database.query(
+                        "SELECT count(cancel_push_targets(bucket, \(push))) FROM unnest(\(part)) AS bucket")
+                } catch {
+                    logRest("not all targets of a push could be cancelled at once", of: push, error)
+                    break
+                }
             }
             return true
         }
@@ -458,7 +464,8 @@ struct PushStore: Sendable {
     static let zero = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
     /// Queues the dead letters of a push again. Returns how many: all, or those that the request reaches in its time.
-    /// `nil` for another caller's push and for one that was cancelled.
+    /// The others stay dead letters, and another replay queues them. `nil` for another caller's push and for one that
+    /// was cancelled.
     func replay(_ push: UUID, of caller: String, until expiresAt: Date) async throws -> Int? {
         let rows = try await database.query(
             """
@@ -478,10 +485,18 @@ struct PushStore: Sendable {
                 )[0].decode(Int.self)
             } catch {
                 if count == 0 { throw error }
+                logRest("not all dead letters of a push could be queued again", of: push, error)
                 break
             }
         }
         return count
+    }
+
+    // MARK: - Logging
+
+    /// Logs why a request did not reach all targets of a push. The caller's answer does not contain the error.
+    private func logRest(_ message: Logger.Message, of push: UUID, _ error: any Error) {
+        logger.error(message, error: error, metadata: ["push_id": "\(push.uuidString.lowercased())"])
     }
 }
 
