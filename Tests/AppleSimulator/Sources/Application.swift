@@ -20,7 +20,9 @@ public struct AppleSimulatorApplication: ServiceApplication {
             issuer: configuration.issuer)
         let fault = Fault()
         let log = RequestLog()
-        let simulation = APNsSimulation(log: log)
+        let simulation =
+            try configuration.apnsLogFile.map { try APNsSimulation(log: log, logFile: $0) }
+            ?? APNsSimulation(log: log)
         if let pem = configuration.apnsKey {
             simulation.register(
                 try ProviderKey(pem: pem), team: configuration.apnsTeam, identifier: configuration.apnsKeyIdentifier)

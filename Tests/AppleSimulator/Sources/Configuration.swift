@@ -17,6 +17,8 @@ public struct AppleSimulatorConfiguration: Sendable {
     var apnsKey: String?
     var apnsTeam: String
     var apnsKeyIdentifier: String
+    /// The file in which the log of pushes and the channels survive the simulator's end.
+    var apnsLogFile: String?
 
     init(_ settings: Settings) {
         if settings.environment == .production {
@@ -38,6 +40,8 @@ public struct AppleSimulatorConfiguration: Sendable {
         apnsTeam = settings.string("apnsTeamId", default: "DEVTEAM000", "the key's team, `iss` of provider tokens")
         apnsKeyIdentifier = settings.string(
             "apnsKeyId", default: "DEVKEY0000", "the key's identifier, `kid` of provider tokens")
+        apnsLogFile = settings.optionalPath(
+            "apnsLogFile", "file in which the log of pushes and the channels survive the simulator's end")
         let certificateFile = settings.optionalPath(
             "apnsCertificateFile", "certificate in PEM, which enables TLS for APNs")
         let keyFile = settings.optionalPath("apnsCertificateKeyFile", "the certificate's key in PEM")

@@ -13,7 +13,19 @@ final class APNsChannels: Sendable {
     /// respectively."
     static let maximumCount = 10_000
 
+    private let file: APNsLogFile?
     private let apps = Mutex<[String: [String: StoragePolicy]]>([:])
+
+    init(file: APNsLogFile? = nil) {
+        self.file = file
+    }
+
+    /// Carries out a change that was read from the file.
+    ///
+    /// - Parameter policy: nil deletes the channel.
+    func restore(_ channel: String, app: String, policy: StoragePolicy?) {
+        apps.withLock { $0[app, default: [:]][channel] = policy }
+    }
 
     func policy(of channel: String, app: String) -> StoragePolicy? {
         apps.withLock { $0[app]?[channel] }
@@ -33,6 +45,7 @@ final class APNsChannels: Sendable {
         let channel = Data((0..<16).map { _ in UInt8.random(in: 0...255) }).base64EncodedString()
         let isCreated = apps.withLock { apps in
             guard apps[app, default: [:]].count < Self.maximumCount else { return false }
+            file?.append(.channel(app: app, id: channel, policy: policy))
             apps[app, default: [:]][channel] = policy
             return true
         }
@@ -48,7 +61,11 @@ final class APNsChannels: Sendable {
     }
 
     private func delete(_ channel: String, app: String) -> APNsAnswer {
-        let isDeleted = apps.withLock { $0[app]?.removeValue(forKey: channel) != nil }
+        let isDeleted = apps.withLock { apps in
+            guard apps[app]?.removeValue(forKey: channel) != nil else { return false }
+            file?.append(.channel(app: app, id: channel, policy: nil))
+            return true
+        }
         return isDeleted ? APNsAnswer(status: 204) : .refused(400, "ChannelNotRegistered")
     }
 }

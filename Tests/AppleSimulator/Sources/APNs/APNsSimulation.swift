@@ -19,12 +19,28 @@ final class APNsSimulation: Sendable {
     let answers = PlannedPushes<APNsAnswer>()
     let faults = PlannedPushes<APNsFault>()
     let pushes: APNsPushLog
-    let channels = APNsChannels()
+    let channels: APNsChannels
     let log: RequestLog
     private let state = Mutex(State())
 
-    init(log: RequestLog, pushes: APNsPushLog = APNsPushLog()) {
-        (self.log, self.pushes) = (log, pushes)
+    init(log: RequestLog, pushes: APNsPushLog = APNsPushLog(), channels: APNsChannels = APNsChannels()) {
+        (self.log, self.pushes, self.channels) = (log, pushes, channels)
+    }
+
+    /// Continues with the pushes and channels of the simulation that wrote the file. Keys, device tokens, answers,
+    /// faults, the clock and the count of connections begin anew.
+    ///
+    /// - Parameter path: created if there is no file.
+    /// - Throws: ``APNsLogFileError``.
+    convenience init(log: RequestLog, logFile path: String) throws {
+        let file = try APNsLogFile(path: path)
+        self.init(log: log, pushes: APNsPushLog(file: file), channels: APNsChannels(file: file))
+        try file.readRecords { record in
+            switch record {
+            case .push(let entry): try pushes.restore(entry)
+            case .channel(let app, let id, let policy): channels.restore(id, app: app, policy: policy)
+            }
+        }
     }
 
     // MARK: - Clock
