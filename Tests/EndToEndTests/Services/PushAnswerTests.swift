@@ -6,62 +6,17 @@ import Testing
 
 /// What Apple answers, from the request to the phone: "Handling notification responses from APNs".
 @Suite(.gatehouse(settings: ["DEVICES_PUSH_RETRY_DELAY": "1"]), .serialized) struct PushAnswerTests {
+    typealias Answer = PushCaller.Answer
+
     let caller = PushCaller()
     var system: GatehouseSystem { caller.system }
-    var journey: Journey { caller.journey }
 
-    /// A planned answer of the simulated APNs.
-    struct Answer: Encodable, Sendable, CustomTestStringConvertible {
-        var token: String?
-        var status: Int
-        var reason: String
-        /// Milliseconds since 1970.
-        var timestamp: Int?
-        var times: Int? = 1
-        /// Seconds.
-        var retryAfter: Int?
-
-        init(_ status: Int, _ reason: String, invalidFor seconds: Double? = nil) {
-            (self.status, self.reason) = (status, reason)
-            timestamp = seconds.map { Int((Date.now.timeIntervalSince1970 - $0) * 1000) }
-        }
-
-        var testDescription: String { "\(status) \(reason) \(timestamp.map(String.init) ?? "")" }
+    private func push(_ text: String, to user: UUID) async throws -> String {
+        try await caller.push(PushCaller.alert(text, to: user))
     }
 
-    private func plan(_ answer: Answer, for token: String, times: Int? = 1) async throws {
-        var answer = answer
-        (answer.token, answer.times) = (token, times)
-        #expect(try await system.apple.post("/simulator/apns-answer", json: answer).status == 200)
-    }
-
-    /// Answers pushes to the token as usual.
-    private func endPlan(for token: String) async throws {
-        struct Accepted: Encodable {
-            var token: String
-            var status = 200
-        }
-        #expect(try await system.apple.post("/simulator/apns-answer", json: Accepted(token: token)).status == 200)
-    }
-
-    private func accepted(_ text: String, to user: UUID, expiresAt: Date? = nil) async throws -> String {
-        let answer = try await caller.push(text, to: user, through: system.process("devices"), expiresAt: expiresAt)
-        try #require(answer.status == 202, "\(answer.text)")
-        return try #require(try answer.decode(PushAccepted.self).id)
-    }
-
-    /// The push's targets, once each has ended.
-    private func ended(_ push: String) async throws -> [PushStatus.Entry] {
-        var status: PushStatus?
-        try await eventually("the push has ended") {
-            status = try await caller.status(of: push)
-            return status?.state == .done
-        }
-        return status?.devices ?? []
-    }
-
-    private func statuses(of token: String) async throws -> [Int?] {
-        try await caller.received().filter { $0.token == token }.map(\.status)
+    private func outcomes(_ text: String, to user: UUID) async throws -> [PushStatus.Entry] {
+        try await caller.ended(push(text, to: user)).devices
     }
 
     @Test(arguments: [
@@ -73,230 +28,108 @@ import Testing
     ])
     func aRefusedPushIsNotRepeated(_ answer: Answer, endsRegistration: Bool) async throws {
         let ada = try await caller.recipient()
-        try await plan(answer, for: ada.token)
-        let refused = try #require(try await ended(accepted("refused", to: ada.session.user.id)).first)
+        try await caller.plan(answer, for: ada.token)
+        let refused = try #require(try await outcomes("refused", to: ada.user).first)
         #expect(refused.state == .rejected && refused.reason == answer.reason && refused.attempts == 1)
 
-        let next = try await ended(accepted("next", to: ada.session.user.id)).map(\.state)
+        let next = try await outcomes("next", to: ada.user).map(\.state)
         #expect(endsRegistration ? next != [.accepted] : next == [.accepted], "\(next)")
         let sent = endsRegistration ? [answer.status] : [answer.status, 200]
-        #expect(try await statuses(of: ada.token) == sent)
+        #expect(try await caller.statuses(of: ada.token) == sent)
 
         try await caller.register(ada)
-        #expect(try await ended(accepted("again", to: ada.session.user.id)).map(\.state) == [.accepted])
-        #expect(try await statuses(of: ada.token) == sent + [200])
+        #expect(try await outcomes("again", to: ada.user).map(\.state) == [.accepted])
+        #expect(try await caller.statuses(of: ada.token) == sent + [200])
+    }
+
+    /// A token that both environments know is refused by one of them.
+    @Test func aRefusalIsOfOneEnvironment() async throws {
+        let ada = try await caller.recipient()
+        try await caller.register(ada) { $0.environment = .production }
+        try await caller.plan(Answer(400, "BadDeviceToken"), for: ada.token)
+        #expect(try await caller.ended(push("to both", to: ada.user)).counts == ["accepted": 1, "rejected": 1])
+        #expect(try await caller.ended(push("to one", to: ada.user)).counts["accepted"] == 1)
+        #expect(try await caller.statuses(of: ada.token).count { $0 == 200 } == 2)
+        #expect(try await caller.statuses(of: ada.token).count == 3)
     }
 
     /// The phone that Apple names waits. The user's other phone gets its pushes.
     @Test func tooManyRequestsPauseOneDevice() async throws {
         let phone = try await caller.recipient()
         let tablet = try await caller.recipient(phone.session)
-        var answer = Answer(429, "TooManyRequests")
-        answer.retryAfter = 600
-        try await plan(answer, for: phone.token)
-        let push = try await accepted("to both", to: phone.session.user.id)
+        try await caller.plan(Answer(429, "TooManyRequests", retryAfter: 600), for: phone.token)
+        let first = try await push("to both", to: phone.user)
         try await eventually("one waits") {
-            try await caller.status(of: push).counts == ["accepted": 1, "retryAt": 1]
+            try await caller.status(of: first).counts == ["accepted": 1, "retryAt": 1]
         }
-        #expect(try await statuses(of: phone.token) == [429])
-        #expect(try await statuses(of: tablet.token) == [200])
-        let next = try await accepted("the next", to: phone.session.user.id)
+        #expect(try await caller.statuses(of: phone.token) == [429])
+        #expect(try await caller.statuses(of: tablet.token) == [200])
+        let next = try await push("the next", to: phone.user)
         try await eventually("the other phone has it") { try await caller.status(of: next).counts["accepted"] == 1 }
-        #expect(try await statuses(of: phone.token) == [429])
+        #expect(try await caller.statuses(of: phone.token) == [429])
     }
 
-    @Test(arguments: [Answer(500, "InternalServerError"), Answer(503, "ServiceUnavailable"), Answer(503, "Shutdown")])
+    /// Later, or over another connection.
+    @Test(arguments: [
+        Answer(500, "InternalServerError"), Answer(503, "ServiceUnavailable"), Answer(503, "Shutdown"),
+        Answer(400, "IdleTimeout"), Answer(403, "UnrelatedKeyIdInToken"),
+    ])
     func aPushThatAppleCouldNotTakeIsRepeated(_ answer: Answer) async throws {
         let ada = try await caller.recipient()
-        try await plan(answer, for: ada.token)
-        #expect(try await ended(accepted("at last", to: ada.session.user.id)).map(\.state) == [.accepted])
-        #expect(try await statuses(of: ada.token) == [answer.status, 200])
+        try await caller.plan(answer, for: ada.token)
+        #expect(try await outcomes("at last", to: ada.user).map(\.state) == [.accepted])
+        let sent = try await caller.statuses(of: ada.token)
+        #expect(sent == [answer.status, 200])
+    }
+
+    /// Apple takes no second provider token on a connection within 20 minutes: 429 TooManyProviderTokenUpdates. The
+    /// connection goes on with the first one.
+    @Test func aProviderTokenIsRenewedAsOftenAsAppleAllows() async throws {
+        let ada = try await caller.recipient()
+        #expect(try await outcomes("with the first token", to: ada.user).map(\.state) == [.accepted])
+        try await caller.plan(Answer(403, "ExpiredProviderToken"), for: ada.token)
+        for text in ["with a new token", "with the first one again"] {
+            #expect(try await outcomes(text, to: ada.user).map(\.state) == [.accepted])
+        }
+        let sent = try await caller.statuses(of: ada.token)
+        #expect(sent == [200, 403, 429, 200, 200])
     }
 
     @Test func aPushThatNeverArrivesIsADeadLetterThatCanBeReplayed() async throws {
         let ada = try await caller.recipient()
-        try await plan(Answer(500, "InternalServerError"), for: ada.token, times: nil)
-        let push = try await accepted("late", to: ada.session.user.id, expiresAt: .now + 3)
-        let dead = try #require(try await ended(push).first)
+        try await caller.plan(Answer(500, "InternalServerError"), for: ada.token, times: nil)
+        var request = PushCaller.alert("late", to: ada.user)
+        request.expiresAt = .now + 3
+        let push = try await caller.push(request)
+        let dead = try #require(try await caller.ended(push).devices.first)
         #expect(dead.state == .dead && dead.reason == "InternalServerError" && dead.attempts >= 1)
 
-        let devices = TestHTTPClient(system.process("devices").url)
-        let headers = [HeaderName.credential: SystemSettings.ordersCredential]
-        let list = try await devices.get("/internal/push/dead", headers: headers).decode(DeadPushList.self)
-        #expect(list.entries.contains { $0.push.uuidString.lowercased() == push && $0.user == ada.session.user.id })
-        try await endPlan(for: ada.token)
-        let replayed = try await devices.post(
-            "/internal/push/dead/\(push)/replay", json: PushReplay(expiresAt: .now + 3600), headers: headers)
+        let list = try await caller.get("/dead").decode(DeadPushList.self)
+        #expect(list.entries.contains { $0.push.uuidString.lowercased() == push && $0.user == ada.user })
+        try await caller.plan(Answer(200), for: ada.token, times: nil)
+        let replayed = try await caller.post("/dead/\(push)/replay", PushReplay(expiresAt: .now + 3600))
         #expect(try replayed.status == 202 && replayed.decode(PushAccepted.self).devices == 1, "\(replayed.text)")
-        try await eventually("it arrives") { try await caller.status(of: push).devices.map(\.state) == [.accepted] }
+        #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])
     }
 
     /// The lane waits for minutes. A restart, which an operator makes with a new key, begins anew.
     @Test func aRefusedKeyStopsTheLane() async throws {
         let ada = try await caller.recipient()
-        try await plan(Answer(403, "InvalidProviderToken"), for: ada.token)
-        let push = try await accepted("for later", to: ada.session.user.id)
+        try await caller.plan(Answer(403, "InvalidProviderToken"), for: ada.token)
+        let push = try await push("for later", to: ada.user)
         let name = "devices_apns_lane_stopped"
         try await eventually("the lane has stopped") {
             try await TestHTTPClient(system.process("devices").adminURL).get("/metrics").text
                 .split(separator: "\n").contains { $0.hasPrefix(name) && $0.hasSuffix(" 1.0") }
         }
-        #expect(try await statuses(of: ada.token) == [403])
+        #expect(try await caller.statuses(of: ada.token) == [403])
         try await eventually("the answer is recorded") { try await caller.status(of: push).counts == ["retryAt": 1] }
         await system.process("devices").kill()
         try await system.process("devices").start()
         try await system.withDatabase(of: "devices") { database in
             try await database.query("UPDATE push_targets SET due_at = now() WHERE state = 'retryAt'")
         }
-        try await eventually("it arrives") { try await caller.status(of: push).devices.map(\.state) == [.accepted] }
-        #expect(try await statuses(of: ada.token) == [403, 200])
-    }
-
-    /// The replica's knowledge of ended sessions grows old. It goes on for a time, then waits, and sends as soon as tokens
-    /// is back.
-    @Test func withoutTokensPushesGoOnForATimeAndThenWait() async throws {
-        let ada = try await caller.recipient()
-        try await withOtherDevices(settings: ["DEVICES_REVOCATION_MAX_STALENESS": "30"]) { replica in
-            func accepted(_ text: String) async throws -> String {
-                let answer = try await caller.push(text, to: ada.session.user.id, through: replica)
-                return try #require(try answer.decode(PushAccepted.self).id, "\(answer.text)")
-            }
-            func arrives(_ push: String) async throws {
-                try await eventually("it arrives") {
-                    try await caller.status(of: push, through: replica).counts == ["accepted": 1]
-                }
-            }
-            try await arrives(try await accepted("with tokens"))
-            await system.process("tokens").kill()
-            try await arrives(try await accepted("without tokens"))
-            try await eventually("the feed was not read for so long") {
-                let readAt = try await replica.metric("devices_revocation_feed_read_timestamp_seconds") ?? 0
-                return Date.now.timeIntervalSince1970 - readAt > 31
-            }
-            let log = try await statuses(of: ada.token)
-            let push = try await accepted("later")
-            try await Task.sleep(for: .seconds(1))
-            #expect(try await caller.status(of: push, through: replica).counts == ["queued": 1])
-            #expect(try await statuses(of: ada.token) == log)
-            try await system.process("tokens").start()
-            try await arrives(push)
-        }
-    }
-
-    /// Runs `body` with this replica of devices alone.
-    private func withOtherDevices(
-        settings: [String: String], _ body: (ServiceProcess) async throws -> Void
-    ) async throws {
-        let result: Result<Void, any Error>
-        do {
-            try await system.withReplica(of: "devices", settings: settings) { replica in
-                try await replica.start()
-                await system.process("devices").kill()
-                try await body(replica)
-            }
-            result = .success(())
-        } catch {
-            result = .failure(error)
-        }
-        for name in ["tokens", "devices"] {
-            await system.process(name).kill()
-            try await system.process(name).start()
-        }
-        try result.get()
-    }
-
-    @Test func aSegmentReachesItsUsersAlone() async throws {
-        let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
-        let devices = TestHTTPClient(system.process("devices").url)
-        let headers = [HeaderName.credential: SystemSettings.ordersCredential]
-        let tag = "tag-\(UUID().uuidString.lowercased())"
-        let tagged = try await devices.send(
-            "PUT", "/internal/users/\(ada.session.user.id.uuidString.lowercased())/tags",
-            headers: headers.merging(["Content-Type": "application/json"]) { $1 },
-            body: Data("{\"tags\":[\"\(tag)\"]}".utf8))
-        #expect((200..<300).contains(tagged.status), "\(tagged.text)")
-        let request = PushRequest(
-            targets: .init(segment: .init(tags: .init(any: [tag]))), bundleId: "com.example.app", pushType: .alert,
-            payload: .object(["aps": .object(["alert": .string(tag)])]))
-        let accepted = try await devices.post(
-            "/internal/push", json: request, headers: headers.merging(["Idempotency-Key": tag]) { $1 })
-        let id = try #require(try accepted.decode(PushAccepted.self).id, "\(accepted.text)")
-        try await eventually("the push has ended") { try await caller.status(of: id).state == .done }
-        #expect(try await caller.status(of: id).counts == ["accepted": 1])
-        #expect(try await statuses(of: ada.token) == [200])
-        #expect(try await statuses(of: bob.token).isEmpty)
-    }
-
-    enum End: CaseIterable {
-        case logout, theft, passwordReset, deletion, consentRevoked
-    }
-
-    @Test(arguments: End.allCases)
-    func nothingIsSentTwoSecondsAfterASessionsEnd(by end: End) async throws {
-        let email = Journey.uniqueEmail()
-        let apple = try await journey.appleToken()
-        let session =
-            end == .consentRevoked
-            ? try await journey.signInWithApple(AppleSignInRequest(identityToken: apple.identityToken))
-            : try await journey.register(identifier: email)
-        let phone = try await caller.recipient(session)
-        let pushing = Task {
-            var pushes: [String] = []
-            while !Task.isCancelled {
-                // The last one is cancelled.
-                if let push = try? await accepted("tick", to: session.user.id) { pushes.append(push) }
-                try? await Task.sleep(for: .milliseconds(50))
-            }
-            return pushes
-        }
-        try await eventually("pushes arrive") { try await statuses(of: phone.token).count >= 3 }
-        let (endedAt, lag) = try await SchedulingLag.watch { lag in
-            try await self.end(session, by: end, email, apple)
-            let endedAt = Int(Date.now.timeIntervalSince1970 * 1000)
-            try await eventually("the phone is no target") {
-                let answer = try await caller.push("tick", to: session.user.id, through: system.process("devices"))
-                return try answer.decode(PushAccepted.self).devices == 0
-            }
-            return (endedAt, lag.allowance)
-        }
-        pushing.cancel()
-        for push in await pushing.value { _ = try await ended(push) }
-        let latest = try await caller.received().filter { $0.token == phone.token }.map(\.time).max() ?? 0
-        let allowed = 2000 + Int(min(lag * 4, SchedulingLag.mostForgiven) / .milliseconds(1))
-        #expect(latest <= endedAt + allowed, "\(latest - endedAt) ms after the end")
-    }
-
-    private func end(
-        _ session: AuthResponse, by end: End, _ email: String, _ apple: Journey.AppleSignInAnswer
-    ) async throws {
-        var answer: TestHTTPClient.Response
-        switch end {
-        case .logout:
-            answer = try await journey.api.call(
-                "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
-        case .theft:
-            var token = session.refreshToken
-            for _ in 0..<2 { token = try await journey.refresh(token).decode(AuthResponse.self).refreshToken }
-            try await system.age(session, by: 61)
-            answer = try await journey.refresh(session.refreshToken)
-            #expect(answer.code == "INVALID_REFRESH_TOKEN")
-            return
-        case .passwordReset:
-            answer = try await journey.api.call(
-                "POST", "/v1/auth/password/forgot", json: ForgotPasswordRequest(identifier: email))
-            try await eventually("the mail is sent") { !system.mail.messages(to: email).isEmpty }
-            answer = try await journey.api.call(
-                "POST", "/v1/auth/password/reset",
-                json: ResetPasswordRequest(
-                    token: try #require(system.mail.messages(to: email).last).token,
-                    newPassword: "another battery staple"))
-        case .deletion:
-            answer = try await journey.api.call("DELETE", "/v1/auth/account", bearer: session.accessToken, body: nil)
-        case .consentRevoked:
-            answer = try await journey.api.call(
-                "POST", "/v1/auth/apple/notifications",
-                json: try await journey.appleNotification(.init(type: "consent-revoked", sub: apple.sub)))
-        }
-        #expect((200..<300).contains(answer.status), "\(answer.text)")
+        #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])
+        #expect(try await caller.statuses(of: ada.token) == [403, 200])
     }
 }

@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import Synchronization
+import Postgres
 import TestKit
 import Testing
 
@@ -12,222 +12,225 @@ import Testing
 
     @Test func aPushReachesThePhoneOfASessionThatLasts() async throws {
         let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
-        let accepted = try await caller.push("Your order", to: ada.session.user.id, through: system.process("devices"))
-        #expect(accepted.status == 202, "\(accepted.text)")
-        let id = try #require(try accepted.decode(PushAccepted.self).id)
-        try await eventually("Apple has accepted the push") {
-            try await caller.status(of: id).devices.map(\.state) == [.accepted]
-        }
-        #expect(try await caller.received().filter { $0.token == ada.token }.map(\.payload).count == 1)
-        #expect(try await caller.received().allSatisfy { $0.token != bob.token })
+        let push = try await caller.push(PushCaller.alert("Your order", to: ada.user))
+        #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])
+        #expect(try await caller.statuses(of: ada.token) == [200])
+        #expect(try await caller.received(by: bob.token).isEmpty)
         let phone = try await system.apple.get("/simulator/phone?token=\(ada.token)")
         #expect(phone.text.contains("Your order"))
+    }
 
-        let logout = try await journey.api.call(
-            "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: ada.session.refreshToken))
-        #expect(logout.status == 204)
-        try await eventually("nothing is sent to the user any more") {
-            let answer = try await caller.push("Secret", to: ada.session.user.id, through: system.process("devices"))
-            return try answer.decode(PushAccepted.self).devices == 0
+    /// Each kind of registration receives the pushes that Apple delivers to its token, under that kind's topic.
+    @Test(arguments: [
+        (PushKind.voip, PushType.voip, "voip", nil),
+        (.liveactivity, .liveactivity, "push-type.liveactivity", "update"),
+        (.pushtostart, .liveactivity, "push-type.liveactivity", "start"),
+    ])
+    func eachKindHasItsTokens(_ kind: PushKind, type: PushType, topic: String, event: String?) async throws {
+        let alert = try await caller.recipient()
+        let other = PushCaller.Recipient(session: alert.session, token: journey.registration().token)
+        try await caller.register(other) { registration in
+            registration.kind = kind
+            if kind == .liveactivity { registration.activity = "order-7" }
+            if kind == .pushtostart { registration.attributesType = "OrderAttributes" }
         }
+        var aps: [String: JSONContent] = ["content-state": .object(["minutes": .integer(5)])]
+        if let event { aps["event"] = .string(event) }
+        if event == "start" {
+            aps["attributes-type"] = .string("OrderAttributes")
+            aps["attributes"] = .object([:])
+            aps["input-push-token"] = .integer(1)
+            aps["alert"] = .object(["title": .string("Your order"), "body": .string("is on its way")])
+        }
+        let targets = PushRequest.Targets(users: [alert.user], activity: event == "update" ? "order-7" : nil)
+        let push = try await caller.push(
+            PushRequest(
+                targets: targets, bundleId: "com.example.app", pushType: type, payload: .object(["aps": .object(aps)])))
+        #expect(try await caller.ended(push).counts == ["accepted": 1])
+        let received = try await caller.received(by: other.token)
+        #expect(received.map(\.topic) == ["com.example.app.\(topic)"] && received.map(\.type) == [type.rawValue])
+        #expect(try await caller.received(by: alert.token).isEmpty)
+    }
+
+    @Test func aSegmentReachesItsUsersAlone() async throws {
+        let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
+        let push = try await caller.push(PushCaller.alert("news", to: caller.segment(of: [ada.user])))
+        #expect(try await caller.ended(push).counts == ["accepted": 1])
+        #expect(try await caller.statuses(of: ada.token) == [200])
+        #expect(try await caller.received(by: bob.token).isEmpty)
     }
 
     @Test func aBroadcastReachesItsChannel() async throws {
-        let devices = TestHTTPClient(system.process("devices").url)
-        let headers = [HeaderName.credential: SystemSettings.ordersCredential, "Idempotency-Key": UUID().uuidString]
-        let path = "/internal/push/channels"
-        let created = try await devices.post(
-            path, json: PushChannelRequest(bundleId: "com.example.app", environment: .sandbox, storage: .noMessage),
-            headers: headers)
-        try #require(created.status == 201, "\(created.text)")
-        let channel = try created.decode(PushChannel.self)
+        let channel = try await caller.channel()
         let broadcast = PushBroadcast(payload: .object(["aps": .object(["event": .string("update")])]))
-        let accepted = try await devices.post("\(path)/\(channel.id)/publish", json: broadcast, headers: headers)
-        try #require(accepted.status == 202, "\(accepted.text)")
-        let id = try #require(try accepted.decode(PushAccepted.self).id)
-        try await eventually("Apple has accepted the broadcast") {
-            try await caller.status(of: id).devices.map(\.state) == [.accepted]
-        }
+        let accepted = try await caller.post("/channels/\(channel.id)/publish", broadcast)
+        let push = try #require(try accepted.decode(PushAccepted.self).id, "\(accepted.text)")
+        #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])
         #expect(try await caller.received().filter { $0.channel == channel.channelId }.map(\.status) == [200])
-        let listed = try await devices.get("\(path)?bundleId=com.example.app&environment=sandbox", headers: headers)
+        let listed = try await caller.get("/channels?bundleId=com.example.app&environment=sandbox")
         #expect(try listed.decode(PushChannelList.self).channels.contains(channel))
-        #expect(try await devices.delete("\(path)/\(channel.id)", headers: headers).status == 204)
+        #expect(try await caller.delete("/channels/\(channel.id)") == 204)
     }
 
-    /// Replicas of devices, tokens, PostgreSQL and the simulated APNs are killed, stopped and cut at random. Each push that was
-    /// accepted reaches its phone or has a recorded reason, none twice after its success was recorded, and none later
-    /// than two seconds after the end of its session, or after the return of a process that was stopped at that moment.
-    /// `GATEHOUSE_PUSH_SECONDS=300` for the soak test.
-    @Test func noAcceptedPushIsLostOrRepeatedUnderFaults() async throws {
-        let seconds = ProcessInfo.processInfo.environment["GATEHOUSE_PUSH_SECONDS"].flatMap(Int.init) ?? 15
-        try await system.withReplica(of: "devices") { second in
-            try await second.start()
-            let replicas = [system.process("devices"), second]
-            let recipients = try await caller.recipients(20)
-            let end = ContinuousClock.now + .seconds(seconds)
-            let stops = Stops()
-            let (sent, ended, lag) = try await SchedulingLag.watch { lag in
-                async let faults: Void = injectFaults(into: replicas, until: end, stops)
-                async let ended = endSessions(of: recipients.prefix(5), until: end, stops)
-                let sent = try await pushes(to: recipients, through: replicas, until: end)
-                try await faults
-                return (sent, try await ended, lag.allowance)
+    @Test func aScheduledPushIsSentWhenItIsDue() async throws {
+        let ada = try await caller.recipient()
+        var request = PushCaller.alert("later", to: ada.user)
+        let due = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded(.up) + 1)
+        request.sendAt = due
+        let push = try await caller.push(request)
+        #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])
+        let received = try await caller.received(by: ada.token)
+        #expect(received.count == 1 && received.allSatisfy { $0.time >= Int(due.timeIntervalSince1970 * 1000) })
+    }
+
+    @Test func aCancelledPushIsNotSent() async throws {
+        let ada = try await caller.recipient()
+        var request = PushCaller.alert("never", to: ada.user)
+        request.sendAt = .now + 3600
+        let push = try await caller.push(request)
+        #expect(try await caller.status(of: push).state == .scheduled)
+        #expect(try await caller.delete("/\(push)") == 204)
+        #expect(try await caller.status(of: push).state == .cancelled)
+        // It would be due now.
+        let id = try #require(UUID(uuidString: push))
+        try await system.withDatabase(of: "devices") { database in
+            try await database.query(
+                "UPDATE pushes SET send_at = now() WHERE id = \(id)")
+        }
+        let other = try await caller.push(PushCaller.alert("a later one", to: ada.user))
+        #expect(try await caller.ended(other).devices.map(\.state) == [.accepted])
+        #expect(try await caller.received(by: ada.token).count == 1)
+    }
+
+    @Test func anOperatorPushesFromAShell() async throws {
+        let ada = try await caller.recipient()
+        let words = ["push", "--user", ada.user.uuidString, "--title", "Hello", "--body", "from the shell"]
+        let output = try await system.process("devices").run(words)
+        #expect(output.split(separator: "\n").last?.hasSuffix("\t1") == true, "\(output)")
+        try await eventually("it arrives") { try await caller.statuses(of: ada.token) == [200] }
+        #expect(try await caller.received(by: ada.token).allSatisfy { $0.payload.contains("from the shell") })
+    }
+
+    /// The replica's knowledge of ended sessions grows old. It goes on for a time, then waits, and sends as soon as tokens
+    /// is back.
+    @Test func withoutTokensPushesGoOnForATimeAndThenWait() async throws {
+        let ada = try await caller.recipient()
+        try await withOtherDevices(settings: ["DEVICES_REVOCATION_MAX_STALENESS": "30"]) { replica in
+            func push(_ text: String) async throws -> String {
+                try await caller.push(PushCaller.alert(text, to: ada.user), through: replica)
             }
-            #expect(!sent.isEmpty)
-            for push in sent {
-                try await eventually("a push has ended") { try await caller.status(of: push.id).state == .done }
+            func arrives(_ push: String) async throws {
+                #expect(try await caller.ended(push, through: replica).counts == ["accepted": 1])
             }
-            try await compare(sent, ended, lag: lag)
-        }
-    }
-
-    private struct Sent: Sendable {
-        var id: String
-        var text: String
-        var token: String
-    }
-
-    private func pushes(
-        to recipients: [PushCaller.Recipient], through replicas: [ServiceProcess], until end: ContinuousClock.Instant
-    ) async throws -> [Sent] {
-        var sent: [Sent] = []
-        while ContinuousClock.now < end {
-            let recipient = recipients[Int.random(in: 0..<recipients.count)]
-            let (text, key) = ("push \(sent.count)", UUID().uuidString)
-            // A caller repeats a request without an answer under its key. A stopped replica does not answer.
-            try await eventually("the push is accepted") {
-                let replica = replicas[Int.random(in: 0..<replicas.count)]
-                let answer = try? await caller.push(text, to: recipient.session.user.id, key: key, through: replica)
-                guard let answer, answer.status == 202, let id = try answer.decode(PushAccepted.self).id else {
-                    return false
-                }
-                sent.append(Sent(id: id, text: text, token: recipient.token))
-                return true
+            try await arrives(try await push("with tokens"))
+            await system.process("tokens").kill()
+            try await arrives(try await push("without tokens"))
+            try await eventually("the feed was not read for so long") {
+                let readAt = try await replica.metric("devices_revocation_feed_read_timestamp_seconds") ?? 0
+                return Date.now.timeIntervalSince1970 - readAt > 31
             }
-        }
-        return sent
-    }
-
-    /// The processes that faults stop. None is stopped in the two seconds after a session's end that are judged.
-    private final class Stops: Sendable {
-        private let state = Mutex((isUnderWay: false, isHeld: false))
-
-        var isUnderWay: Bool { state.withLock { $0.isUnderWay } }
-
-        func hold(_ isHeld: Bool) {
-            state.withLock { $0.isHeld = isHeld }
-        }
-
-        /// False while stops are held.
-        func begin() -> Bool {
-            state.withLock { state in
-                state.isUnderWay = !state.isHeld
-                return state.isUnderWay
-            }
-        }
-
-        func end() {
-            state.withLock { $0.isUnderWay = false }
+            let log = try await caller.statuses(of: ada.token)
+            let later = try await push("later")
+            try await Task.sleep(for: .seconds(1))
+            #expect(try await caller.status(of: later, through: replica).counts == ["queued": 1])
+            #expect(try await caller.statuses(of: ada.token) == log)
+            try await system.process("tokens").start()
+            try await arrives(later)
         }
     }
 
-    /// Signs users out. Returns from when nothing more may be sent to each one but for two seconds, in milliseconds
-    /// since 1970.
-    private func endSessions(
-        of recipients: ArraySlice<PushCaller.Recipient>, until end: ContinuousClock.Instant, _ stops: Stops
-    ) async throws -> [String: Int] {
-        var ended: [String: Int] = [:]
-        for recipient in recipients {
-            try await Task.sleep(for: (end - .now) / 3)
-            try await eventually("the session has ended") {
-                try await journey.api.call(
-                    "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: recipient.session.refreshToken)
-                ).status == 204
-            }
-            stops.hold(true)
-            try await eventually("the processes that were stopped have returned") { !stops.isUnderWay }
-            ended[recipient.token] = Int(Date.now.timeIntervalSince1970 * 1000)
-            try await Task.sleep(for: .seconds(2))
-            stops.hold(false)
-        }
-        return ended
-    }
-
-    private func injectFaults(
-        into replicas: [ServiceProcess], until end: ContinuousClock.Instant, _ stops: Stops
+    /// Runs `body` with this replica of devices alone.
+    private func withOtherDevices(
+        settings: [String: String], _ body: (ServiceProcess) async throws -> Void
     ) async throws {
-        struct Fault: Encodable {
-            var mode: String
-            var times: Int?
-            var delay: Double?
-        }
-        func apns(_ mode: String, times: Int? = 3) async throws {
-            let answer = try await system.apple.post(
-                "/simulator/apns-fault", json: Fault(mode: mode, times: times, delay: 0.5))
-            #expect(answer.status == 200, "\(answer.text)")
-        }
-        while ContinuousClock.now < end {
-            if Bool.random(), stops.begin() {
-                defer { stops.end() }
-                let replica = replicas[Int.random(in: 0..<replicas.count)]
-                switch Int.random(in: 0..<6) {
-                case 0, 1:
-                    await replica.kill()
-                    try await replica.start()
-                case 2:
-                    await replica.suspend()
-                    try await Task.sleep(for: .seconds(2))
-                    replica.resume()
-                case 3:
-                    await system.process("tokens").kill()
-                    try await system.process("tokens").start()
-                case 4:
-                    await system.postgres.kill()
-                    try await system.postgres.restart()
-                default:
-                    await system.process("apple-simulator").suspend()
-                    try await Task.sleep(for: .seconds(2))
-                    system.process("apple-simulator").resume()
-                }
-            } else {
-                let modes = [
-                    "goAway", "reset", "halfClose", "late", "reorder", "window", "cutBefore", "cutUnanswered",
-                    "cutAfter",
-                ]
-                try await apns(modes[Int.random(in: 0..<modes.count)])
+        let result: Result<Void, any Error>
+        do {
+            try await system.withReplica(of: "devices", settings: settings) { replica in
+                try await replica.start()
+                await system.process("devices").kill()
+                try await body(replica)
             }
-            try await Task.sleep(for: .milliseconds(300))
+            result = .success(())
+        } catch {
+            result = .failure(error)
         }
-        try await apns("none", times: nil)
+        for name in ["tokens", "devices"] {
+            await system.process(name).kill()
+            try await system.process(name).start()
+        }
+        try result.get()
     }
 
-    /// Compares APNs' log with the recorded outcomes, row by row.
-    private func compare(_ sent: [Sent], _ ended: [String: Int], lag: Duration) async throws {
-        let log = Dictionary(grouping: try await caller.received(), by: \.payload)
-        for push in sent {
-            let target = try await caller.status(of: push.id).devices.first
-            let entries = log[#"{"aps":{"alert":"\#(push.text)"}}"#] ?? []
-            let successes = entries.count { $0.status == 200 }
-            #expect(entries.allSatisfy { $0.token == push.token } && Set(entries.map(\.id)).count <= 1)
-            guard let target else {
-                // The session had ended before the push was accepted.
-                #expect(ended[push.token] != nil && entries.isEmpty, "\(push)")
-                continue
+    enum End: CaseIterable {
+        case logout, theft, passwordReset, deletion, consentRevoked
+    }
+
+    @Test(arguments: End.allCases)
+    func nothingIsSentTwoSecondsAfterASessionsEnd(by end: End) async throws {
+        let email = Journey.uniqueEmail()
+        let apple = try await journey.appleToken()
+        let session =
+            end == .consentRevoked
+            ? try await journey.signInWithApple(AppleSignInRequest(identityToken: apple.identityToken))
+            : try await journey.register(identifier: email)
+        let phone = try await caller.recipient(session)
+        let pushing = Task {
+            var pushes: [String] = []
+            while !Task.isCancelled {
+                // The last one is cancelled.
+                if let push = try? await caller.push(PushCaller.alert("tick", to: phone.user)) { pushes.append(push) }
+                try? await Task.sleep(for: .milliseconds(50))
             }
-            if target.state == .accepted {
-                #expect(successes >= 1, "\(push) was recorded as accepted")
-            } else {
-                #expect(target.reason != nil, "\(push) is \(target.state.rawValue)")
-            }
-            // Each repetition is one of a push that was in doubt, which counts as an attempt.
-            #expect(successes <= max(1, target.attempts), "\(push) was repeated after its success")
-            if let end = ended[push.token] {
-                let latest = entries.filter { $0.status != nil }.map(\.time).max() ?? 0
-                let allowed = 2000 + Int((min(lag * 4, SchedulingLag.mostForgiven)) / .milliseconds(1))
-                #expect(latest <= end + allowed, "\(push) was sent \(latest - end) ms after the session's end")
-            }
+            return pushes
         }
-        let repeated = log.values.reduce(0) { $0 + max(0, $1.count { $0.status == 200 } - 1) }
-        print("\(sent.count) pushes under faults, \(repeated) repeated after a doubt, \(ended.count) sessions ended")
+        try await eventually("pushes arrive") { try await caller.statuses(of: phone.token).count >= 3 }
+        let (endedAt, lag) = try await SchedulingLag.watch { lag in
+            try await self.end(session, by: end, email, apple)
+            let endedAt = Int(Date.now.timeIntervalSince1970 * 1000)
+            try await eventually("the phone is no target") {
+                try await caller.post("", PushCaller.alert("tick", to: phone.user)).decode(PushAccepted.self).devices
+                    == 0
+            }
+            return (endedAt, lag.allowance)
+        }
+        pushing.cancel()
+        for push in await pushing.value { _ = try await caller.ended(push) }
+        let latest = try await caller.received(by: phone.token).map(\.time).max() ?? 0
+        let allowed = 2000 + Int(min(lag * 4, SchedulingLag.mostForgiven) / .milliseconds(1))
+        #expect(latest <= endedAt + allowed, "\(latest - endedAt) ms after the end")
+    }
+
+    private func end(
+        _ session: AuthResponse, by end: End, _ email: String, _ apple: Journey.AppleSignInAnswer
+    ) async throws {
+        var answer: TestHTTPClient.Response
+        switch end {
+        case .logout:
+            answer = try await journey.api.call(
+                "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
+        case .theft:
+            var token = session.refreshToken
+            for _ in 0..<2 { token = try await journey.refresh(token).decode(AuthResponse.self).refreshToken }
+            try await system.age(session, by: 61)
+            answer = try await journey.refresh(session.refreshToken)
+            #expect(answer.code == "INVALID_REFRESH_TOKEN")
+            return
+        case .passwordReset:
+            answer = try await journey.api.call(
+                "POST", "/v1/auth/password/forgot", json: ForgotPasswordRequest(identifier: email))
+            try await eventually("the mail is sent") { !system.mail.messages(to: email).isEmpty }
+            answer = try await journey.api.call(
+                "POST", "/v1/auth/password/reset",
+                json: ResetPasswordRequest(
+                    token: try #require(system.mail.messages(to: email).last).token,
+                    newPassword: "another battery staple"))
+        case .deletion:
+            answer = try await journey.api.call("DELETE", "/v1/auth/account", bearer: session.accessToken, body: nil)
+        case .consentRevoked:
+            answer = try await journey.api.call(
+                "POST", "/v1/auth/apple/notifications",
+                json: try await journey.appleNotification(.init(type: "consent-revoked", sub: apple.sub)))
+        }
+        #expect((200..<300).contains(answer.status), "\(answer.text)")
     }
 }

@@ -73,12 +73,12 @@ struct Journey: Sendable {
     }
 
     /// Asks again after a 503, as apps do: the gateway sees up to a second late that a service is back.
-    private func whenServed(
-        _ method: String, _ path: String, json: some Encodable & Sendable
+    func whenServed(
+        _ method: String, _ path: String, bearer: String? = nil, json: some Encodable & Sendable
     ) async throws -> TestHTTPClient.Response {
         var answer: TestHTTPClient.Response?
         try await eventually("\(path) is served") {
-            answer = try await api.call(method, path, json: json)
+            answer = try await api.call(method, path, bearer: bearer, json: json)
             return answer?.status != 503
         }
         return try #require(answer)

@@ -70,6 +70,7 @@ enum SystemSettings {
             "APPLE_SIMULATOR_APNS_KEY_FILE": appleKey,
             "APPLE_SIMULATOR_APNS_CERTIFICATE_FILE": apns.certificate.path(),
             "APPLE_SIMULATOR_APNS_CERTIFICATE_KEY_FILE": apns.key.path(),
+            "APPLE_SIMULATOR_APNS_LOG_FILE": folder.appending(path: "apns-pushes.log").path(),
             "DEVICES_APNS_AUTHORITIES_FILE": apns.authority.path(),
             "DEVICES_APNS_KEYS_FILE": try write(
                 "apns-keys.yaml", "keys: [{team: DEVTEAM000, keyId: DEVKEY0000, file: '\(appleKey)'}]\n"),
@@ -77,7 +78,7 @@ enum SystemSettings {
                 "push-callers.yaml",
                 """
                 callers: [{name: orders, credential: \(ordersCredential), bundleIds: [com.example.app], \
-                pushTypes: [alert, background, liveactivity]}]
+                pushTypes: [alert, background, voip, liveactivity]}]
 
                 """),
             "DEVICES_APNS_PRODUCTION_URL": apnsURL,
