@@ -30,9 +30,9 @@ prometheus: ## Prometheus with Gatehouse's alerts, against the system of `make u
 test: ## every test, with a PostgreSQL and a Redis of its own
 	@tools/test.sh $(TEST_OPTIONS)
 
-test-faults: ## 300 clients refresh, pushes are sent, while replicas, PostgreSQL and Redis fail; then links drop packets. As root
+test-faults: ## clients refresh and pushes are sent while processes, stores and links fail; then links drop packets. As root
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
-		GATEHOUSE_PUSH_SECONDS=$${GATEHOUSE_PUSH_SECONDS:-120} tools/test.sh --filter "RefreshFaultTests|PushFaultTests"
+		GATEHOUSE_PUSH_SECONDS=$${GATEHOUSE_PUSH_SECONDS:-300} tools/test.sh --filter "RefreshFaultTests|PushFaultTests"
 	@tools/test-links.sh
 
 test-overload: ## load the gateway with three times its capacity for two minutes, and bodies of a gigabyte

@@ -183,6 +183,18 @@ import Testing
         }
     }
 
+    @Test("A connection without pushes is kept by PING")
+    func idleConnections() async throws {
+        var limits = TestAPNs.limits
+        (limits.pingAfter, limits.pingTimeout) = (.milliseconds(20), .seconds(60))
+        try await TestAPNs.withLanes(limits: limits, script: Self.accept) { lanes, apns in
+            #expect(await lanes.send(.test()) == .accepted)
+            try await eventually("PING, and another one") { apns.pings >= 2 }
+            #expect(await lanes.send(.test()) == .accepted)
+            #expect(apns.connections == 1)
+        }
+    }
+
     // MARK: - Faults
 
     @Test(
@@ -467,7 +479,8 @@ import Testing
                 if first == nil { first = token }
                 return first
             }
-            return token == known ? [.status(200)] : [.status(429, reason: "TooManyProviderTokenUpdates")]
+            return token == known || request.connection > 0
+                ? [.status(200)] : [.status(429, reason: "TooManyProviderTokenUpdates")]
         }
         try await TestAPNs.withLanes(clock: clock, script: script) { lanes, apns in
             #expect(await lanes.send(.test()) == .accepted)
@@ -475,7 +488,14 @@ import Testing
             #expect(await lanes.send(.test()) == .accepted)
             #expect(await lanes.send(.test()) == .accepted)
             #expect(apns.requests.count == 4)
-            #expect(apns.connections == 1)
+            // No other one is tried on this connection for 20 minutes. Before the first one expires, another connection
+            // takes its place.
+            clock.advance(minutes: 5)
+            #expect(await lanes.send(.test()) == .accepted)
+            #expect(apns.requests.count == 5 && apns.connections == 1)
+            clock.advance(minutes: 6)
+            #expect(await lanes.send(.test()) == .accepted)
+            #expect(apns.requests.count == 6 && apns.connections == 2)
         }
     }
 

@@ -25,6 +25,13 @@ struct PushCaller: Sendable {
         return recipient
     }
 
+    /// Phones of one user.
+    func phones(_ count: Int) async throws -> [Recipient] {
+        var phones = [try await recipient()]
+        while phones.count < count { phones.append(try await recipient(phones[0].session)) }
+        return phones
+    }
+
     func recipients(_ count: Int) async throws -> [Recipient] {
         var recipients: [Recipient] = []
         for _ in 0..<count { recipients.append(try await recipient()) }
@@ -113,12 +120,16 @@ struct PushCaller: Sendable {
         _ push: String, within limit: Duration = .seconds(60), through replica: ServiceProcess? = nil
     ) async throws -> PushStatus {
         let open = [PushTargetState.queued, .claimed, .retryAt].map(\.rawValue)
-        var status = try await status(of: push, through: replica)
-        try await eventually("the push has ended: \(status)", within: limit, every: .milliseconds(20)) {
-            status = try await self.status(of: push, through: replica)
-            return [.done, .cancelled].contains(status.state) && !open.contains { status.counts[$0, default: 0] > 0 }
+        var status: PushStatus?
+        try await eventually("the push has ended: \(status as Any)", within: limit, every: .milliseconds(20)) {
+            // A replica that has just started may refuse.
+            let answer = try await get("/\(push)", through: replica)
+            guard answer.status == 200 else { return false }
+            let current = try answer.decode(PushStatus.self)
+            status = current
+            return [.done, .cancelled].contains(current.state) && !open.contains { current.counts[$0, default: 0] > 0 }
         }
-        return status
+        return try #require(status)
     }
 
     // MARK: - The simulated APNs
@@ -134,9 +145,9 @@ struct PushCaller: Sendable {
         fileprivate var token: String?
         fileprivate var times: Int?
 
-        init(_ status: Int, _ reason: String? = nil, invalidFor seconds: Double? = nil, retryAfter: Int? = nil) {
+        init(_ status: Int, _ reason: String? = nil, invalidSince: Date? = nil, retryAfter: Int? = nil) {
             (self.status, self.reason, self.retryAfter) = (status, reason, retryAfter)
-            timestamp = seconds.map { Int((Date.now.timeIntervalSince1970 - $0) * 1000) }
+            timestamp = invalidSince.map { Int($0.timeIntervalSince1970 * 1000) }
         }
 
         var testDescription: String { "\(status) \(reason ?? "") \(timestamp.map(String.init) ?? "")" }
@@ -154,13 +165,19 @@ struct PushCaller: Sendable {
     }
 
     /// A fault of the simulated APNs: its mode, and what else it needs.
-    struct Fault: Encodable, Sendable {
+    struct Fault: Encodable, Sendable, CustomTestStringConvertible {
         var mode: String
+        /// A device token's pushes alone.
+        var token: String?
         var times: Int?
         /// Seconds.
         var delay: Double?
+        /// Streams, of the mode `streams`.
+        var count: Int?
         var code: Int?
         var lastStreamId: Int?
+
+        var testDescription: String { mode + (code.map { " \($0)" } ?? "") }
     }
 
     func inject(_ fault: Fault) async throws {
@@ -170,7 +187,7 @@ struct PushCaller: Sendable {
 
     /// What the simulated APNs has logged of a push.
     struct Received: Decodable, Sendable {
-        /// Milliseconds since 1970.
+        /// When Apple read it, in milliseconds since 1970.
         var time: Int
         var token: String
         /// Of a broadcast.
@@ -181,6 +198,10 @@ struct PushCaller: Sendable {
         var payload: String
         /// Absent: the push was not processed.
         var status: Int?
+        /// By number since the start of the simulator.
+        var connection: Int
+        /// Whether Apple did not read the connection for a time: the push may have waited in the kernel.
+        var wasStalled: Bool
     }
 
     func received() async throws -> [Received] {
@@ -206,4 +227,24 @@ struct PushCaller: Sendable {
 
     /// What the simulated APNs answered to pushes to the token.
     func statuses(of token: String) async throws -> [Int?] { try await received(by: token).map(\.status) }
+}
+
+extension PushCaller.Received {
+    /// The push's text, in an alert or in an update of a Live Activity.
+    var text: String {
+        struct Payload: Decodable {
+            struct APS: Decodable {
+                struct Content: Decodable { var text: String }
+                enum CodingKeys: String, CodingKey {
+                    case alert
+                    case content = "content-state"
+                }
+                var alert: String?
+                var content: Content?
+            }
+            var aps: APS
+        }
+        let aps = try? JSONDecoder().decode(Payload.self, from: Data(payload.utf8)).aps
+        return aps?.alert ?? aps?.content?.text ?? ""
+    }
 }

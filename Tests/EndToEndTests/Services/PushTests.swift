@@ -10,7 +10,7 @@ import Testing
     var system: GatehouseSystem { caller.system }
     var journey: Journey { caller.journey }
 
-    @Test func aPushReachesThePhoneOfASessionThatLasts() async throws {
+    @Test func aPushReachesItsUsersPhoneAlone() async throws {
         let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
         let push = try await caller.push(PushCaller.alert("Your order", to: ada.user))
         #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])
@@ -27,8 +27,8 @@ import Testing
         (.pushtostart, .liveactivity, "push-type.liveactivity", "start"),
     ])
     func eachKindHasItsTokens(_ kind: PushKind, type: PushType, topic: String, event: String?) async throws {
-        let alert = try await caller.recipient()
-        let other = PushCaller.Recipient(session: alert.session, token: journey.registration().token)
+        let phone = try await caller.recipient()
+        let other = PushCaller.Recipient(session: phone.session, token: journey.registration().token)
         try await caller.register(other) { registration in
             registration.kind = kind
             if kind == .liveactivity { registration.activity = "order-7" }
@@ -42,14 +42,14 @@ import Testing
             aps["input-push-token"] = .integer(1)
             aps["alert"] = .object(["title": .string("Your order"), "body": .string("is on its way")])
         }
-        let targets = PushRequest.Targets(users: [alert.user], activity: event == "update" ? "order-7" : nil)
+        let targets = PushRequest.Targets(users: [phone.user], activity: event == "update" ? "order-7" : nil)
         let push = try await caller.push(
             PushRequest(
                 targets: targets, bundleId: "com.example.app", pushType: type, payload: .object(["aps": .object(aps)])))
         #expect(try await caller.ended(push).counts == ["accepted": 1])
         let received = try await caller.received(by: other.token)
         #expect(received.map(\.topic) == ["com.example.app.\(topic)"] && received.map(\.type) == [type.rawValue])
-        #expect(try await caller.received(by: alert.token).isEmpty)
+        #expect(try await caller.received(by: phone.token).isEmpty)
     }
 
     @Test func aSegmentReachesItsUsersAlone() async throws {
@@ -72,34 +72,79 @@ import Testing
         #expect(try await caller.delete("/channels/\(channel.id)") == 204)
     }
 
-    @Test func aScheduledPushIsSentWhenItIsDue() async throws {
+    /// Of two scheduled pushes one is cancelled. Then both are due.
+    @Test func aScheduledPushIsSentWhenItIsDueUnlessItIsCancelled() async throws {
         let ada = try await caller.recipient()
-        var request = PushCaller.alert("later", to: ada.user)
-        let due = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded(.up) + 1)
-        request.sendAt = due
-        let push = try await caller.push(request)
-        #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])
-        let received = try await caller.received(by: ada.token)
-        #expect(received.count == 1 && received.allSatisfy { $0.time >= Int(due.timeIntervalSince1970 * 1000) })
+        var pushes: [UUID] = []
+        for text in ["cancelled", "due"] {
+            var request = PushCaller.alert(text, to: ada.user)
+            request.sendAt = .now + 3600
+            pushes.append(try #require(UUID(uuidString: try await caller.push(request))))
+        }
+        #expect(try await caller.status(of: "\(pushes[1])").state == .scheduled)
+        #expect(try await caller.delete("/\(pushes[0])") == 204)
+        try await system.withDatabase(of: "devices") { database in
+            for (index, push) in pushes.enumerated() {
+                try await database.query(
+                    """
+                    UPDATE pushes SET send_at = now() - make_interval(secs => \(Double(1 - index)))
+                    WHERE id = \(push)
+                    """)
+            }
+        }
+        #expect(try await caller.ended("\(pushes[1])").counts == ["accepted": 1])
+        #expect(try await caller.status(of: "\(pushes[0])").state == .cancelled)
+        #expect(try await caller.received(by: ada.token).map(\.text) == ["due"])
     }
 
-    @Test func aCancelledPushIsNotSent() async throws {
-        let ada = try await caller.recipient()
-        var request = PushCaller.alert("never", to: ada.user)
-        request.sendAt = .now + 3600
-        let push = try await caller.push(request)
-        #expect(try await caller.status(of: push).state == .scheduled)
-        #expect(try await caller.delete("/\(push)") == 204)
-        #expect(try await caller.status(of: push).state == .cancelled)
-        // It would be due now.
-        let id = try #require(UUID(uuidString: push))
+    /// A push names users, sessions and devices. A phone that several of them name receives it once.
+    @Test func aPhoneThatIsNamedTwiceReceivesAPushOnce() async throws {
+        let phone = try await caller.recipient()
+        let devices = try await journey.api.call("GET", "/v1/devices", bearer: phone.session.accessToken, body: nil)
+        let device = try #require(try devices.decode(DeviceList.self).devices.first)
+        let session = try await system.withDatabase(of: "devices") { database in
+            try await database.query("SELECT session_id FROM devices WHERE id = \(device.id)")[0].decode(UUID.self)
+        }
+        let all = PushRequest.Targets(
+            users: [phone.user], sessions: [session], devices: [.init(user: phone.user, device: device.id)])
+        for targets in [all, .init(sessions: all.sessions), .init(devices: all.devices)] {
+            #expect(try await caller.ended(caller.push(PushCaller.alert("", to: targets))).counts == ["accepted": 1])
+        }
+        #expect(try await caller.statuses(of: phone.token) == [200, 200, 200])
+        let other = PushRequest.Targets(devices: [.init(user: UUID(), device: device.id)])
+        let missed = try await caller.ended(caller.push(PushCaller.alert("", to: other)))
+        #expect(missed.devices.map(\.reason) == ["noDevice"])
+    }
+
+    /// A token belongs to the user who registered it last. What was accepted for the former one never reaches it.
+    @Test func nobodyReceivesThePushOfAPhonesFormerUser() async throws {
+        let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
+        try await caller.plan(.init(500, "InternalServerError"), for: ada.token, times: nil)
+        let waiting = try await caller.push(PushCaller.alert("for Ada", to: ada.user))
+        try await eventually("it waits") { try await caller.status(of: waiting).counts == ["retryAt": 1] }
+        try await caller.register(PushCaller.Recipient(session: bob.session, token: ada.token))
+        #expect(try await caller.ended(waiting).devices.map(\.reason) == ["sessionEnded"])
+        try await caller.plan(.init(200), for: ada.token, times: nil)
+        #expect(
+            try await caller.ended(caller.push(PushCaller.alert("for Bob", to: bob.user))).counts == ["accepted": 2])
+        #expect(try await caller.received(by: ada.token).filter { $0.status == 200 }.map(\.text) == ["for Bob"])
+    }
+
+    /// No revocation tells of it: devices asks tokens when the time that it knows is over.
+    @Test func nothingIsSentAfterASessionHasExpired() async throws {
+        let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
+        let users = PushRequest.Targets(users: [ada.user, bob.user])
+        #expect(try await caller.ended(caller.push(PushCaller.alert("first", to: users))).counts == ["accepted": 2])
+        try await system.withDatabase(of: "tokens") { database in
+            try await database.query("UPDATE sessions SET expires_at = now() WHERE user_id = \(ada.user)")
+        }
         try await system.withDatabase(of: "devices") { database in
             try await database.query(
-                "UPDATE pushes SET send_at = now() WHERE id = \(id)")
+                "UPDATE devices SET live_until = now() WHERE user_id IN (\(ada.user), \(bob.user))")
         }
-        let other = try await caller.push(PushCaller.alert("a later one", to: ada.user))
-        #expect(try await caller.ended(other).devices.map(\.state) == [.accepted])
-        #expect(try await caller.received(by: ada.token).count == 1)
+        let push = try await caller.ended(caller.push(PushCaller.alert("second", to: users)))
+        #expect(push.devices.first { $0.user == ada.user }?.reason == "sessionEnded")
+        #expect(push.devices.first { $0.user == bob.user }?.state == .accepted)
     }
 
     @Test func anOperatorPushesFromAShell() async throws {
@@ -111,11 +156,11 @@ import Testing
         #expect(try await caller.received(by: ada.token).allSatisfy { $0.payload.contains("from the shell") })
     }
 
-    /// The replica's knowledge of ended sessions grows old. It goes on for a time, then waits, and sends as soon as tokens
-    /// is back.
+    /// The replica's knowledge of ended sessions grows old. It goes on for a time, then waits, and sends once tokens is
+    /// back.
     @Test func withoutTokensPushesGoOnForATimeAndThenWait() async throws {
         let ada = try await caller.recipient()
-        try await withOtherDevices(settings: ["DEVICES_REVOCATION_MAX_STALENESS": "30"]) { replica in
+        try await withOneReplica(settings: ["DEVICES_REVOCATION_MAX_STALENESS": "30"]) { replica in
             func push(_ text: String) async throws -> String {
                 try await caller.push(PushCaller.alert(text, to: ada.user), through: replica)
             }
@@ -126,21 +171,52 @@ import Testing
             await system.process("tokens").kill()
             try await arrives(try await push("without tokens"))
             try await eventually("the feed was not read for so long") {
-                let readAt = try await replica.metric("devices_revocation_feed_read_timestamp_seconds") ?? 0
+                let readAt = try #require(
+                    try await replica.metric("devices_revocation_feed_read_timestamp_seconds"))
                 return Date.now.timeIntervalSince1970 - readAt > 31
             }
             let log = try await caller.statuses(of: ada.token)
             let later = try await push("later")
-            try await Task.sleep(for: .seconds(1))
-            #expect(try await caller.status(of: later, through: replica).counts == ["queued": 1])
+            try await eventually("the push waits") {
+                try await caller.status(of: later, through: replica).devices.map(\.reason) == ["paused"]
+            }
             #expect(try await caller.statuses(of: ada.token) == log)
             try await system.process("tokens").start()
             try await arrives(later)
         }
     }
 
+    /// The link to tokens is cut when a session ends. The replica goes on sending, and knows of the end two seconds after
+    /// the link's return at the latest.
+    @Test func aSessionThatEndsWhileTheLinkToTokensIsCut() async throws {
+        let ada = try await caller.recipient()
+        try await withTCPProxy(to: system.process("tokens").url.port ?? 0) { link in
+            try await withOneReplica(settings: ["DEVICES_TOKENS_URL": "http://127.0.0.1:\(link.port)"]) { replica in
+                func counts(_ text: String) async throws -> [String: Int] {
+                    let push = try await caller.push(PushCaller.alert(text, to: ada.user), through: replica)
+                    return try await caller.ended(push, through: replica).counts
+                }
+                #expect(try await counts("with the link") == ["accepted": 1])
+                link.sever()
+                try await end(ada.session, by: .logout)
+                #expect(try await counts("without the link") == ["accepted": 1])
+                link.join()
+                let (joinedAt, lag) = try await SchedulingLag.watch { lag in
+                    let joinedAt = Int(Date.now.timeIntervalSince1970 * 1000)
+                    try await eventually("the phone is no target", every: .milliseconds(50)) {
+                        try await counts("").isEmpty
+                    }
+                    return (joinedAt, lag.allowance)
+                }
+                let latest = try await caller.received(by: ada.token).map(\.time).max() ?? 0
+                let allowed = 2000 + Int(min(lag * 4, SchedulingLag.mostForgiven) / .milliseconds(1))
+                #expect(latest <= joinedAt + allowed, "\(latest - joinedAt) ms after the link's return")
+            }
+        }
+    }
+
     /// Runs `body` with this replica of devices alone.
-    private func withOtherDevices(
+    private func withOneReplica(
         settings: [String: String], _ body: (ServiceProcess) async throws -> Void
     ) async throws {
         let result: Result<Void, any Error>
@@ -185,7 +261,7 @@ import Testing
         }
         try await eventually("pushes arrive") { try await caller.statuses(of: phone.token).count >= 3 }
         let (endedAt, lag) = try await SchedulingLag.watch { lag in
-            try await self.end(session, by: end, email, apple)
+            try await self.end(session, by: end, email: email, apple: apple)
             let endedAt = Int(Date.now.timeIntervalSince1970 * 1000)
             try await eventually("the phone is no target") {
                 try await caller.post("", PushCaller.alert("tick", to: phone.user)).decode(PushAccepted.self).devices
@@ -201,7 +277,7 @@ import Testing
     }
 
     private func end(
-        _ session: AuthResponse, by end: End, _ email: String, _ apple: Journey.AppleSignInAnswer
+        _ session: AuthResponse, by end: End, email: String = "", apple: Journey.AppleSignInAnswer? = nil
     ) async throws {
         var answer: TestHTTPClient.Response
         switch end {
@@ -229,7 +305,8 @@ import Testing
         case .consentRevoked:
             answer = try await journey.api.call(
                 "POST", "/v1/auth/apple/notifications",
-                json: try await journey.appleNotification(.init(type: "consent-revoked", sub: apple.sub)))
+                json: try await journey.appleNotification(
+                    .init(type: "consent-revoked", sub: try #require(apple).sub)))
         }
         #expect((200..<300).contains(answer.status), "\(answer.text)")
     }

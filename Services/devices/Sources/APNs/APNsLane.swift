@@ -102,6 +102,8 @@ final class StreamCount: Sendable {
 final class APNsLaneCore {
     /// Between two looks at waiting pushes whose time may have passed.
     private static let waitingCheck = TimeAmount.milliseconds(50)
+    /// Requests that are written to the socket together.
+    private static let flushSize = 32
 
     private let tokens: ProviderTokenSource
     private let server: APNsEndpoints.Server
@@ -208,8 +210,13 @@ final class APNsLaneCore {
     private func sendWaiting(_ role: APNsConnection.Role, _ now: ContinuousClock.Instant) {
         let date = clock()
         var used: [APNsConnection] = []
+        var unflushed = 0
+        func flush() {
+            for connection in used { connection.flush() }
+            unflushed = 0
+        }
         while let attempt = waiting[role.index].first {
-            if let reason = Self.overdue(attempt, now) {
+            if let reason = Self.overdue(attempt, .now) {
                 waiting[role.index].removeFirst()
                 finish(attempt, .notSent(reason))
                 continue
@@ -219,8 +226,11 @@ final class APNsLaneCore {
             waiting[role.index].removeFirst()
             connection.send(attempt, with: token, now: now)
             if !used.contains(where: { $0 === connection }) { used.append(connection) }
+            unflushed += 1
+            // What is not flushed when the process is stopped leaves it late.
+            if unflushed == Self.flushSize { flush() }
         }
-        for connection in used { connection.flush() }
+        flush()
         // Urgent pushes get a connection of their own, even if a shared one had room.
         if !waiting[role.index].isEmpty || !connections.contains(where: { $0.role == role && serves(role, $0) }) {
             addConnection(for: role, now)

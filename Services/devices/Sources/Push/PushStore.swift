@@ -373,7 +373,7 @@ struct PushStore: Sendable {
                     try await database.query(
                         "SELECT count(cancel_push_targets(bucket, \(push))) FROM unnest(\(part)) AS bucket")
                 } catch {
-                    logRest("not all targets of a push could be cancelled at once", of: push, error)
+                    logUnreached("not all targets of a push could be cancelled at once", of: push, error)
                     break
                 }
             }
@@ -485,7 +485,7 @@ struct PushStore: Sendable {
                 )[0].decode(Int.self)
             } catch {
                 if count == 0 { throw error }
-                logRest("not all dead letters of a push could be queued again", of: push, error)
+                logUnreached("not all dead letters of a push could be queued again", of: push, error)
                 break
             }
         }
@@ -495,7 +495,7 @@ struct PushStore: Sendable {
     // MARK: - Logging
 
     /// Logs why a request did not reach all targets of a push. The caller's answer does not contain the error.
-    private func logRest(_ message: Logger.Message, of push: UUID, _ error: any Error) {
+    private func logUnreached(_ message: Logger.Message, of push: UUID, _ error: any Error) {
         logger.error(message, error: error, metadata: ["push_id": "\(push.uuidString.lowercased())"])
     }
 }

@@ -42,6 +42,8 @@ final class APNsConnection: ChannelInboundHandler {
     private var isClosing = false
     /// Nothing is sent any more.
     private var isMute = false
+    /// See ``APNsPushLog/Entry/wasStalled``.
+    private var wasStalled = false
     private var heldBack: [(HTTP2StreamID, APNsAnswer, String)] = []
 
     private init(_ simulation: APNsSimulation, number: Int, wire: APNsWire, holdingWindow isWindowHeld: Bool) {
@@ -177,7 +179,8 @@ final class APNsConnection: ChannelInboundHandler {
                     id: identifier, collapseId: push.collapseIdentifier,
                     expiration: push.expiration.flatMap { Int($0) },
                     payload: String(decoding: push.body, as: UTF8.self), status: isProcessed ? answer.status : nil,
-                    reason: isProcessed ? answer.body?.reason : nil, fault: fault?.mode.rawValue))
+                    reason: isProcessed ? answer.body?.reason : nil, fault: fault?.mode.rawValue,
+                    wasStalled: wasStalled))
         }
         if isProcessed { simulation.log.add(fields: stream.fields, body: stream.body, status: answer.status) }
         if let fault {
@@ -270,6 +273,7 @@ final class APNsConnection: ChannelInboundHandler {
             isWindowHeld = true
             setInitialWindow(0)
         default:
+            wasStalled = true
             _ = context?.channel.setOption(.autoRead, value: false)
         }
     }

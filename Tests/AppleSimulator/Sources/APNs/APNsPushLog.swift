@@ -28,6 +28,8 @@ final class APNsPushLog: Sendable {
         var reason: String?
         /// The fault that the push met.
         var fault: String?
+        /// Whether the connection was not read for a time: the push may have waited in the kernel.
+        var wasStalled = false
         /// How many earlier pushes in the log have the same `apns-id`.
         var duplicates = 0
     }
