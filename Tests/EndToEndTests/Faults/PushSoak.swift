@@ -54,7 +54,7 @@ struct PushSoak: Sendable {
         var cancelledAt: Int?
     }
 
-    private static let concurrentRequests = 4
+    private static let concurrentRequests = 12
     private static let requestTimeout = Duration.seconds(3)
 
     func pushes(through replicas: [ServiceProcess]) async throws -> [Sent] {
