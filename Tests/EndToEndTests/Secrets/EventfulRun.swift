@@ -20,7 +20,7 @@ struct EventfulRun {
     /// What the processes were configured with.
     mutating func takeSettings() throws {
         for (name, value) in system.settings {
-            if name.hasSuffix("_FILE") { try secrets.add(keyFile: value) }
+            if name.hasSuffix("_FILE"), !name.hasSuffix("_LOG_FILE") { try secrets.add(keyFile: value) }
             if name.hasSuffix("_CREDENTIALS") || name.hasSuffix("_SECRET") { secrets.add("\(name)", value.utf8) }
         }
         for (service, url) in system.databases {

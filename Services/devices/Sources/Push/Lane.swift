@@ -47,7 +47,7 @@ struct RenderedPush: Sendable {
 enum LaneOutcome: Sendable, Equatable {
     /// APNs answered. ``DeliveryRules`` decides on it.
     case answered(APNsAnswer)
-    /// No byte of the request left this process: the lane is stopped or has no connection, or `sendBefore` passed.
+    /// APNs has not processed the request: it was not sent as a whole, or the server refused its stream.
     case notSent(NotSentReason)
     /// The request may have arrived, and no answer came (time-out, connection lost).
     case inDoubt
@@ -69,7 +69,7 @@ struct APNsAnswer: Sendable, Equatable {
     var body: [UInt8] = []
 }
 
-/// Why a push did not leave this process.
+/// Why APNs has not processed a push.
 enum NotSentReason: String, Sendable, CaseIterable {
     /// No key of the team is for this topic and environment.
     case noKey

@@ -19,8 +19,8 @@ final class APNsConnection: ChannelInboundHandler {
         var identifierName = "apns-id"
     }
 
-    /// "APNs allows only one stream until you post a request with a valid authentication token" ("Sending notification
-    /// requests to APNs").
+    /// "APNs allows only one stream until you post a request with a valid authentication token" ("Establishing a
+    /// connection to APNs").
     private static let firstStreams = 1
     private static let streams = 1_000
     private static let window = 65_535
