@@ -54,9 +54,9 @@ struct AnswerTests {
         let options = GatewayHarness.Options { $0.teamBehaviour = { _ in [.bytes("\(head)5\r\nhello\r\n")] } }
         try await GatewayHarness.withGateway(options) { gateway in
             let client = try await gateway.connect()
-            let token = try GatewayHarness.token(GatewayHarness.claims(expiresIn: 3))
+            let token = try GatewayHarness.token(GatewayHarness.claims(expiresIn: 15))
             try await client.send(GatewayHarness.request("GET /team/events", token: token))
-            #expect(try await client.untilClosed().hasSuffix("hello\r\n"))
+            #expect(try await client.untilClosed(within: .seconds(60)).hasSuffix("hello\r\n"))
             try await eventually("its upstream is let go") { gateway.team.open == 0 }
         }
     }
