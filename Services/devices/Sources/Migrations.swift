@@ -29,5 +29,11 @@ enum Migrations {
         PostgresMigration(
             number: 9, name: "last_seen", up: PackageResources._009_last_seen_up_sql,
             down: PackageResources._009_last_seen_down_sql),
+        PostgresMigration(
+            number: 10, name: "target_check", up: PackageResources._010_target_check_up_sql,
+            down: PackageResources._010_target_check_down_sql),
+        PostgresMigration(
+            number: 11, name: "device_check", up: PackageResources._011_device_check_up_sql,
+            down: PackageResources._011_device_check_down_sql),
     ]
 }
