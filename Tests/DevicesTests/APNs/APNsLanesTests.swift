@@ -195,6 +195,32 @@ import Testing
         }
     }
 
+    /// It answers 200, and sends the bodies back.
+    @Test("nghttpd, a server that others maintain, takes the requests")
+    func foreignServer() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-nghttpd-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let port = try freePort()
+        let server = try TestProcess(
+            "/usr/sbin/nghttpd", ["--no-tls", "--echo-upload", "--htdocs=\(folder.path())", "\(port)"],
+            output: folder.appending(path: "log"))
+        do {
+            try await eventually("nghttpd listens") { isListening(onPort: port) }
+            let lanes = try APNsLanes(
+                keys: [TestAPNs.key()], endpoints: TestAPNs.endpoints("http://127.0.0.1:\(port)"),
+                limits: TestAPNs.limits, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet,
+                metrics: nil, clock: { .now })
+            let outcomes = await Self.send(200, to: lanes)
+            #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.first { $0 != .accepted } as Any)")
+            await lanes.close()
+        } catch {
+            await server.kill9()
+            throw error
+        }
+        await server.kill9()
+    }
+
     // MARK: - Faults
 
     @Test(
