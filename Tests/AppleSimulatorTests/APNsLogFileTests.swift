@@ -139,6 +139,8 @@ import Testing
             let lines = try contents(path).split(separator: "\n")
             try Data("other".utf8).write(to: URL(filePath: path))
             #expect(throws: APNsLogFileError.self) { _ = try simulation(path) }
+            try Data("\(lines[1])\n".utf8).write(to: URL(filePath: path))
+            #expect(throws: APNsLogFileError.self) { _ = try simulation(path) }
             for wrong in ["", "{}", #"{"push":{"entry":{"number":2}}}"#, String(lines[2])] {
                 let text = "\(lines[0])\n\(wrong)\n"
                 try Data(text.utf8).write(to: URL(filePath: path))

@@ -7,7 +7,7 @@ import Testing
 /// Clients refresh while replicas, PostgreSQL, Redis and the connections between them fail: no user is signed out, no
 /// session forks, and no client is told anything but 200 and 503.
 ///
-/// The one suite that runs for a given time: half a minute with `make test`, two with `make test-faults`.
+/// Runs for a given time: half a minute with `make test`, two with `make test-faults`.
 @Suite(.systemPlace) struct RefreshFaultTests {
     @Test func noUserIsSignedOut() async throws {
         let plan = try FaultPlan()

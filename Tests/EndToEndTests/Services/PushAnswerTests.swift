@@ -125,7 +125,7 @@ import Testing
         #expect(try await !caller.get("/dead").decode(DeadPushList.self).entries.contains { $0.push == id })
     }
 
-    /// Each fault of one sending, with what becomes of the push: a sending that Apple did not process is repeated, one
+    /// Each fault of one sending, and its outcome: a sending that Apple did not process is repeated, one
     /// that Apple may have processed only if its caller wants it.
     @Test(arguments: [
         (PushCaller.Fault(mode: "goAway", lastStreamId: 0), PushDoubt.drop, [nil, 200], 1),

@@ -117,7 +117,7 @@ import Testing
     }
 
     /// A token belongs to the user who registered it last. What was accepted for the former one never reaches it.
-    @Test func nobodyReceivesThePushOfAPhonesFormerUser() async throws {
+    @Test func aPhonesNewUserDoesNotReceiveItsFormerUsersPush() async throws {
         let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
         try await caller.plan(.init(500, "InternalServerError"), for: ada.token, times: nil)
         let waiting = try await caller.push(PushCaller.alert("for Ada", to: ada.user))
@@ -130,7 +130,7 @@ import Testing
         #expect(try await caller.received(by: ada.token).filter { $0.status == 200 }.map(\.text) == ["for Bob"])
     }
 
-    /// No revocation tells of it: devices asks tokens when the time that it knows is over.
+    /// An expiry causes no revocation. devices asks tokens when the session's known lifetime is over.
     @Test func nothingIsSentAfterASessionHasExpired() async throws {
         let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
         let users = PushRequest.Targets(users: [ada.user, bob.user])
@@ -142,9 +142,12 @@ import Testing
             try await database.query(
                 "UPDATE devices SET live_until = now() WHERE user_id IN (\(ada.user), \(bob.user))")
         }
-        let push = try await caller.ended(caller.push(PushCaller.alert("second", to: users)))
-        #expect(push.devices.first { $0.user == ada.user }?.reason == "sessionEnded")
-        #expect(push.devices.first { $0.user == bob.user }?.state == .accepted)
+        // If tokens takes longer than 0.3 s to answer, the session counts as live, and the next push asks again.
+        try await eventually("the session counts as ended") {
+            let push = try await caller.ended(caller.push(PushCaller.alert("second", to: users)))
+            #expect(push.devices.first { $0.user == bob.user }?.state == .accepted)
+            return push.devices.first { $0.user == ada.user }?.reason == "sessionEnded"
+        }
     }
 
     @Test func anOperatorPushesFromAShell() async throws {
@@ -186,8 +189,8 @@ import Testing
         }
     }
 
-    /// The link to tokens is cut when a session ends. The replica goes on sending, and knows of the end two seconds after
-    /// the link's return at the latest.
+    /// The link to tokens is cut when a session ends. The replica goes on sending, and knows of the end two seconds
+    /// after the link's return at the latest.
     @Test func aSessionThatEndsWhileTheLinkToTokensIsCut() async throws {
         let ada = try await caller.recipient()
         try await withTCPProxy(to: system.process("tokens").url.port ?? 0) { link in

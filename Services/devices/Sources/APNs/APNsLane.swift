@@ -227,7 +227,7 @@ final class APNsLaneCore {
             connection.send(attempt, with: token, now: now)
             if !used.contains(where: { $0 === connection }) { used.append(connection) }
             unflushed += 1
-            // What is not flushed when the process is stopped leaves it late.
+            // A process that is suspended (SIGSTOP) would send unflushed requests late.
             if unflushed == Self.flushSize { flush() }
         }
         flush()

@@ -40,8 +40,8 @@ struct APNsFault: Sendable {
         case streams
         /// Keeps the window of streams at 0, on this connection and on new ones, and sends no WINDOW_UPDATE.
         case window
-        /// Reads nothing from this connection, until it ends or mode `none`. What waited in the kernel is then processed:
-        /// the client may have sent it long before the log's time.
+        /// Reads nothing from this connection, until it ends or mode `none`. What waited in the kernel is then
+        /// processed: the client may have sent it long before the log's time.
         case stall
         /// Sends TCP's FIN in place of the answer, and continues to read.
         case halfClose

@@ -119,7 +119,6 @@ final class APNsPushLog: Sendable {
     /// - Throws: ``EntriesMissing`` if entries are missing before it.
     func restore(_ entry: Entry) throws {
         let next = state.withLock { state in
-            if state.entries.isEmpty { state.firstNumber = entry.number }
             let expected = state.nextNumber
             if entry.number == expected {
                 state.append(entry, maximumCount: maximumCount)
