@@ -10,6 +10,10 @@ public final class SchedulingLag: Sendable {
     /// The longest observed lag.
     public var allowance: Duration { longest.withLock { $0 } }
 
+    /// What a test of speed subtracts: a request and its response wait for a thread about four times, at the client and
+    /// at the server. At most ``mostForgiven``.
+    public var forgiven: Duration { min(allowance * 4, Self.mostForgiven) }
+
     /// Measures the lag while `body` runs.
     public static func watch<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: (SchedulingLag) async throws -> Value
@@ -27,15 +31,14 @@ public final class SchedulingLag: Sendable {
         return try await body(lag)
     }
 
-    /// The duration of `body` without the delays caused by other tests. A request and its response wait for a thread
-    /// about four times, at the client and at the server. At most `mostForgiven` is subtracted.
+    /// The duration of `body` without the delays caused by other tests.
     public static func time<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
     ) async throws -> (value: Value, time: Duration) {
         try await watch { lag in
             let start = ContinuousClock.now
             let value = try await body()
-            return (value, ContinuousClock.now - start - min(lag.allowance * 4, mostForgiven))
+            return (value, ContinuousClock.now - start - lag.forgiven)
         }
     }
 }

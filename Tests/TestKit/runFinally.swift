@@ -1,7 +1,7 @@
 /// Runs `body`, then `end` even if `body` throws: a `defer` for asynchronous work.
 ///
 /// - Throws: the error of `end`, otherwise the error of `body`.
-func run<Value>(
+public func runFinally<Value>(
     isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value,
     finally end: () async throws -> Void
 ) async throws -> Value {

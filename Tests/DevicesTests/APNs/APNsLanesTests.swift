@@ -203,9 +203,9 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try freePort()
         let server = try TestProcess(
-            "/usr/sbin/nghttpd", ["--no-tls", "--echo-upload", "--htdocs=\(folder.path())", "\(port)"],
+            "nghttpd", ["--no-tls", "--echo-upload", "--htdocs=\(folder.path())", "\(port)"],
             output: folder.appending(path: "log"))
-        do {
+        try await runFinally {
             try await eventually("nghttpd listens") { isListening(onPort: port) }
             let lanes = try APNsLanes(
                 keys: [TestAPNs.key()], endpoints: TestAPNs.endpoints("http://127.0.0.1:\(port)"),
@@ -214,11 +214,9 @@ import Testing
             let outcomes = await Self.send(200, to: lanes)
             #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.first { $0 != .accepted } as Any)")
             await lanes.close()
-        } catch {
+        } finally: {
             await server.kill9()
-            throw error
         }
-        await server.kill9()
     }
 
     // MARK: - Faults

@@ -77,19 +77,12 @@ private final class FakeChannels: Sendable {
         _ lane: FakeLane = FakeLane(),
         _ body: @escaping @Sendable (TestHTTPClient, FakeChannels) async throws -> Void
     ) async throws {
-        let tokens = FakeTokens()
         let apple = FakeChannels()
-        let files = try TemporaryFiles()
-        defer { files.remove() }
         try await DevicesWithLane.$lane.withValue(lane) {
             try await DevicesWithLane.$channels.withValue(apple.answer) {
-                try await withHTTPServer(tokens.router()) { tokensURL in
-                    try await withDatabase(migrations: Migrations.all) { database in
-                        var settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: files)
-                        settings["DEVICES_PUSH_CALLERS_FILE"] = try files.write(Self.callers)
-                        try await withService(DevicesWithLane.self, settings: settings) { service in
-                            try await body(TestHTTPClient(service.url), apple)
-                        }
+                try await withDevicesDependencies(callers: Self.callers) { dependencies in
+                    try await withService(DevicesWithLane.self, settings: dependencies.settings) { service in
+                        try await body(TestHTTPClient(service.url), apple)
                     }
                 }
             }

@@ -37,17 +37,11 @@ import Testing
         _ lane: FakeLane, settings more: [String: String] = [:],
         _ body: @escaping @Sendable (TestDevices) async throws -> Void
     ) async throws {
-        let tokens = FakeTokens()
-        let files = try TemporaryFiles()
-        defer { files.remove() }
         try await DevicesWithLane.$lane.withValue(lane) {
-            try await withHTTPServer(tokens.router()) { tokensURL in
-                try await withDatabase(migrations: Migrations.all) { database in
-                    var settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: files)
-                    settings["DEVICES_PUSH_CALLERS_FILE"] = try files.write(Self.callers)
-                    try await withService(DevicesWithLane.self, settings: settings.merging(more) { $1 }) { service in
-                        try await body(TestDevices(url: service.url, tokens: tokens))
-                    }
+            try await withDevicesDependencies(callers: Self.callers) { dependencies in
+                let settings = dependencies.settings.merging(more) { $1 }
+                try await withService(DevicesWithLane.self, settings: settings) { service in
+                    try await body(TestDevices(url: service.url, tokens: dependencies.tokens))
                 }
             }
         }
@@ -335,18 +329,11 @@ import Testing
 
     /// Without Apple's keys nothing could be sent.
     @Test func withoutALanePushesAreRefused() async throws {
-        let tokens = FakeTokens()
-        let files = try TemporaryFiles()
-        defer { files.remove() }
-        try await withHTTPServer(tokens.router()) { tokensURL in
-            try await withDatabase(migrations: Migrations.all) { database in
-                var settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: files)
-                settings["DEVICES_PUSH_CALLERS_FILE"] = try files.write(Self.callers)
-                try await withService(DevicesApplication.self, settings: settings) { service in
-                    let client = TestHTTPClient(service.url)
-                    let response = try await client.post("/internal/push", json: request(), headers: headers())
-                    #expect(response.status == 503 && response.header("Retry-After") == "60")
-                }
+        try await withDevicesDependencies(callers: Self.callers) { dependencies in
+            try await withService(DevicesApplication.self, settings: dependencies.settings) { service in
+                let client = TestHTTPClient(service.url)
+                let response = try await client.post("/internal/push", json: request(), headers: headers())
+                #expect(response.status == 503 && response.header("Retry-After") == "60")
             }
         }
     }

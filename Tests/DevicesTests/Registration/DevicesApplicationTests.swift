@@ -182,48 +182,37 @@ import Testing
     }
 
     @Test func whatWasRevokedWhileTheServiceWasDownIsCaughtUp() async throws {
-        let tokens = FakeTokens()
-        let keys = try TemporaryFiles()
-        defer { keys.remove() }
-        try await withHTTPServer(tokens.router()) { tokensURL in
-            try await withDatabase(migrations: Migrations.all) { database in
-                let settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: keys)
-                let other = UUID()
-                try await withService(DevicesApplication.self, settings: settings) { service in
-                    let devices = TestDevices(url: service.url, tokens: tokens)
-                    _ = try await devices.register(token: "aa", as: ada)
-                    tokens.end(other)
-                    try await eventually("the feed is followed") { tokens.cursors.last == "1.1" }
-                }
-                tokens.end(ada.session)
-                let before = tokens.cursors.count
-                try await withService(DevicesApplication.self, settings: settings) { service in
-                    let devices = TestDevices(url: service.url, tokens: tokens)
-                    try await eventually("the device is detached") { try await devices.list(ada).isEmpty }
-                    #expect(tokens.cursors[before] == "1.1")
-                }
+        try await withDevicesDependencies { dependencies in
+            let tokens = dependencies.tokens
+            let other = UUID()
+            try await withService(DevicesApplication.self, settings: dependencies.settings) { service in
+                let devices = TestDevices(url: service.url, tokens: tokens)
+                _ = try await devices.register(token: "aa", as: ada)
+                tokens.end(other)
+                try await eventually("the feed is followed") { tokens.cursors.last == "1.1" }
+            }
+            tokens.end(ada.session)
+            let before = tokens.cursors.count
+            try await withService(DevicesApplication.self, settings: dependencies.settings) { service in
+                let devices = TestDevices(url: service.url, tokens: tokens)
+                try await eventually("the device is detached") { try await devices.list(ada).isEmpty }
+                #expect(tokens.cursors[before] == "1.1")
             }
         }
     }
 
     /// The service stops at once, and so before the writer's next statement is due.
     @Test func whenADeviceWasSeenIsWrittenBeforeTheServiceStops() async throws {
-        let tokens = FakeTokens()
-        let keys = try TemporaryFiles()
-        defer { keys.remove() }
-        try await withHTTPServer(tokens.router()) { tokensURL in
-            try await withDatabase(migrations: Migrations.all) { database in
-                let settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: keys)
-                try await withService(DevicesApplication.self, settings: settings) { service in
-                    let devices = TestDevices(url: service.url, tokens: tokens)
-                    for _ in 0..<2 {
-                        let answer = try await devices.register(token: "aa", as: ada)
-                        #expect(answer.status == 200)
-                    }
+        try await withDevicesDependencies { dependencies in
+            try await withService(DevicesApplication.self, settings: dependencies.settings) { service in
+                let devices = TestDevices(url: service.url, tokens: dependencies.tokens)
+                for _ in 0..<2 {
+                    let answer = try await devices.register(token: "aa", as: ada)
+                    #expect(answer.status == 200)
                 }
-                let isWritten = try await database.pool.query("SELECT last_seen_at > created_at FROM devices")
-                #expect(try isWritten.decode(Bool.self) == [true])
             }
+            let isWritten = try await dependencies.database.pool.query("SELECT last_seen_at > created_at FROM devices")
+            #expect(try isWritten.decode(Bool.self) == [true])
         }
     }
 

@@ -137,16 +137,6 @@ final class TestAPNs: Sendable {
         }
     }
 
-    private static func runFinally(
-        _ body: () async throws -> Void, finally: () async throws -> Void
-    ) async throws {
-        do { try await body() } catch {
-            try? await finally()
-            throw error
-        }
-        try await finally()
-    }
-
     /// One connection.
     private final class Peer: ChannelInboundHandler {
         typealias InboundIn = HTTP2Frame

@@ -55,17 +55,36 @@ struct TestDevices: Sendable {
     }
 }
 
-/// Runs the service with a database and a feed of its own.
-func withDevices(_ body: @Sendable (TestDevices) async throws -> Void) async throws {
+/// What the service runs with.
+struct DevicesDependencies: Sendable {
+    let database: LeasedDatabase
+    let tokens: FakeTokens
+    let settings: [String: String]
+}
+
+/// Runs `body` with a database and a feed of its own.
+///
+/// - Parameter callers: the file of the services that push.
+func withDevicesDependencies(
+    callers: String? = nil, _ body: (DevicesDependencies) async throws -> Void
+) async throws {
     let tokens = FakeTokens()
-    let keys = try TemporaryFiles()
-    defer { keys.remove() }
+    let files = try TemporaryFiles()
+    defer { files.remove() }
     try await withHTTPServer(tokens.router()) { tokensURL in
         try await withDatabase(migrations: Migrations.all) { database in
-            let settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: keys)
-            try await withService(DevicesApplication.self, settings: settings) { service in
-                try await body(TestDevices(url: service.url, tokens: tokens))
-            }
+            var settings = try TestDevices.settings(database: database.url, tokens: tokensURL, keys: files)
+            settings["DEVICES_PUSH_CALLERS_FILE"] = try callers.map(files.write)
+            try await body(DevicesDependencies(database: database, tokens: tokens, settings: settings))
+        }
+    }
+}
+
+/// Runs the service with a database and a feed of its own.
+func withDevices(_ body: @Sendable (TestDevices) async throws -> Void) async throws {
+    try await withDevicesDependencies { dependencies in
+        try await withService(DevicesApplication.self, settings: dependencies.settings) { service in
+            try await body(TestDevices(url: service.url, tokens: dependencies.tokens))
         }
     }
 }

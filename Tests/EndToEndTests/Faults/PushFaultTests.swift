@@ -108,6 +108,8 @@ import Testing
                 received = Set(try await caller.received().map(\.text))
                 return pushes.allSatisfy { received.contains($0.text) }
             }
+            // A replica that is stopped while it writes a batch to its connection sends the rest when it goes on.
+            _ = try await whenStill("Apple receives no more") { try await caller.received().count }
             // After 10 s the replica itself decides on a push without an answer.
             if ContinuousClock.now - start < .seconds(7) { return pushes }
             try await caller.inject(.init(mode: "none"))

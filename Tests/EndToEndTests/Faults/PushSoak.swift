@@ -149,7 +149,7 @@ struct PushSoak: Sendable {
                         within: Self.requestTimeout)
                     try? await Task.sleep(for: .milliseconds(50))
                 }
-                return End(time: time, lag: Int(min(lag.allowance * 4, SchedulingLag.mostForgiven) / .milliseconds(1)))
+                return End(time: time, lag: Int(lag.forgiven / .milliseconds(1)))
             }
             interruptions.resume()
         }

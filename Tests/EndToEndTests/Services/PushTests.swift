@@ -209,10 +209,10 @@ import Testing
                     try await eventually("the phone is no target", every: .milliseconds(50)) {
                         try await counts("").isEmpty
                     }
-                    return (joinedAt, lag.allowance)
+                    return (joinedAt, lag.forgiven)
                 }
                 let latest = try await caller.received(by: ada.token).map(\.time).max() ?? 0
-                let allowed = 2000 + Int(min(lag * 4, SchedulingLag.mostForgiven) / .milliseconds(1))
+                let allowed = 2000 + Int(lag / .milliseconds(1))
                 #expect(latest <= joinedAt + allowed, "\(latest - joinedAt) ms after the link's return")
             }
         }
@@ -222,22 +222,18 @@ import Testing
     private func withOneReplica(
         settings: [String: String], _ body: (ServiceProcess) async throws -> Void
     ) async throws {
-        let result: Result<Void, any Error>
-        do {
+        try await runFinally {
             try await system.withReplica(of: "devices", settings: settings) { replica in
                 try await replica.start()
                 await system.process("devices").kill()
                 try await body(replica)
             }
-            result = .success(())
-        } catch {
-            result = .failure(error)
+        } finally: {
+            for name in ["tokens", "devices"] {
+                await system.process(name).kill()
+                try await system.process(name).start()
+            }
         }
-        for name in ["tokens", "devices"] {
-            await system.process(name).kill()
-            try await system.process(name).start()
-        }
-        try result.get()
     }
 
     enum End: CaseIterable {
@@ -270,12 +266,12 @@ import Testing
                 try await caller.post("", PushCaller.alert("tick", to: phone.user)).decode(PushAccepted.self).devices
                     == 0
             }
-            return (endedAt, lag.allowance)
+            return (endedAt, lag.forgiven)
         }
         pushing.cancel()
         for push in await pushing.value { _ = try await caller.ended(push) }
         let latest = try await caller.received(by: phone.token).map(\.time).max() ?? 0
-        let allowed = 2000 + Int(min(lag * 4, SchedulingLag.mostForgiven) / .milliseconds(1))
+        let allowed = 2000 + Int(lag / .milliseconds(1))
         #expect(latest <= endedAt + allowed, "\(latest - endedAt) ms after the end")
     }
 

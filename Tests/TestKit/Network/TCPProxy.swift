@@ -73,7 +73,7 @@ public func withTCPProxy<Value: Sendable>(
     to server: Int, isolation: isolated (any Actor)? = #isolation, _ body: (TCPProxy) async throws -> Value
 ) async throws -> Value {
     let proxy = try await TCPProxy(to: server)
-    return try await run {
+    return try await runFinally {
         try await body(proxy)
     } finally: {
         await proxy.close()

@@ -24,7 +24,7 @@ public func withHTTPServer<Value: Sendable>(
         try await running.value
         throw TestKitError("The server ended before it listened.")
     }
-    return try await run {
+    return try await runFinally {
         try await body(url)
     } finally: {
         running.cancel()

@@ -14,7 +14,7 @@ public func withTCPServer<Value: Sendable>(
             channel.eventLoop.makeCompletedFuture { try onAccept(channel) }
         }
         .bind(host: "127.0.0.1", port: 0).get()
-    return try await run {
+    return try await runFinally {
         try await body(server.localAddress?.port ?? 0)
     } finally: {
         try await server.close()

@@ -76,7 +76,7 @@ public func withPLProxyCluster(
                 }
                 try await withDatabase { database in
                     let cluster = try await PLProxyCluster(on: database.url, of: [first, second, third])
-                    try await run {
+                    try await runFinally {
                         try await prepare(cluster.coordinator)
                         try await body(cluster)
                     } finally: {

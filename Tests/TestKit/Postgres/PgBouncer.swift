@@ -30,7 +30,7 @@ public func withPgBouncer<Value: Sendable>(
     try Data(lines.joined(separator: "\n").utf8).write(to: configuration)
     let log = folder.appending(path: "pgbouncer.log")
     let process = try PostgresProgram.runAsPostgres("/usr/sbin/pgbouncer", [configuration.path], output: log)
-    return try await run {
+    return try await runFinally {
         try await eventually("pgbouncer listens") {
             guard process.isRunning else {
                 throw TestKitError("pgbouncer ended: \((try? String(contentsOf: log, encoding: .utf8)) ?? "")")

@@ -12,7 +12,7 @@ public func withPostgresStandby<Value: Sendable>(
     _ body: (PostgresServer) async throws -> Value
 ) async throws -> Value {
     let standby = try await PostgresServer.startStandby(of: primary, name: name)
-    return try await run {
+    return try await runFinally {
         try await body(standby)
     } finally: {
         await standby.remove()
@@ -95,7 +95,7 @@ extension PostgresServer {
     /// Runs `body` with a new connection.
     func withConnection<Value: Sendable>(_ body: (PostgresConnection) async throws -> Value) async throws -> Value {
         let connection = try await PostgresConnection.patient(url())
-        return try await run {
+        return try await runFinally {
             try await body(connection)
         } finally: {
             await connection.close()

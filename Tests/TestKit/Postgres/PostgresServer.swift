@@ -167,7 +167,7 @@ public func withPostgresServer<Value: Sendable>(
     _ body: (PostgresServer) async throws -> Value
 ) async throws -> Value {
     let server = try await PostgresServer.start(tls: tls)
-    return try await run {
+    return try await runFinally {
         try await body(server)
     } finally: {
         await server.remove()

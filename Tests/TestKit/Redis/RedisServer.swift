@@ -121,7 +121,7 @@ public func withRedisServer<Value: Sendable>(
     _ body: (RedisServer) async throws -> Value
 ) async throws -> Value {
     let server = try await RedisServer.start(password: password, tls: tls, arguments: arguments)
-    return try await run {
+    return try await runFinally {
         try await body(server)
     } finally: {
         await server.remove()

@@ -36,7 +36,7 @@ public func withRedisClient<Value: Sendable>(
     let client = RedisClient(
         configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet)
     let running = Task { await client.run() }
-    return try await run {
+    return try await runFinally {
         try await body(client)
     } finally: {
         running.cancel()
@@ -52,7 +52,7 @@ public func withRedis<Value: Sendable>(
 ) async throws -> Value {
     try await withRedisClient(.patient(TestRedis.url)) { client in
         let prefix = uniqueKeyPrefix()
-        return try await run {
+        return try await runFinally {
             try await body(client, prefix)
         } finally: {
             try await deleteKeys(prefix: prefix, with: client)
