@@ -7,23 +7,6 @@ import Testing
 
 /// `deploy/postgres/audit-owner.sql`
 @Suite struct AuditOwnerTests {
-    /// Runs the script with these variables, as the tests' superuser.
-    private func psql(_ variables: [String], on url: String) async throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy/postgres/audit-owner.sql")
-        let files = try TemporaryFiles()
-        defer { files.remove() }
-        let output = try files.write("")
-        let process = try TestProcess(
-            "psql",
-            ["--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--dbname", url, "--file", script.path()]
-                + variables.flatMap { ["--set", $0] },
-            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""], output: URL(filePath: output))
-        let status = await process.waitForExit()
-        let printed = try String(contentsOfFile: output, encoding: .utf8)
-        #expect(status == 0, "\(printed)")
-    }
-
     /// Whether the role may do this; it is undone.
     private func mayDo(_ statement: String, as role: String, on connection: PostgresConnection) async throws -> Bool {
         struct Undo: Error {}
@@ -70,7 +53,7 @@ import Testing
             #expect(try await mayDo(disarm, as: role, on: connection))
             #expect(try await mayDo(young, as: role, on: connection))
 
-            try await psql(["name=\(role)", "days=730"], on: database.url)
+            try await runPostgresScript("audit-owner.sql", ["name=\(role)", "days=730"], on: database.url)
             for statement in [add, read, old] {
                 #expect(try await mayDo(statement, as: role, on: connection), "\(statement)")
             }
@@ -83,7 +66,8 @@ import Testing
                 #expect(try await !mayDo(statement, as: role, on: connection), "\(statement)")
             }
 
-            try await psql(["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
+            try await runPostgresScript(
+                "audit-owner.sql", ["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
             #expect(try await mayDo(disarm, as: role, on: connection))
             await connection.close()
             for owner in [role, "\(role)_audit"] {
@@ -110,16 +94,17 @@ import Testing
                 up: Array("SELECT".utf8), down: [])
             let migrator = PostgresMigrator(migrations: Migrations.all + [later], logger: .quiet)
 
-            try await psql(["name=\(role)", "days=730"], on: database.url)
+            try await runPostgresScript("audit-owner.sql", ["name=\(role)", "days=730"], on: database.url)
             let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
             #expect(error?.sqlState == "42501")
             #expect(error?.message == "migration \(later.number)_later: must be owner of table audit_entries")
             let invalid = try await pool.query("SELECT indexrelid FROM pg_index WHERE NOT indisvalid")
             #expect(invalid.isEmpty)
 
-            try await psql(["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
+            try await runPostgresScript(
+                "audit-owner.sql", ["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
             #expect(try await migrator.up(on: connection) == [later.number])
-            try await psql(["name=\(role)", "days=730"], on: database.url)
+            try await runPostgresScript("audit-owner.sql", ["name=\(role)", "days=730"], on: database.url)
             #expect(try await migrator.up(on: connection) == [])
             await connection.close()
             for owner in [role, "\(role)_audit"] {
