@@ -20,6 +20,7 @@ public final class OTLPReceiver: Sendable {
         public let isError: Bool
         /// Every value as text.
         public let attributes: [String: String]
+        public var requestID: String? { attributes["gatehouse.request_id"] }
     }
 
     private let bodies = Mutex<[Data]>([])
