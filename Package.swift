@@ -183,8 +183,8 @@ let services: [Target] = [
         uses: [
             "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
             "COpenSSL", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Redis", "Sealing",
-            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes,
-            .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
+            .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
         embeds: ["Console/Files", "Messages/Templates", "Migrations"].map { .embedInCode("Sources/\($0)") }),
     service(

@@ -25,7 +25,9 @@ public struct AccessTokenVerifier: Sendable {
         self.audience = VerbatimString(audience)
         self.leeway = leeway
         var verifiers: [VerbatimString: SignatureVerifier] = [:]
-        for (kid, key) in keys.keys where key.algorithm == .rs256 { verifiers[kid] = try SignatureVerifier(key) }
+        for (name, key) in keys.keys where name.algorithm == .rs256 {
+            verifiers[name.kid] = try SignatureVerifier(key)
+        }
         self.verifiers = verifiers
         verifiersByHeader = Dictionary(
             uniqueKeysWithValues: verifiers.map { kid, key in (JOSEHeader.encoded(kid: kid.text)[...], key) })

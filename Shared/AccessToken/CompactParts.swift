@@ -1,4 +1,4 @@
-import Bytes
+public import Bytes
 
 /// The three parts of a JWS in compact form (RFC 7515 §7.1), still encoded.
 public struct CompactParts: Sendable {
@@ -21,15 +21,22 @@ public struct CompactParts: Sendable {
     }
 }
 
-/// The header of an access token: exactly `alg`, `typ` and `kid`.
-struct JOSEHeader {
-    let algorithm: VerbatimString
+/// The header of a signed token: `alg`, `typ` and `kid` (RFC 7515 §4).
+public struct JOSEHeader: Sendable {
+    /// Members that change how a token is read, or that bring a key along. Gatehouse implements none of them, and a
+    /// token must not choose its own key.
+    private static let unsupported: Set<VerbatimString> = ["crit", "b64", "zip", "enc", "jwk", "jku", "x5u", "x5c"]
+
+    public let algorithm: VerbatimString
     /// Empty if absent.
     let type: String
-    let kid: VerbatimString
+    public let kid: VerbatimString
 
-    /// - Parameter known: further members that do not change how the token is interpreted.
-    init(_ encoded: ArraySlice<UInt8>, ignoring known: Set<VerbatimString> = []) throws(AccessTokenError) {
+    /// Whether the type is absent, or only says that the token is a JWT (RFC 7519 §5.1).
+    public var isJWT: Bool { MediaType.isJWT(type) }
+
+    /// - Parameter refuses: whether the header may not have another member of that name. All others are ignored.
+    private init(_ encoded: ArraySlice<UInt8>, refuses: (VerbatimString) -> Bool) throws(AccessTokenError) {
         guard let json = Base64URL.decode(encoded) else {
             throw .malformed("The header is not canonical base64url.")
         }
@@ -41,8 +48,8 @@ struct JOSEHeader {
             case "alg": algorithm = try scanner.name()
             case "typ": type = try scanner.string()
             case "kid": kid = try scanner.name()
-            case _ where known.contains(name): try scanner.skipValue()
-            default: throw .malformed("The header has a member that access tokens do not have.")
+            case _ where refuses(name): throw .malformed("The header has a member that is not supported.")
+            default: try scanner.skipValue()
             }
         }
         try scanner.end()
@@ -53,9 +60,16 @@ struct JOSEHeader {
         self.kid = kid
     }
 
-    /// The header of one of Gatehouse's own tokens.
+    /// The header of another issuer's token. It may have members of the issuer's own, which are ignored (RFC 7515 §4).
+    ///
+    /// - Throws: `malformed`, `wrongAlgorithm` without an algorithm.
+    public init(foreign encoded: ArraySlice<UInt8>) throws(AccessTokenError) {
+        try self.init(encoded) { Self.unsupported.contains($0) }
+    }
+
+    /// The header of one of Gatehouse's own tokens. It has no further members.
     init(own encoded: ArraySlice<UInt8>) throws(AccessTokenError) {
-        try self.init(encoded)
+        try self.init(encoded) { _ in true }
         guard algorithm == "RS256" else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is not RS256.") }
         guard MediaType.isAccessToken(type) else { throw AccessTokenError(.wrongType, "Not an access token.") }
     }

@@ -2,8 +2,8 @@ import Bytes
 
 /// Verifies access tokens of another identity provider, in the format that the operator has configured.
 ///
-/// Members that would change how a token is interpreted (`crit`, `b64`, `zip`, keys in the header) are refused, as with
-/// Gatehouse's own tokens. Any number of threads may use it at once.
+/// Header members that would change how a token is interpreted (`crit`, `b64`, `zip`, `enc`, keys in the header) are
+/// refused, as with Gatehouse's own tokens. Any number of threads may use it at once.
 public struct ExternalTokenVerifier: Sendable {
     /// The format of an issuer's tokens.
     public struct Form: Sendable, Equatable {
@@ -26,7 +26,7 @@ public struct ExternalTokenVerifier: Sendable {
     private let audience: VerbatimString
     private let form: Form
     private let leeway: Int64
-    private let verifiers: [VerbatimString: SignatureVerifier]
+    private let verifiers: [VerificationKeySet.Name: SignatureVerifier]
 
     /// - Parameter leeway: the tolerance for `exp` and `nbf` in seconds, because clocks differ.
     /// - Throws: `cryptography`, when OpenSSL does not accept a key.
@@ -37,8 +37,8 @@ public struct ExternalTokenVerifier: Sendable {
         self.audience = VerbatimString(audience)
         self.form = form
         self.leeway = leeway
-        var verifiers: [VerbatimString: SignatureVerifier] = [:]
-        for (kid, key) in keys.keys { verifiers[kid] = try SignatureVerifier(key) }
+        var verifiers: [VerificationKeySet.Name: SignatureVerifier] = [:]
+        for (name, key) in keys.keys { verifiers[name] = try SignatureVerifier(key) }
         self.verifiers = verifiers
     }
 
@@ -50,18 +50,15 @@ public struct ExternalTokenVerifier: Sendable {
     public func verify(_ token: [UInt8], now: Int64) throws(AccessTokenError) -> ExternalTokenClaims {
         guard token.count <= AccessTokenVerifier.maximumLength else { throw .tooLong() }
         let parts = try CompactParts(token)
-        let header = try JOSEHeader(parts.header, ignoring: ["x5t", "x5t#S256"])
+        let header = try JOSEHeader(foreign: parts.header)
         guard let algorithm = SignatureAlgorithm(rawValue: header.algorithm.text), form.algorithms.contains(algorithm)
         else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is none of the issuer's.") }
         guard MediaType.isAccessToken(header.type) || (form.acceptsAnyJWT && MediaType.isJWT(header.type)) else {
             throw AccessTokenError(.wrongType, "Not an access token.")
         }
-        guard let key = verifiers[header.kid] else {
-            throw AccessTokenError(.unknownKey, "No key has the token's kid.")
-        }
-        // The key's algorithm counts, not the header's (RFC 8725 §3.1).
-        guard key.algorithm == algorithm else {
-            throw AccessTokenError(.wrongAlgorithm, "The key is for another algorithm.")
+        // A key is only ever used with its own algorithm (RFC 8725 §3.1).
+        guard let key = verifiers[.init(kid: header.kid, algorithm: algorithm)] else {
+            throw AccessTokenError(.unknownKey, "No key has the token's kid and algorithm.")
         }
         let reading = try ExternalTokenClaims.read(json: try key.payload(of: parts), roles: form.roles)
         guard VerbatimString(reading.claims.issuer) == issuer else {
@@ -87,8 +84,8 @@ public struct ExternalTokenClaims: Sendable, Equatable {
     public var issuer: String
     /// `sub`: the issuer's identifier of the user.
     public var subject: String
-    /// `iat`: seconds since 1970.
-    public var issuedAt: Int64
+    /// `iat`: seconds since 1970; `nil` in a token without the claim.
+    public var issuedAt: Int64?
     /// `exp`: seconds since 1970. The token is valid before this second, not in it.
     public var expiresAt: Int64
     /// `jti`
@@ -149,9 +146,9 @@ extension ExternalTokenClaims {
             case "aud": audiences = try scanner.texts().map { VerbatimString($0) }
             case "sub": subject = try scanner.text()
             case "jti": tokenID = try scanner.textIfAny()
-            case "iat": issuedAt = try scanner.integer(in: AccessTokenClaims.timeRange)
-            case "exp": expiresAt = try scanner.integer(in: AccessTokenClaims.timeRange)
-            case "nbf": notBefore = try scanner.integer(in: AccessTokenClaims.timeRange)
+            case "iat": issuedAt = try scanner.time(.down)
+            case "exp": expiresAt = try scanner.time(.down)
+            case "nbf": notBefore = try scanner.time(.up)
             case "client_id": clientID = try scanner.textIfAny()
             case "azp": authorizedParty = try scanner.textIfAny()
             case "email": email = try scanner.textIfAny()
@@ -163,11 +160,13 @@ extension ExternalTokenClaims {
         }
         try scanner.end()
 
-        guard let issuer, let audiences, let subject, let issuedAt, let expiresAt else {
+        guard let issuer, let audiences, let subject, let expiresAt else {
             throw .malformed("A required claim is missing.")
         }
         guard (1...255).contains(subject.utf8.count) else { throw .malformed("The subject is too long.") }
-        guard issuedAt <= expiresAt else { throw .malformed("The token expires before it was issued.") }
+        guard issuedAt.map({ $0 <= expiresAt }) ?? true else {
+            throw .malformed("The token expires before it was issued.")
+        }
         let claims = ExternalTokenClaims(
             issuer: issuer, subject: subject, issuedAt: issuedAt, expiresAt: expiresAt, tokenID: tokenID,
             clientID: clientID ?? authorizedParty, roles: roles, email: email,
@@ -213,11 +212,18 @@ extension JSONScanner {
         return value.isEmpty || value.utf8.contains { $0 < 0x20 || $0 == 0x7F } ? nil : value
     }
 
-    /// A time in the format of this verifier; `nil` for any other value.
+    /// A time (RFC 7519 §2, NumericDate) in whole seconds since 1970, which the issuer may write with a fraction.
+    ///
+    /// - Parameter rounding: of a fraction; towards the shorter life of the token.
+    fileprivate mutating func time(_ rounding: Rounding) throws(AccessTokenError) -> Int64 {
+        try seconds(rounding, in: AccessTokenClaims.timeRange)
+    }
+
+    /// A time, rounded down; `nil` for any other value.
     fileprivate mutating func timeIfAny() throws(AccessTokenError) -> Int64? {
         var ahead = self
         try skipValue()
-        return try? ahead.integer(in: AccessTokenClaims.timeRange)
+        return try? ahead.time(.down)
     }
 
     /// Whether the value is `true`. Any other value counts as `false`.

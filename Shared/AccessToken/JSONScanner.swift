@@ -2,14 +2,22 @@ import Bytes
 
 /// Reads JSON from front to back without a tree. The caller requests the expected values, and all others are errors.
 ///
-/// A name may occur only once in an object, regardless of escapes; integers have no fraction, exponent or sign. Depth
-/// and members are bounded, because an attacker may have written the token.
+/// A name may occur only once in an object, regardless of escapes; numbers have neither exponent nor sign. Depth and
+/// members are bounded, because an attacker may have written the token.
 struct JSONScanner {
+    /// What becomes of a fraction.
+    enum Rounding {
+        case down
+        case up
+    }
+
     private static let maximumDepth = 8
     private static let maximumMembers = 64
 
     private var lexer: JSONLexer
     private var depth = 0
+    /// Whether names that occur twice are refused, and objects with too many members.
+    private var checksNames = true
 
     init(_ bytes: [UInt8]) {
         lexer = JSONLexer(bytes)
@@ -29,9 +37,11 @@ struct JSONScanner {
         if !lexer.take(UInt8(ascii: "}")) {
             repeat {
                 let name = try name()
-                guard !names.contains(name) else { throw .malformed("A name occurs twice in one object.") }
-                guard names.count < Self.maximumMembers else { throw .malformed("An object has too many members.") }
-                names.append(name)
+                if checksNames {
+                    guard !names.contains(name) else { throw .malformed("A name occurs twice in one object.") }
+                    guard names.count < Self.maximumMembers else { throw .malformed("An object has too many members.") }
+                    names.append(name)
+                }
                 try expect(UInt8(ascii: ":"))
                 try body(name, &self)
             } while lexer.take(UInt8(ascii: ","))
@@ -60,8 +70,31 @@ struct JSONScanner {
 
     /// Reads an integer that consists of digits only.
     mutating func integer(in range: ClosedRange<Int64>) throws(AccessTokenError) -> Int64 {
+        try Self.integer(try number(), in: range)
+    }
+
+    /// Reads a number without sign and exponent, whose fraction is rounded.
+    mutating func seconds(_ rounding: Rounding, in range: ClosedRange<Int64>) throws(AccessTokenError) -> Int64 {
+        let parts = try number().split(separator: UInt8(ascii: "."), maxSplits: 1)
+        let whole = try Self.integer(parts[0], in: range)
+        guard parts.count == 2 else { return whole }
+        guard parts[1].allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw .malformed("A number is not a decimal fraction in its range.")
+        }
+        guard rounding == .up, parts[1].contains(where: { $0 != 0x30 }) else { return whole }
+        guard whole < range.upperBound else { throw .malformed("A number is not in its range.") }
+        return whole + 1
+    }
+
+    private mutating func number() throws(AccessTokenError) -> ArraySlice<UInt8> {
+        try read { (lexer) throws(JSONError) in try lexer.number() }
+    }
+
+    private static func integer(
+        _ digits: ArraySlice<UInt8>, in range: ClosedRange<Int64>
+    ) throws(AccessTokenError) -> Int64 {
         var value: Int64 = 0
-        for digit in try read({ (lexer) throws(JSONError) in try lexer.number() }) {
+        for digit in digits {
             let (product, overflowed) = value.multipliedReportingOverflow(by: 10)
             let (sum, overflowedToo) = product.addingReportingOverflow(Int64(digit) - 0x30)
             guard (0x30...0x39).contains(digit), !overflowed, !overflowedToo else {
@@ -89,8 +122,15 @@ struct JSONScanner {
         case UInt8(ascii: "t"): try word("true")
         case UInt8(ascii: "f"): try word("false")
         case UInt8(ascii: "n"): try word("null")
-        default: _ = try read { (lexer) throws(JSONError) in try lexer.number() }
+        default: _ = try number()
         }
+    }
+
+    /// Skips a value that is JSON, also if its objects have a name twice or many members.
+    mutating func skipAnyValue() throws(AccessTokenError) {
+        checksNames = false
+        defer { checksNames = true }
+        try skipValue()
     }
 
     /// The first byte of the next value, which determines its kind.

@@ -47,7 +47,11 @@ public struct PublishedKeyVerifier: BearerVerifier, Service {
             interval: KeyFetcher<OwnIssuer>.interval(ofStaleness: configuration.keysMaximumStaleness),
             fetch: PublishedKeys(
                 addresses: configuration.tokensURLs.map { $0.appending(path: ".well-known/jwks.json") },
-                client: httpClient
+                client: httpClient,
+                unusable: UnusableKeys(
+                    issuer: configuration.issuer,
+                    number: Gauge("gatehouse_unusable_keys", help: "Published keys that this service cannot use."),
+                    logger: logger)
             ).read)
         let tokens = configuration.tokens(httpClient)
         feedReader = RevocationFeedReader(

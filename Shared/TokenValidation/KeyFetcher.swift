@@ -73,10 +73,8 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
 
     private func fetchOnce() async -> Bool {
         do {
-            let keys = try await fetch()
-            guard !keys.isEmpty else { throw AccessTokenError(.unreadableKey, "There is no key.") }
             try store.replace(
-                keys, of: issuer, trustedUntil: Int64(Date.now.timeIntervalSince1970) + maximumStaleness)
+                try await fetch(), of: issuer, trustedUntil: Int64(Date.now.timeIntervalSince1970) + maximumStaleness)
             return true
         } catch {
             logger.warning(
@@ -110,6 +108,7 @@ package struct PublishedKeys: Sendable {
 
     private let addresses: [URL]
     private let client: HTTPClient
+    private let unusable: UnusableKeys
     /// For the whole response: a publisher that stalls in the middle of it must not delay the next fetch.
     private let timeout: Duration
 
@@ -121,19 +120,25 @@ package struct PublishedKeys: Sendable {
 
     /// - Parameters:
     ///   - addresses: the fetch uses any of them.
+    ///   - unusable: reports the keys that are skipped.
     ///   - timeout: for the whole response.
-    package init(addresses: [URL], client: HTTPClient, timeout: Duration = .seconds(5)) {
+    package init(
+        addresses: [URL], client: HTTPClient, unusable: UnusableKeys, timeout: Duration = .seconds(5)
+    ) {
         self.addresses = addresses
         self.client = client
+        self.unusable = unusable
         self.timeout = timeout
     }
 
-    /// - Throws: also when the response is not a JWKS, or has more than 1 MiB.
+    /// - Throws: also when the response is not a JWKS with a usable key, or has more than 1 MiB.
     package func read() async throws -> VerificationKeySet {
         guard let address = addresses.randomElement() else { throw NoAddress() }
         let response = try await client.exchange(
             HTTPClientRequest(url: address.absoluteString), upTo: Self.maximumBytes, before: .after(timeout))
         guard response.status == 200 else { throw UnexpectedStatus(status: response.status) }
-        return try VerificationKeySet(jwks: Array(response.body.readableBytesView))
+        let reading = try VerificationKeySet.read(jwks: Array(response.body.readableBytesView))
+        unusable.report(reading.unusable)
+        return reading.keys
     }
 }

@@ -123,7 +123,16 @@ public enum GatewayApplication: ServiceApplication {
             case .jwks(let urls):
                 (
                     KeyFetcher<TrustedIssuer>.interval(ofStaleness: maximumStaleness),
-                    PublishedKeys(addresses: urls, client: boot.httpClient).read
+                    PublishedKeys(
+                        addresses: urls, client: boot.httpClient,
+                        unusable: UnusableKeys(
+                            issuer: store.issuers[issuer].issuer,
+                            number: Gauge(
+                                "gatehouse_gateway_unusable_keys",
+                                help: "Keys that an issuer publishes and the gateway cannot use.",
+                                labels: [("issuer", store.issuers[issuer].issuer)]),
+                            logger: boot.logger)
+                    ).read
                 )
             }
         return KeyFetcher(

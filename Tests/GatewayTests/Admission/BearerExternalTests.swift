@@ -31,7 +31,7 @@ struct BearerExternalTests {
                         name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all,
                         authentication: .required, roles: Set(verbatim: roles),
                         maximumAuthenticationAge: path == "/recent" ? 600 : nil, target: .upstream(team), bodyLimit: 0,
-                        timeout: .seconds(30), claims: [.email, .clientID, .tokenID],
+                        timeout: .seconds(30), claims: [.email, .clientID, .tokenID, .issuedAt],
                         issuers: Set(verbatim: [issuer, "https://other-gatehouse.test"]))
                 }
             }
@@ -43,7 +43,8 @@ struct BearerExternalTests {
     ) async throws {
         let jwk = key.publicKey.rawRepresentation
         let jwks = """
-            {"keys":[{"kty":"EC","crv":"P-256","kid":"ec","x":"\(Base64URL.string(jwk.prefix(32)))",\
+            {"keys":[{"kty":null},{"kty":"RSA","n":"AQAB","e":"AQAB"},{"kty":"EC","crv":"P-256","kid":"ec",\
+            "x":"\(Base64URL.string(jwk.prefix(32)))",\
             "y":"\(Base64URL.string(jwk.suffix(32)))"}]}
             """
         try await GatewayHarness.withGateway(options) { gateway in
@@ -57,11 +58,15 @@ struct BearerExternalTests {
     /// - Parameter more: members of the claims, each with a comma in front.
     private static func token(subject: String = "auth0|42", _ more: String = "") throws -> String {
         let now = Int64(Date.now.timeIntervalSince1970)
-        let claims = """
-            {"iss":"\(issuer)","aud":["orders","x"],"sub":"\(subject)","iat":\(now),"exp":\(now + 600)\(more)}
+        return try signed(
+            #"{"alg":"ES256","typ":"JWT","kid":"ec"}"#,
             """
-        let input =
-            Base64URL.string(#"{"alg":"ES256","typ":"JWT","kid":"ec"}"#.utf8) + "." + Base64URL.string(claims.utf8)
+            {"iss":"\(issuer)","aud":["orders","x"],"sub":"\(subject)","iat":\(now),"exp":\(now + 600)\(more)}
+            """)
+    }
+
+    private static func signed(_ header: String, _ claims: String) throws -> String {
+        let input = Base64URL.string(header.utf8) + "." + Base64URL.string(claims.utf8)
         return input + "." + Base64URL.string(try key.signature(for: Data(input.utf8)).rawRepresentation)
     }
 
@@ -100,11 +105,30 @@ struct BearerExternalTests {
         }
     }
 
+    @Test("A token may have header members of its issuer's own, times with a fraction, and no iat")
+    func forms() async throws {
+        try await Self.withGateway(Self.options()) { gateway in
+            let exp = Int64(Date.now.timeIntervalSince1970) + 600
+            let claims = #"{"iss":"\#(Self.issuer)","aud":"orders","sub":"user_2","exp":\#(exp).5,"nbf":1.5}"#
+            let clerk = try Self.signed(
+                #"{"alg":"ES256","cat":"cl_B7d4PD111AAA","kid":"ec","typ":"JWT","oiat":\#(exp)}"#, claims)
+            #expect(try await gateway.send("GET /partner", token: clerk).status == 200)
+            #expect(try await gateway.send("GET /partner", token: Self.token()).status == 200)
+            let (without, with) = (gateway.team.requests[0], gateway.team.requests[1])
+            #expect(without.field("Gatehouse-External-Subject") == "user_2")
+            #expect(without.field("Gatehouse-Claim-Iat") == nil && with.field("Gatehouse-Claim-Iat") != nil)
+            for member in [#""crit":["exp"]"#, #""b64":false"#, #""jwk":{}"#, #""x5c":[]"#] {
+                let token = try Self.signed(#"{"alg":"ES256","kid":"ec","typ":"JWT",\#(member)}"#, claims)
+                #expect(try await gateway.send("GET /partner", token: token).status == 401, "\(member)")
+            }
+        }
+    }
+
     @Test("A route may ask them too for a recent proof, as far as their issuer tells of one")
     func recentProof() async throws {
         try await Self.withGateway(Self.options()) { gateway in
             let now = Int64(Date.now.timeIntervalSince1970)
-            for more in ["", #","auth_time":\#(now - 700)"#, #","auth_time":"\#(now)""#, #","auth_time":\#(now).5"#] {
+            for more in ["", #","auth_time":\#(now - 700)"#, #","auth_time":"\#(now)""#, #","auth_time":\#(now)e0"#] {
                 let answer = try await gateway.send("GET /recent", token: Self.token(more))
                 #expect(answer.code == "REAUTHENTICATION_REQUIRED", "\(more)")
             }

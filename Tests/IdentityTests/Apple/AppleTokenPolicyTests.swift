@@ -72,6 +72,8 @@ import Testing
         #expect(flaw(claims { $0.issuedAt = .min }) == .issuedInFuture)
         #expect(flaw(claims { $0.issuedAt = .max }) == .issuedInFuture)
         #expect(flaw(claims { $0.expiresAt = .min }) == .expired)
+        #expect(flaw(claims { $0.notBefore = now + 60 }) == nil)
+        #expect(flaw(claims { $0.notBefore = now + 61 }) == .notYetValid)
     }
 
     @Test func noncesMatchOrAreRefused() {
@@ -115,5 +117,25 @@ import Testing
         #expect(!absent.emailVerified && absent.email == nil && absent.nonceSupported == nil)
         #expect(throws: Problem.self) { try decode(#","email_verified":"yes""#) }
         #expect(throws: Problem.self) { try decode(#","email_verified":1"#) }
+    }
+
+    @Test func timesMayHaveAFractionThatShortensTheTokensLife() throws {
+        func decode(_ times: String) throws -> AppleIdentityClaims {
+            let json = #"{"iss":"i","sub":"s","aud":"a",\#(times)}"#
+            return try StrictJSON.decode(AppleIdentityClaims.self, from: Array(json.utf8))
+        }
+        let claims = try decode(#""iat":1750000000.9,"exp":1750000600.9,"nbf":1750000000.1"#)
+        #expect(claims.issuedAt == 1_750_000_000 && claims.expiresAt == 1_750_000_600)
+        #expect(claims.notBefore == 1_750_000_001)
+        for value in [
+            "-1", "-0.5", "1e300", "1e400", "253402300800", "9223372036854775808", "null", #""1750000000""#, "true",
+            "[]",
+        ] {
+            for times in [#""iat":1,"exp":\#(value)"#, #""iat":\#(value),"exp":1"#] {
+                #expect(throws: Problem.self, "\(times)") { try decode(times) }
+            }
+            if value != "null" { #expect(throws: Problem.self) { try decode(#""iat":1,"exp":2,"nbf":\#(value)"#) } }
+        }
+        #expect(throws: Problem.self) { try decode(#""exp":1"#) }
     }
 }

@@ -35,6 +35,14 @@ extension AppleServiceTests {
                     #"{"iss":"https://appleid.apple.com","aud":"com.example.app","sub":"001",\#(times)}"#)
                 let good = header(#"{"alg":"RS256","kid":"first"}"#)
                 #expect(try await identity.apple(apple.sign(header: good, payload: claims)).status == 200)
+                // Members of Apple's own are ignored, and a time may have a fraction (RFC 7515 §4, RFC 7519 §2).
+                let own = header(#"{"alg":"RS256","kid":"first","typ":"JWT","cty":"x","build":{"crit":1}}"#)
+                let fraction = header(
+                    #"{"iss":"https://appleid.apple.com","aud":"com.example.app","sub":"001","iat":\#(now).5,"#
+                        + #""nbf":\#(now).25,"exp":\#(now + 600).999}"#)
+                for (header, payload) in [(own, claims), (good, fraction)] {
+                    #expect(try await identity.apple(apple.sign(header: header, payload: payload)).status == 200)
+                }
                 let whole = try apple.token(sub: "001")
                 let parts = whole.split(separator: ".").map(String.init)
                 var tokens = [
@@ -48,6 +56,12 @@ extension AppleServiceTests {
                     try apple.token(sub: "001") { $0["exp"] = "\(now + 600)" },
                     try apple.token(sub: "001") { $0["exp"] = nil },
                     try apple.token(sub: "001") { $0["exp"] = 1e300 },
+                    try apple.token(sub: "001") { $0["exp"] = 253_402_300_800 },
+                    try apple.token(sub: "001") { $0["exp"] = Int64.max },
+                    try apple.token(sub: "001") { $0["nbf"] = now + 3700 },
+                    try apple.token(sub: "001") { $0["nbf"] = "\(now)" },
+                    try apple.token(sub: "001") { $0["iat"] = nil },
+                    try apple.token(sub: "001") { $0["iat"] = -0.5 },
                     try apple.token(sub: "001") { $0["iat"] = now - 3700 },
                     try apple.token(sub: "001") { $0["iat"] = now + 3700 },
                     try apple.token(sub: "") { _ in },
@@ -63,6 +77,14 @@ extension AppleServiceTests {
                     try apple.sign(header: header(#"{"alg":"RS256","kid":"first","crit":["exp"]}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256","kid":"first","crit":null}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256","kid":"first","b64":false}"#), payload: claims),
+                    try apple.sign(header: header(#"{"alg":"RS256","kid":"first","zip":"DEF"}"#), payload: claims),
+                    try apple.sign(header: header(#"{"alg":"RS256","kid":"first","enc":"A256GCM"}"#), payload: claims),
+                    try apple.sign(header: header(#"{"alg":"RS256","kid":"first","jwk":{}}"#), payload: claims),
+                    try apple.sign(
+                        header: header(#"{"alg":"RS256","kid":"first","jku":"https://x"}"#), payload: claims),
+                    try apple.sign(
+                        header: header(#"{"alg":"RS256","kid":"first","x5u":"https://x"}"#), payload: claims),
+                    try apple.sign(header: header(#"{"alg":"RS256","kid":"first","x5c":["AA"]}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256","kid":"first","typ":"at+jwt"}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"none","alg":"RS256","kid":"first"}"#), payload: claims),
                     try apple.sign(header: good, payload: header(#"{"sub":"002","sub":"001"}"#)),

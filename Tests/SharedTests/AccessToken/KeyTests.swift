@@ -104,7 +104,6 @@ import Testing
     @Test func setsSurviveJWKS() throws {
         let set = try VerificationKeySet(keys: [TestKey.signing.publicKey, TestKey.other.publicKey])
         #expect(try VerificationKeySet(jwks: set.jwks()) == set)
-        #expect(try VerificationKeySet(jwks: VerificationKeySet(keys: []).jwks()).isEmpty)
         let document = try JSONDecoder().decode([String: [[String: String]]].self, from: Data(set.jwks()))
         #expect(document["keys"]?.count == 2)
         #expect(document["keys"]?.allSatisfy { Set($0.keys) == ["kty", "use", "alg", "kid", "n", "e"] } == true)
@@ -115,14 +114,27 @@ import Testing
         #expect(try VerificationKeySet(jwks: Array(json.utf8))["one"] == .rsa(TestKey.signing.publicKey))
     }
 
+    /// Reads a set of the good key and further entries, in both orders.
+    private static func read(with entries: String...) throws -> VerificationKeySet.Reading {
+        let good = Forge.json(Self.good)
+        let readings = try [[good] + entries, entries + [good]].map { keys in
+            try VerificationKeySet.read(jwks: Array(#"{"keys":[\#(keys.joined(separator: ","))]}"#.utf8))
+        }
+        #expect(readings[0].keys == readings[1].keys && readings[0].unusable == readings[1].unusable)
+        return readings[0]
+    }
+
     @Test(
         arguments: [
-            ["kty": #""EC""#], ["kty": #""oct""#], ["kty": nil], ["use": #""enc""#], ["alg": #""RS512""#],
-            ["alg": #""RSA-OAEP""#], ["key_ops": #"["encrypt"]"#], ["key_ops": "[]"],
+            ["kty": #""EC""#], ["kty": #""oct""#], ["use": #""enc""#], ["alg": #""RS512""#], ["alg": #""RSA-OAEP""#],
+            ["key_ops": #"["encrypt"]"#], ["key_ops": "[]"],
         ] as [[String: String?]])
     func keysForSomethingElseArePassedOver(changes: [String: String?]) throws {
-        let json = #"{"keys":[\#(Forge.changing(Self.good, changes))]}"#
-        #expect(try VerificationKeySet(jwks: Array(json.utf8)).isEmpty)
+        let other = Forge.changing(Self.good, changes)
+        let reading = try Self.read(with: other)
+        #expect(reading.keys.keyIDs == ["one"] && reading.unusable.isEmpty)
+        // A set must have a key.
+        #expect(Self.refusal(other) == .unreadableKey)
     }
 
     @Test(arguments: [["use": nil], ["alg": nil], ["key_ops": #"["verify"]"#]] as [[String: String?]])
@@ -132,9 +144,21 @@ import Testing
 
     /// 1, 3, 65535, 65536 (even), 65538 (even), an empty one, nine bytes, a leading zero.
     @Test(arguments: [[1], [3], [255, 255], [1, 0, 0], [1, 0, 2], [], [1, 0, 0, 0, 0, 0, 0, 0, 1], [0, 1, 0, 1]])
-    func unsafeExponents(exponent: [UInt8]) {
-        let key = Forge.changing(Self.good, ["e": "\"\(Base64URL.string(exponent))\""])
-        #expect(Self.refusal(key) == .weakKey)
+    func unsafeExponents(exponent: [UInt8]) throws {
+        let error = #expect(throws: AccessTokenError.self) {
+            try RSAPublicKey(modulus: TestKey.signing.publicKey.modulus, exponent: exponent)
+        }
+        #expect(error?.code == .weakKey)
+        try Self.expectUnusable(["e": "\"\(Base64URL.string(exponent))\""])
+    }
+
+    /// The key does not verify, and the other one does.
+    private static func expectUnusable(_ changes: [String: String?]) throws {
+        let entry = Forge.changing(Self.good, changes.merging(["kid": #""two""#]) { given, _ in given })
+        let reading = try Self.read(with: entry)
+        #expect(reading.keys["one"] == .rsa(TestKey.signing.publicKey) && reading.keys.keyIDs == ["one"])
+        #expect(reading.unusable.count == 1)
+        #expect(Self.refusal(entry) == .unreadableKey)
     }
 
     @Test func unsafeModuli() throws {
@@ -143,7 +167,11 @@ import Testing
         let almost = [0x7F] + modulus.dropFirst()
         let even = modulus.dropLast() + [0]
         for bytes in [small, Array(almost), Array(even), [0] + modulus, [], [UInt8](repeating: 0xFF, count: 1025)] {
-            #expect(Self.refusal(Forge.changing(Self.good, ["n": "\"\(Base64URL.string(bytes))\""])) == .weakKey)
+            let error = #expect(throws: AccessTokenError.self) {
+                try RSAPublicKey(modulus: bytes, exponent: [1, 0, 1])
+            }
+            #expect(error?.code == .weakKey)
+            try Self.expectUnusable(["n": "\"\(Base64URL.string(bytes))\""])
         }
     }
 
@@ -157,24 +185,60 @@ import Testing
         #expect(short?.message.contains("2048") == true)
     }
 
+    /// RFC 7517 §5: what is not understood, misses a member or has a value out of range is ignored.
     @Test(
         arguments: [
-            ["kid": nil], ["kid": #""""#], ["kid": "1"], ["n": nil], ["n": #""a+b=""#], ["e": #""AQAB=""#],
-            ["e": "65537"], ["d": #""AQAB""#], ["k\\u0069d": #""two""#],
+            ["kid": nil], ["kid": #""""#], ["kid": "1"], ["kty": "null"], ["kty": nil], ["n": nil], ["n": #""a+b=""#],
+            ["e": #""AQAB=""#], ["e": "65537"], ["d": #""AQAB""#], ["k\\u0069d": #""two""#], ["use": "1"],
+            ["key_ops": #""verify""#], ["alg": "[]"], ["m": #"{"a":1,"a":2}"#],
         ] as [[String: String?]])
-    func damagedKeysRefuseTheSet(changes: [String: String?]) {
-        #expect(Self.refusal(Forge.changing(Self.good, changes)) == .malformed)
+    func anEntryThatCannotBeUsedIsSkipped(changes: [String: String?]) throws {
+        try Self.expectUnusable(changes)
     }
 
-    @Test func oneKidTwice() {
-        let other = Forge.changing(
-            Self.good, ["n": "\"\(Base64URL.string(TestKey.other.publicKey.modulus))\""])
-        #expect(Self.refusal(Forge.json(Self.good), other) == .duplicateKey)
+    @Test func entriesOfAnyShapeAreSkippedAndNamed() throws {
+        let many = "{" + (0..<100).map { "\"m\($0)\":0" }.joined(separator: ",") + "}"
+        let long = #"{"kid":"\#(String(repeating: "k", count: 5000))"}"#
+        let reading = try Self.read(with: "1", "null", "[]", "{}", #""key""#, many, long, #"{"kid":"a","kid":"b"}"#)
+        #expect(reading.keys.keyIDs == ["one"] && reading.unusable.count == 8)
+        #expect(reading.unusable[6].kid == String(repeating: "k", count: 64))
+        #expect(reading.unusable.allSatisfy { !$0.reason.isEmpty })
     }
 
-    @Test(arguments: ["", "[]", "{}", #"{"keys":{}}"#, #"{"keys":[]"#, #"{"keys":[],"keys":[]}"#, #"{"keys":[1]}"#])
+    @Test func oneKidTwice() throws {
+        let modulus = "\"\(Base64URL.string(TestKey.other.publicKey.modulus))\""
+        #expect(Self.refusal(Forge.json(Self.good), Forge.changing(Self.good, ["n": modulus])) == .duplicateKey)
+        #expect(Self.refusal(Forge.json(Self.good), Forge.json(Self.good)) == .duplicateKey)
+        // A key that cannot be used takes no name from one that can.
+        try Self.expectUnusable(["kid": #""one""#, "n": #""AQAB""#])
+    }
+
+    /// RFC 7517 §4.5
+    @Test func keysOfTwoTypesMayShareAName() throws {
+        let key = try TestP256.publicKey()
+        let ec = Forge.json([
+            "kty": #""EC""#, "crv": #""P-256""#, "kid": #""one""#, "x": "\"\(Base64URL.string(key.x))\"",
+            "y": "\"\(Base64URL.string(key.y))\"",
+        ])
+        let reading = try Self.read(with: ec)
+        #expect(reading.keys["one"] == .rsa(TestKey.signing.publicKey) && reading.keys["one", .es256] == .p256(key))
+        #expect(reading.keys.keyIDs == ["one"] && reading.unusable.isEmpty)
+        #expect(try VerificationKeySet(jwks: reading.keys.jwks()) == reading.keys)
+        #expect(Self.refusal(Forge.json(Self.good), ec, ec) == .duplicateKey)
+    }
+
+    @Test(arguments: [
+        "", "[]", "{}", "null", #"{"keys":{}}"#, #"{"keys":null}"#, #"{"keys":[]"#, #"{"keys":[],"keys":[]}"#,
+        #"{"keys":[{"kid":"one"},]}"#, #"{"keys":[{"kid":}]}"#, #"{"keys":[{"kid":"\ud800"}]}"#, #"{"keys":[]}}"#,
+    ])
     func documentsThatAreNoKeySet(text: String) {
         let error = #expect(throws: AccessTokenError.self) { try VerificationKeySet(jwks: Array(text.utf8)) }
         #expect(error?.code == .malformed)
+    }
+
+    @Test(arguments: [#"{"keys":[]}"#, #"{"keys":[1]}"#, #"{"keys":[{}]}"#])
+    func setsWithoutAKey(text: String) {
+        let error = #expect(throws: AccessTokenError.self) { try VerificationKeySet(jwks: Array(text.utf8)) }
+        #expect(error?.code == .unreadableKey)
     }
 }

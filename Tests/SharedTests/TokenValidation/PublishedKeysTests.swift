@@ -1,6 +1,9 @@
 import AccessToken
 import AsyncHTTPClient
 import Foundation
+import Hummingbird
+import Instruments
+import MetricsTestKit
 import NIOCore
 import ServiceKit
 import Synchronization
@@ -10,17 +13,55 @@ import TokenValidation
 
 @Suite("Keys that an issuer publishes")
 struct PublishedKeysTests {
-    /// Says its text once it is asked, and nothing more.
-    private final class Publisher: ChannelInboundHandler, Sendable {
+    @Test("A key that cannot be used is counted, and logged once; the others count")
+    func unusableKeys() async throws {
+        let good = try RSAPrivateKey.generate().publicKey
+        let jwks = String(decoding: try VerificationKeySet(keys: [good]).jwks(), as: UTF8.self)
+        let entries = Mutex([#"{"kty":"RSA","kid":"weak","n":"AQAB","e":"AQAB"}"#, "{}"])
+        let router = Router()
+        router.get("jwks") { _, _ in
+            let odd = entries.withLock { $0.map { $0 + "," }.joined() }
+            return Response(status: .ok, body: .init(byteBuffer: .init(string: jwks.replacing("[", with: "[" + odd))))
+        }
+        let (metrics, log) = (TestMetrics(), CapturedLog())
+        let unusable = UnusableKeys(
+            issuer: "https://login.test", number: Gauge("unusable", help: "", factory: metrics), logger: log.logger)
+        #expect(try metrics.expectMeter("unusable").lastValue == 0)
+        let client = HTTPClient(configuration: .gatehouse())
+        try await runFinally {
+            try await withHTTPServer(router) { url in
+                let keys = PublishedKeys(addresses: [url.appending(path: "jwks")], client: client, unusable: unusable)
+                for _ in 1...3 {
+                    #expect(try await keys.read() == VerificationKeySet(keys: [good]))
+                    #expect(try metrics.expectMeter("unusable").lastValue == 2)
+                }
+                #expect(log.lines.count == 2)
+                #expect(log.lines.contains { $0.contains("https://login.test") && $0.contains("weak") })
+                // Another one.
+                entries.withLock { $0.append("null") }
+                #expect(try await keys.read().keyIDs == [good.thumbprint])
+                #expect(log.lines.count == 3)
+                entries.withLock { $0 = [] }
+                _ = try await keys.read()
+                #expect(try metrics.expectMeter("unusable").lastValue == 0 && log.lines.count == 3)
+            }
+        } finally: {
+            try? await client.shutdown()
+        }
+    }
+
+    /// Says its text when it is asked: once, in however many pieces the question comes.
+    private final class Publisher: ChannelInboundHandler, RemovableChannelHandler, Sendable {
         typealias InboundIn = ByteBuffer
-        typealias OutboundOut = ByteBuffer
 
         let text: String
 
         init(_ text: String) { self.text = text }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+            let connection = context.channel
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            connection.writeAndFlush(ByteBuffer(string: text), promise: nil)
         }
     }
 
@@ -46,6 +87,7 @@ struct PublishedKeysTests {
         }) { port in
             let keys = PublishedKeys(
                 addresses: [try #require(URL(string: "http://127.0.0.1:\(port)/jwks"))], client: client,
+                unusable: UnusableKeys(issuer: "test", number: Gauge("unusable", help: ""), logger: .quiet),
                 timeout: .milliseconds(200))
             var fetcher = KeyFetcher(
                 store: store, maximumStaleness: 100, logger: .quiet, interval: .seconds(300), fetch: keys.read)

@@ -10,7 +10,7 @@ final class VerifiedToken: Sendable {
         var isEmailVerified: Bool
         var clientID: String?
         var tokenID: String?
-        var issuedAt: Int64
+        var issuedAt: Int64?
         var expiresAt: Int64
     }
 
@@ -104,7 +104,7 @@ final class VerifiedToken: Sendable {
         case .clientID: forwardable.clientID
         case .tokenID: forwardable.tokenID
         case .issuer: issuer
-        case .issuedAt: String(forwardable.issuedAt)
+        case .issuedAt: forwardable.issuedAt.map { String($0) }
         case .expiresAt: String(forwardable.expiresAt)
         }
     }

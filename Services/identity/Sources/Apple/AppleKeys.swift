@@ -5,6 +5,7 @@ import Foundation
 import Instruments
 import Logging
 import ServiceKit
+import TokenValidation
 
 /// Apple's keys. One task at a time fetches them when they are needed (see ``AppleKeyCache``).
 actor AppleKeys {
@@ -14,6 +15,7 @@ actor AppleKeys {
     private let logger: Logger
     private let failures = Counter(
         "identity_apple_keys_fetch_failed_total", help: "Attempts to fetch Apple's keys that failed.")
+    private let unusable: UnusableKeys
 
     init(
         rules: AppleKeyCache<AppleKeySet>.Rules = .init(), logger: Logger,
@@ -22,6 +24,10 @@ actor AppleKeys {
         self.cache = AppleKeyCache(rules: rules)
         self.logger = logger
         self.fetch = fetch
+        unusable = UnusableKeys(
+            issuer: "Apple",
+            number: Gauge("identity_apple_unusable_keys", help: "Keys that Apple publishes and identity cannot use."),
+            logger: logger)
     }
 
     /// The key with the id; `nil` when Apple has no such key.
@@ -60,6 +66,7 @@ actor AppleKeys {
         let task = Task {
             do {
                 let keys = try await fetch()
+                unusable.report(keys.unusable)
                 cache.fetched(keys, now: .now)
             } catch {
                 cache.failed(now: .now)
@@ -76,20 +83,25 @@ actor AppleKeys {
 /// Apple's public keys, as published at one moment.
 struct AppleKeySet: Sendable {
     private let verifiers: [VerbatimString: SignatureVerifier]
+    /// The entries that were skipped.
+    let unusable: [UnusableKey]
 
     struct Malformed: Error {}
 
-    /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures are left out, as the RFC asks. A weak key
-    /// (RFC 7518 §3.3) or a duplicate key id makes the whole set unusable.
+    /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures, and those that cannot be used, are left
+    /// out, as the RFC asks.
+    ///
+    /// - Throws: if no key is left, or if two keys for RS256 have the same key id.
     init(jwks: Data) throws {
-        let keys = try VerificationKeySet(jwks: Array(jwks))
+        let reading = try VerificationKeySet.read(jwks: Array(jwks))
         var verifiers: [VerbatimString: SignatureVerifier] = [:]
-        for kid in keys.keyIDs {
-            guard let key = keys[kid], key.algorithm == .rs256 else { continue }
+        for kid in reading.keys.keyIDs {
+            guard let key = reading.keys[kid, .rs256] else { continue }
             verifiers[VerbatimString(kid)] = try SignatureVerifier(key)
         }
         guard !verifiers.isEmpty else { throw Malformed() }
         self.verifiers = verifiers
+        unusable = reading.unusable
     }
 
     subscript(kid: String) -> SignatureVerifier? {

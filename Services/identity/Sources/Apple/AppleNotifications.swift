@@ -81,7 +81,7 @@ extension AppleNotification: Decodable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         issuer = try container.decode(String.self, forKey: .issuer)
         audience = try container.decode(String.self, forKey: .audience)
-        issuedAt = try container.decode(Int64.self, forKey: .issuedAt)
+        issuedAt = try container.decode(NumericDate.self, forKey: .issuedAt).roundedDown
         id = try container.decode(String.self, forKey: .id)
         // Despite the name it is one event. Apple sends it as JSON in a string, and documents the object itself.
         if let text = try? container.decode(String.self, forKey: .events) {
@@ -108,6 +108,10 @@ extension AppleNotification.Event: Decodable {
         // Documented in seconds, but sent in milliseconds.
         time = try container.decodeIfPresent(Double.self, forKey: .time).map { time in
             time > 100_000_000_000 ? time / 1000 : time
+        }
+        guard time.map(NumericDate.range.contains) ?? true else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .time, in: container, debugDescription: "not of the years 1970 to 9999")
         }
     }
 }

@@ -10,6 +10,7 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
     var audience: String
     var issuedAt: Int64
     var expiresAt: Int64
+    var notBefore: Int64?
     var nonce: String?
     var nonceSupported: Bool?
     var email: String?
@@ -25,6 +26,7 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
         case audience = "aud"
         case issuedAt = "iat"
         case expiresAt = "exp"
+        case notBefore = "nbf"
         case nonce
         case nonceSupported = "nonce_supported"
         case email
@@ -38,8 +40,9 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
         issuer = try container.decode(String.self, forKey: .issuer)
         subject = try container.decode(String.self, forKey: .subject)
         audience = try container.decode(String.self, forKey: .audience)
-        issuedAt = try container.decode(Int64.self, forKey: .issuedAt)
-        expiresAt = try container.decode(Int64.self, forKey: .expiresAt)
+        issuedAt = try container.decode(NumericDate.self, forKey: .issuedAt).roundedDown
+        expiresAt = try container.decode(NumericDate.self, forKey: .expiresAt).roundedDown
+        notBefore = try container.decodeIfPresent(NumericDate.self, forKey: .notBefore)?.roundedUp
         nonce = try container.decodeIfPresent(String.self, forKey: .nonce)
         nonceSupported = try container.decodeIfPresent(AppleBool.self, forKey: .nonceSupported)?.value
         email = try container.decodeIfPresent(String.self, forKey: .email)
@@ -49,21 +52,40 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
     }
 
     init(
-        issuer: String, subject: String, audience: String, issuedAt: Int64, expiresAt: Int64, nonce: String? = nil,
-        nonceSupported: Bool? = nil, email: String? = nil, emailVerified: Bool = false, isPrivateEmail: Bool = false,
-        transferSubject: String? = nil
+        issuer: String, subject: String, audience: String, issuedAt: Int64, expiresAt: Int64, notBefore: Int64? = nil,
+        nonce: String? = nil, nonceSupported: Bool? = nil, email: String? = nil, emailVerified: Bool = false,
+        isPrivateEmail: Bool = false, transferSubject: String? = nil
     ) {
         self.issuer = issuer
         self.subject = subject
         self.audience = audience
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
+        self.notBefore = notBefore
         self.nonce = nonce
         self.nonceSupported = nonceSupported
         self.email = email
         self.emailVerified = emailVerified
         self.isPrivateEmail = isPrivateEmail
         self.transferSubject = transferSubject
+    }
+}
+
+/// A time in seconds since 1970, of the years 1970 to 9999, which may have a fraction (RFC 7519 §2).
+struct NumericDate: Decodable {
+    static let range = 0.0...253_402_300_799
+
+    private let seconds: Double
+
+    var roundedDown: Int64 { Int64(seconds.rounded(.down)) }
+    var roundedUp: Int64 { Int64(seconds.rounded(.up)) }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        seconds = try container.decode(Double.self)
+        guard Self.range.contains(seconds) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not of the years 1970 to 9999")
+        }
     }
 }
 
@@ -108,7 +130,7 @@ struct AppleTokenPolicy: Sendable {
 
     /// Why a token is refused. The reason is logged and not sent to the client.
     enum Flaw: String, Error, Equatable {
-        case issuer, audience, subject, expired, issuedInFuture, tooOld, nonceMissing, nonceMismatch
+        case issuer, audience, subject, expired, notYetValid, issuedInFuture, tooOld, nonceMissing, nonceMismatch
     }
 
     /// - Parameters:
@@ -122,6 +144,7 @@ struct AppleTokenPolicy: Sendable {
         guard !overflow, age >= -clockSkew else { throw .issuedInFuture }
         guard age <= maximumAge else { throw .tooOld }
         guard claims.expiresAt > now - clockSkew else { throw .expired }
+        if let notBefore = claims.notBefore, notBefore > now + clockSkew { throw .notYetValid }
         try checkNonce(of: claims, against: nonce)
     }
 

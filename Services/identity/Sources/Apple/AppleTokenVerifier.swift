@@ -40,45 +40,25 @@ struct AppleTokenVerifier: Sendable {
 
 /// The three parts of a JWS in compact form (RFC 7515 §7.1), each in its one canonical encoding.
 struct JWSParts {
-    /// The header's `kid`; `nil` unless the header says RS256 and has no parameter that this code does not implement.
+    /// The header's `kid`; `nil` unless the header says RS256 and has no member that changes how the token is read.
     let keyID: String?
     let payload: [UInt8]
     let compact: CompactParts
 
     init?(_ token: String) {
-        guard let parts = try? CompactParts(Array(token.utf8)), let header = Base64URL.decode(parts.header),
+        guard let parts = try? CompactParts(Array(token.utf8)), Base64URL.decode(parts.header) != nil,
             let payload = Base64URL.decode(parts.payload), !parts.signature.isEmpty
         else { return nil }
         self.payload = payload
         compact = parts
-        keyID = Self.keyID(in: header)
+        keyID = Self.keyID(in: parts.header)
     }
 
-    private static func keyID(in header: [UInt8]) -> String? {
-        struct Header: Decodable {
-            var alg: String
-            var kid: String
-            var typ: String?
-        }
-        // Parameters that would change how the token must be read are refused, whatever their value (RFC 7515 §4.1.11).
-        struct Extensions: Decodable {
-            var isEmpty: Bool
-
-            enum CodingKeys: String, CodingKey { case crit, b64, zip, enc }
-
-            init(from decoder: any Decoder) throws {
-                isEmpty = try decoder.container(keyedBy: CodingKeys.self).allKeys.isEmpty
-            }
-        }
-        guard let fields = try? StrictJSON.decode(Header.self, from: header), fields.alg.isVerbatim("RS256"),
-            Self.isJWT(fields.typ), (1...128).contains(fields.kid.utf8.count),
-            let extensions = try? StrictJSON.decode(Extensions.self, from: header), extensions.isEmpty
+    /// Apple is another issuer: its header may have members of its own, which are ignored.
+    private static func keyID(in encoded: ArraySlice<UInt8>) -> String? {
+        guard let header = try? JOSEHeader(foreign: encoded), header.algorithm == "RS256", header.isJWT,
+            (1...128).contains(header.kid.text.utf8.count)
         else { return nil }
-        return fields.kid
-    }
-
-    /// `typ` is optional, and its upper case only recommended (RFC 7519 §5.1).
-    private static func isJWT(_ type: String?) -> Bool {
-        type.map { $0.utf8.count == 3 && $0.uppercased() == "JWT" } ?? true
+        return header.kid.text
     }
 }
