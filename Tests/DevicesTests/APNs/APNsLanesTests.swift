@@ -676,6 +676,22 @@ import Testing
         #expect(await lanes.send(.test()) == .notSent(.unreachable))
     }
 
+    /// Any user can register an invented token.
+    @Test("A server that closes the connection of unproven tokens keeps no other from connecting")
+    func backoffOfRoles() async throws {
+        var limits = TestAPNs.limits
+        limits.backoff = (.seconds(3600), .seconds(3600))
+        let script: TestAPNs.Script = { $0.connection == 0 ? [.close] : [.status(200)] }
+        try await TestAPNs.withLanes(limits: limits, script: script) { lanes, apns in
+            #expect(await lanes.send(.numbered(0, isProven: false)) == .inDoubt)
+            #expect(await lanes.send(.numbered(1, isProven: false)) == .notSent(.unreachable))
+            #expect(await lanes.send(.numbered(2)) == .accepted)
+            #expect(await lanes.send(.numbered(3, isUrgent: true)) == .accepted)
+            #expect(await lanes.send(.numbered(4, isProven: false)) == .notSent(.unreachable))
+            #expect(apns.requests.map(\.connection).contains(1))
+        }
+    }
+
     @Test("A server that never sends its settings counts as unreachable")
     func silentConnects() async throws {
         var options = TestAPNs.Options()
@@ -723,6 +739,43 @@ import Testing
         let response = APNsConnection.Machine.Response(status: 400, body: Array(body.utf8))
         #expect(APNsRequest.answer(response) == APNsAnswer(status: 400, reason: reason))
         #expect(APNsRequest.reason(of: Array(body.utf8)) == reason)
+    }
+
+    @Test(
+        "Only a time from 1970 to 9999 counts as one of Apple's, and its reason counts without it",
+        arguments: [
+            ("1600000000500", 1_600_000_000.5), ("0", 0), ("253402300799999", 253_402_300_799.999),
+            ("253402300800000", nil), ("9e18", nil), ("1e308", nil), ("1e400", nil), ("-1", nil), ("\"1\"", nil),
+            ("null", nil), ("[]", nil), ("true", nil),
+        ] as [(String, Double?)])
+    func times(text: String, seconds: Double?) {
+        let body = Array(#"{"reason":"Unregistered","timestamp":\#(text)}"#.utf8)
+        let answer = APNsRequest.answer(APNsConnection.Machine.Response(status: 410, body: body))
+        #expect(
+            answer
+                == APNsAnswer(
+                    status: 410, reason: "Unregistered", invalidSince: seconds.map(Date.init(timeIntervalSince1970:))))
+    }
+
+    @Test("The fields of a response's head are bounded")
+    func heads() {
+        func fields(_ status: String, _ retryAfter: String? = nil) -> (status: Int?, retryAfter: Int?) {
+            var headers = HPACKHeaders([(":status", status)])
+            if let retryAfter { headers.add(name: "retry-after", value: retryAfter) }
+            let fields = APNsRequest.responseFields(headers)
+            return (fields.status, fields.retryAfter)
+        }
+        for status in ["", "99", "+20", "-20", "2 0", "20", "1000", "099", "20x", "٢٠٠"] {
+            #expect(fields(status).status == nil, "\(status)")
+        }
+        for status in ["100", "200", "999"] { #expect(fields(status).status == Int(status)) }
+        for (text, seconds) in [
+            ("0", 0), ("30", 30), ("86400", 86_400), ("86401", 86_400), ("999999999", 86_400),
+            ("99999999999999999999999", 86_400), ("-1", nil), ("+1", nil), ("1.5", nil), ("", nil),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", nil),
+        ] as [(String, Int?)] {
+            #expect(fields("429", text).retryAfter == seconds, "\(text)")
+        }
     }
 
     // MARK: - TLS

@@ -117,7 +117,8 @@ final class APNsLaneCore {
 
     private var admission: LaneAdmission
     private var refusals = RefusalRate()
-    private var backoff: ConnectBackoff
+    /// Of each role: a server that closes the connection of invented tokens must not keep others from connecting.
+    private var backoffs: [ConnectBackoff]
     private var waiting = [Deque<APNsAttempt>](repeating: [], count: APNsConnection.Role.allCases.count)
     private var connections: [APNsConnection] = []
     private var isCheckScheduled = false
@@ -141,7 +142,7 @@ final class APNsLaneCore {
         self.logger = logger
         self.clock = clock
         admission = LaneAdmission(limits: limits)
-        backoff = ConnectBackoff(limits: limits)
+        backoffs = APNsConnection.Role.allCases.map { _ in ConnectBackoff(limits: limits) }
     }
 
     // MARK: - From callers
@@ -284,7 +285,7 @@ final class APNsLaneCore {
 
     /// Stalled connections do not count, but no more than the maximum are replaced.
     private func mayAddConnection(for role: APNsConnection.Role, _ now: ContinuousClock.Instant) -> Bool {
-        guard !isClosing, backoff.mayConnect(now: now) else { return false }
+        guard !isClosing, backoffs[role.index].mayConnect(now: now) else { return false }
         var usable = 0
         var all = 0
         for connection in connections where connection.role == role {
@@ -368,7 +369,7 @@ final class APNsLaneCore {
         connections.removeAll { $0 === connection }
         metrics.connections.set(openConnections)
         if connection.hasFailed, !isClosing {
-            backoff.failed(now: .now, random: .random(in: 0...1))
+            backoffs[connection.role.index].failed(now: .now, random: .random(in: 0...1))
             logger.warning(
                 "no use of a connection to APNs", metadata: ["role": "\(connection.role)", "error": "\(reason)"])
         } else {
@@ -412,7 +413,7 @@ final class APNsLaneCore {
         var attempt = attempt
         metrics.answered(answer, in: duration)
         // A server that shuts down on each connection must not be connected to again and again.
-        if answer.reason != APNsAnswerRules.shutdown { backoff.succeeded() }
+        if answer.reason != APNsAnswerRules.shutdown { backoffs[connection.role.index].succeeded() }
         if APNsAnswerRules.provesToken(answer) { connection.verify() }
         switch APNsAnswerRules.action(for: answer, repeats: attempt.repeats) {
         case .deliver:

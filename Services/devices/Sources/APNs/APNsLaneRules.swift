@@ -231,7 +231,7 @@ struct RefusalRate: Sendable, Equatable {
     mutating func reset() { self = RefusalRate() }
 }
 
-/// When a lane may try to connect again.
+/// When a lane may try to connect again for a role.
 struct ConnectBackoff: Sendable, Equatable {
     typealias Instant = ContinuousClock.Instant
 

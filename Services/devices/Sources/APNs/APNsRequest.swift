@@ -8,6 +8,10 @@ enum APNsRequest {
     private static let devicePath = "/3/device/"
     private static let broadcastPath = "/4/broadcasts/apps/"
     private static let maximumReasonLength = 64
+    /// Milliseconds: from 1970 to the end of 9999. PostgreSQL and RFC 3339 have no other dates in common.
+    private static let timestamps = 0.0...253_402_300_799_999
+    /// Seconds. Apple names minutes.
+    private static let longestRetryAfter = 86_400
 
     /// The header section of a request (Apple, “Sending notification requests to APNs”, “Sending broadcast push
     /// notification requests to APNs”, “Sending channel management requests to APNs”).
@@ -97,14 +101,20 @@ enum APNsRequest {
         var channelID: String?
         for (name, value, _) in headers {
             switch name {
-            case ":status": status = value.utf8.count == 3 ? Int(value) : nil
+            case ":status": status = number(value).flatMap { (100...999).contains($0) ? $0 : nil }
             // Seconds; Apple sends no date.
-            case "retry-after": retryAfter = value.utf8.count <= 9 ? Int(value).flatMap { $0 >= 0 ? $0 : nil } : nil
+            case "retry-after": retryAfter = number(value).map { min($0, longestRetryAfter) }
             case "apns-channel-id": channelID = value
             default: continue
             }
         }
         return (status, retryAfter, channelID)
+    }
+
+    /// A number of digits alone; the highest one if it is higher.
+    private static func number(_ text: String) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
+        return Int(text) ?? .max
     }
 
     /// - Parameter keepsBody: whether the answer has the response's body.
@@ -116,14 +126,14 @@ enum APNsRequest {
         }
         guard response.status != 200, let body = try? JSONDecoder().decode(ErrorBody.self, from: Data(response.body))
         else { return answer }
-        answer.reason = body.reason.flatMap(Self.checked)
+        answer.reason = body.reason
         answer.invalidSince = body.timestamp.map { Date(timeIntervalSince1970: $0 / 1000) }
         return answer
     }
 
     /// The reason in the body of a response or in a GOAWAY frame.
     static func reason(of json: [UInt8]) -> String? {
-        (try? JSONDecoder().decode(ErrorBody.self, from: Data(json)))?.reason.flatMap(checked)
+        (try? JSONDecoder().decode(ErrorBody.self, from: Data(json)))?.reason
     }
 
     /// Reasons are compared, logged and stored, so only a short word counts as one.
@@ -133,9 +143,22 @@ enum APNsRequest {
             ? reason : nil
     }
 
+    /// Each field counts as absent if its value is none that Apple describes.
     private struct ErrorBody: Decodable {
-        var reason: String?
+        private enum CodingKeys: CodingKey {
+            case reason
+            case timestamp
+        }
+
+        let reason: String?
         /// Milliseconds since 1970, with a 410.
-        var timestamp: Double?
+        let timestamp: Double?
+
+        init(from decoder: any Decoder) throws {
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            reason = (try? fields.decode(String.self, forKey: .reason)).flatMap(APNsRequest.checked)
+            let timestamp = try? fields.decode(Double.self, forKey: .timestamp)
+            self.timestamp = timestamp.flatMap { APNsRequest.timestamps.contains($0) ? $0 : nil }
+        }
     }
 }
