@@ -1,4 +1,5 @@
 import Bytes
+import Contracts
 import Foundation
 
 /// Decodes Swift types from a JSON tree, without Foundation's leniency.
@@ -22,8 +23,10 @@ struct JSONValueDecoder: Decoder {
     }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        // The `Decodable` conformances of `Date` and `URL` do not use the formats of the contract.
+        // The `Decodable` conformances of `Date` and `URL` do not use the formats of the contract. That of any JSON
+        // value would try one type after the other.
         switch type {
+        case is JSONContent.Type: return try content(of: self.value) as! Value
         case is Date.Type: return try date() as! Value
         case is URL.Type: return try url() as! Value
         default: return try Value(from: self)
@@ -57,6 +60,27 @@ struct JSONValueDecoder: Decoder {
 
     func mismatch(_ type: Any.Type, _ message: String) -> DecodingError {
         .typeMismatch(type, .init(codingPath: codingPath, debugDescription: message))
+    }
+
+    private func content(of value: JSONValue) throws -> JSONContent {
+        switch value {
+        case .null: return .null
+        case .bool(let bool): return .bool(bool)
+        case .string(let text): return .string(text)
+        case .number(let text):
+            if let integer = Int64(text) { return .integer(integer) }
+            guard let number = Double(text), number.isFinite else {
+                throw mismatch(Double.self, "This must be a number.")
+            }
+            return .number(number)
+        case .array(let elements): return .array(try elements.map(content))
+        case .object(let members):
+            // Names that are equivalent in Unicode are one: Swift's strings compare as equal.
+            return .object(
+                try members.reduce(into: [:]) { object, member in
+                    object[member.key.text] = try content(of: member.value)
+                })
+        }
     }
 
     private func date() throws -> Date {

@@ -18,12 +18,15 @@ extension Request {
     }
 
     /// As ``decode(_:limit:)``, with the bytes of the body.
+    ///
+    /// - Parameter check: is called with the body before a value is built.
     public func decodeKeepingBody<Value: Decodable>(
-        _ type: Value.Type, limit: Int = BodyLimit.bytes
+        _ type: Value.Type, limit: Int = BodyLimit.bytes, check: ([UInt8]) throws -> Void = { _ in }
     ) async throws -> (value: Value, body: [UInt8]) {
         let body = Array(buffer: try await collectBody(limit: limit))
         guard !body.isEmpty else { return (try StrictJSON.decode(type, from: Array("{}".utf8)), body) }
         guard MediaType(headers[.contentType])?.isJSON == true else { throw Problem(.unsupportedMediaType) }
+        try check(body)
         return (try StrictJSON.decode(type, from: body), body)
     }
 

@@ -113,7 +113,7 @@ private final class FakeChannels: Sendable {
         as caller: String = "orders"
     ) async throws -> TestHTTPClient.Response {
         try await client.post(
-            "\(Self.path)/\(channel)/publish", text: #"{"payload": {"aps" : {"event":"\#(event)"}}}"#,
+            "\(Self.path)/\(channel)/publish", text: #"{"payload": {"aps" : {"event":"\#(event)","timestamp":1}}}"#,
             headers: headers(caller, key: key))
     }
 
@@ -132,7 +132,7 @@ private final class FakeChannels: Sendable {
             try await eventually("it is sent") {
                 try await client.get("/internal/push/\(id)", headers: headers()).decode(PushStatus.self).state == .done
             }
-            #expect(lane.sent.map(\.payload) == [Array(#"{"aps" : {"event":"update"}}"#.utf8)])
+            #expect(lane.sent.map(\.payload) == [Array(#"{"aps" : {"event":"update","timestamp":1}}"#.utf8)])
             #expect(lane.sent.first?.destination == .channel(channel.channelId))
 
             #expect(try await client.delete("\(Self.path)/\(channel.id)", headers: headers()).status == 204)

@@ -16,7 +16,11 @@ import Testing
     }
 
     private static func payload(_ event: String) -> JSONContent {
-        .object(["aps": .object(["event": .string(event), "content-state": .object([:])])])
+        .object([
+            "aps": .object([
+                "event": .string(event), "timestamp": .integer(1_800_000_000), "content-state": .object([:]),
+            ])
+        ])
     }
 
     private func validate(
@@ -51,8 +55,10 @@ import Testing
 
     @Test func eachWrongFieldIsNamed() throws {
         let cases: [([String], (inout PushBroadcast) -> Void)] = [
-            (["payload"], { $0.payload = Self.payload("start") }), (["payload"], { $0.payload = .object([:]) }),
-            (["payload"], { $0.payload = .array([]) }),
+            (["payload"], { $0.payload = Self.payload("start") }),
+            (["payload", "payload"], { $0.payload = .object([:]) }),
+            (["payload", "payload"], { $0.payload = .array([]) }),
+            (["payload"], { $0.payload = .object(["aps": .object(["event": .string("end")])]) }),
             (["sendAt"], { $0.sendAt = Self.now + 31 * Self.day }),
             (["expiresAt"], { $0.expiresAt = Self.now }), (["expiresAt"], { $0.expiresAt = Self.now + 31 * Self.day }),
             (["expiresAt", "payload"], { ($0.expiresAt, $0.payload) = (Self.now - 1, Self.payload("start")) }),
@@ -64,6 +70,9 @@ import Testing
         _ = try validate { $0.payload = Self.payload("end") }
         _ = try validate(payload: Array(repeating: 0x20, count: 5120))
         #expect(throws: InvalidPush.self) { try validate(payload: Array(repeating: 0x20, count: 5121)) }
+        let escaped = String(repeating: #"\u0416"#, count: 2000)
+        let written = try validate(payload: Array(escaped.utf8)).content.payload
+        #expect(String(decoding: written, as: UTF8.self) == String(repeating: "Ж", count: 2000))
     }
 
     @Test func aScheduledBroadcastExpiresADayAfterItIsDue() throws {

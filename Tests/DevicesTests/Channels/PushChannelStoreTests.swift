@@ -76,7 +76,8 @@ import Testing
     private func publish(
         _ pushes: TestPushes, to channel: PushChannel, _ change: (inout PushBroadcast) -> Void = { _ in }
     ) async throws -> UUID {
-        var broadcast = PushBroadcast(payload: .object(["aps": .object(["event": .string("update")])]))
+        var broadcast = PushBroadcast(
+            payload: .object(["aps": .object(["event": .string("update"), "timestamp": .integer(1)])]))
         change(&broadcast)
         let push = try PushChannelRules.validate(
             broadcast, payload: Array(#"{"aps":{"event":"update"}}"#.utf8), to: channel, now: .now)

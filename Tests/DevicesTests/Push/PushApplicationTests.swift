@@ -210,7 +210,13 @@ import Testing
     @Test func callersPushToTheirAppsOnly() async throws {
         try await withDevices(FakeLane()) { devices in
             for (credential, change, status) in [
-                ("dev-orders-devices", { $0.pushType = .background }, 202),
+                (
+                    "dev-orders-devices",
+                    {
+                        $0.pushType = .background
+                        $0.payload = .object(["aps": .object(["content-available": .integer(1)])])
+                    }, 202
+                ),
                 ("dev-orders-devices", { $0.pushType = .voip }, 403),
                 ("dev-orders-devices", { $0.bundleId = "com.example.chat" }, 403),
                 ("dev-chat-devices-2", { $0.pushType = .voip }, 202), ("dev-chat-devices", { _ in }, 403),
@@ -245,7 +251,15 @@ import Testing
                 (#", "pushType": "fax", "payload": {}}"#, "pushType"),
                 (#", "pushType": "widgets", "payload": {}}"#, "pushType"),
                 (#", "pushType": "alert", "priority": 7, "payload": {}}"#, "priority"),
-                (#", "pushType": "background", "priority": 10, "payload": {}}"#, "priority"),
+                (
+                    #", "pushType": "background", "priority": 10, "payload": {"aps": {"content-available": 1}}}"#,
+                    "priority"
+                ),
+                (#", "pushType": "background", "payload": {"aps": {"alert": "Hello"}}}"#, "payload"),
+                // Too large in any form, so that nothing else is looked at.
+                (
+                    #", "pushType": "fax", "payload": [\#(String(repeating: "1,", count: 20_000))1]}"#, "payload"
+                ),
                 (#", "pushType": "alert", "payload": {"a": 1, "a": 2}}"#, nil),
                 (#", "pushType": "alert", "payload": {"a": "\#(String(repeating: "x", count: 4096))"}}"#, "payload"),
             ] as [(String, String?)] {

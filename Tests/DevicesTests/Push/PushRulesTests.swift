@@ -17,7 +17,9 @@ import Testing
     }
 
     /// The end of a Live Activity.
-    private static let end = JSONContent.object(["aps": .object(["event": .string("end")])])
+    private static let end = JSONContent.object(
+        ["aps": .object(["event": .string("end"), "timestamp": .integer(1_800_000_000)])])
+    private static let background = JSONContent.object(["aps": .object(["content-available": .integer(1)])])
 
     /// The fields that are refused.
     private func refused(
@@ -37,7 +39,7 @@ import Testing
         #expect(push.content.priority == .immediate && push.content.onDoubt == .repeat)
         #expect(push.content.urgency == .normal && push.content.environment == nil)
         #expect(push.sendAt == nil && !push.isDryRun)
-        let background = Self.request { $0.pushType = .background }
+        let background = Self.request { ($0.pushType, $0.payload) = (.background, Self.background) }
         #expect(try PushRules.validate(background, payload: [0x7B], now: Self.now).content.priority == .considerate)
     }
 
@@ -52,6 +54,7 @@ import Testing
             let request = Self.request {
                 ($0.pushType, $0.priority) = (type, priority)
                 if type == .liveactivity { $0.payload = Self.end }
+                if type == .background { $0.payload = Self.background }
             }
             var expected: [String] = registered[type] == nil ? ["pushType"] : []
             if type == .background, priority != .considerate { expected.append("priority") }
@@ -76,7 +79,8 @@ import Testing
     func liveActivities(aps: [String: String], activity: String?, expected: [String]) throws {
         let request = Self.request {
             $0.pushType = .liveactivity
-            $0.payload = .object(["aps": .object(aps.mapValues { .string($0) })])
+            $0.payload = .object(
+                ["aps": .object(aps.mapValues { .string($0) }.merging(["timestamp": .number(1.5)]) { $1 })])
             $0.targets.activity = activity
         }
         #expect(refused(request) == expected)
@@ -108,6 +112,7 @@ import Testing
             let request = Self.request {
                 $0.pushType = type
                 if type == .liveactivity { $0.payload = Self.end }
+                if type == .background { $0.payload = Self.background }
             }
             #expect(refused(request, payload: object(limit)).isEmpty)
             #expect(refused(request, payload: object(limit + 1)) == ["payload"])
@@ -115,6 +120,80 @@ import Testing
         for payload in ["", "[]", "null", "1", "\"text\""] {
             #expect(refused(Self.request(), payload: Array(payload.utf8)) == ["payload"], "\(payload)")
         }
+    }
+
+    /// Apple accepts them, and delivers none.
+    @Test(
+        arguments: [
+            (.background, [:], false), (.background, ["content-available": .integer(1)], true),
+            (.background, ["content-available": .number(1)], true),
+            (.background, ["content-available": .integer(0)], false),
+            (.background, ["content-available": .bool(true)], false),
+            (.background, ["content-available": .string("1")], false),
+            (.background, ["alert": .string("Hello")], false), (.alert, [:], true),
+            (.liveactivity, ["event": .string("update")], false),
+            (.liveactivity, ["event": .string("update"), "timestamp": .string("1800000000")], false),
+            (.liveactivity, ["event": .string("update"), "timestamp": .integer(0)], false),
+            (.liveactivity, ["event": .string("update"), "timestamp": .integer(1_800_000_000)], true),
+            (.liveactivity, ["event": .string("end"), "timestamp": .number(1_800_000_000.5)], true),
+        ] as [(PushType, [String: JSONContent], Bool)])
+    func payloadsThatAppleDropsAreRefused(_ type: PushType, _ aps: [String: JSONContent], isGood: Bool) {
+        let request = Self.request {
+            ($0.pushType, $0.payload) = (type, .object(["aps": .object(aps)]))
+        }
+        #expect(refused(request) == (isGood ? [] : ["payload"]))
+        guard type != .alert else { return }
+        #expect(refused(Self.request { ($0.pushType, $0.payload) = (type, .object([:])) }).contains("payload"))
+    }
+
+    /// Python's `json.dumps` writes each letter beyond ASCII as an escape.
+    @Test func escapesAreWrittenAsUTF8WhereThatMakesAPayloadFit() throws {
+        func sent(_ payload: String) throws -> String {
+            let push = try PushRules.validate(Self.request(), payload: Array(payload.utf8), now: Self.now)
+            return String(decoding: push.content.payload, as: UTF8.self)
+        }
+        let text = String(repeating: "Ж", count: 1500)
+        let escaped = String(repeating: #"\u0416"#, count: 1500)
+        #expect(try sent(#"{"a":"\#(escaped)"}"#) == #"{"a":"\#(text)"}"#)
+        // What fits is sent byte for byte.
+        let short = #"{ "a" : "\u0416\ud83d\ude00\/" }"#
+        #expect(try sent(short) == short)
+        #expect(refused(Self.request(), payload: Array(#"{"a":"\#(escaped)\#(escaped)"}"#.utf8)) == ["payload"])
+    }
+
+    @Test(
+        arguments: [
+            (#"\u0041"#, "A"), (#"\u00e4\u00C4"#, "äÄ"), (#"\u20AC"#, "€"), (#"\ud83d\ude00"#, "😀"),
+            (#"\u0022"#, #"\u0022"#), (#"\u005c\u005C"#, #"\u005c\u005C"#), (#"\u0000\u001f\u007f\u0085"#, nil),
+            (#"\ud83d"#, nil), (#"\ude00\ud83d"#, nil), (#"\ud83d\u0041"#, #"\ud83dA"#), (#"\ud83d\n"#, nil),
+            (#"\\u0041"#, nil), (#"\\\u0041"#, #"\\A"#), (#"\"\/\b\f\n\r\t"#, nil), ("\\u004", nil), ("\\", nil),
+            ("\\uD83D\\uDE0", nil), ("", nil), ("ä", nil), (#"\u002f"#, "/"), (#"\u2028"#, "\u{2028}"),
+        ] as [(String, String?)])
+    func escapes(text: String, written: String?) {
+        #expect(
+            String(decoding: PayloadRules.writingEscapesAsUTF8(Array(text.utf8)), as: UTF8.self) == written ?? text)
+    }
+
+    /// The meaning stays, by Foundation's parser.
+    @Test func writtenEscapesMeanTheSame() throws {
+        for value in stride(from: 1, through: 0x1FFFF, by: 7) {
+            guard let scalar = Unicode.Scalar(UInt32(value)) else { continue }
+            let escape = String(scalar).utf16.map { String(format: "\\u%04x", $0) }.joined()
+            let json = Array(#"["x\#(escape)y"]"#.utf8)
+            let written = PayloadRules.writingEscapesAsUTF8(json)
+            let decoded = try JSONDecoder().decode([String].self, from: Data(written))
+            #expect(decoded.map { Array($0.unicodeScalars) } == [Array("x\(scalar)y".unicodeScalars)])
+        }
+    }
+
+    @Test func aPayloadThatFitsInNoFormIsRefusedBeforeItIsRead() {
+        #expect(throws: Never.self) {
+            try PayloadRules.checkRawSize([UInt8](repeating: 0x20, count: PayloadRules.maximumRawBytes))
+        }
+        let error = #expect(throws: InvalidPush.self) {
+            try PayloadRules.checkRawSize([UInt8](repeating: 0x20, count: PayloadRules.maximumRawBytes + 1))
+        }
+        #expect(error?.fields.map(\.name) == ["payload"])
     }
 
     @Test func collapseIdsHaveApplesLimit() {
@@ -183,7 +262,10 @@ import Testing
 
     @Test func theLowerCapCounts() throws {
         func cap(_ own: Int?, of caller: Int?, _ type: PushType = .alert) throws -> Int? {
-            let request = Self.request { ($0.capPerDay, $0.pushType) = (own, type) }
+            let request = Self.request {
+                ($0.capPerDay, $0.pushType) = (own, type)
+                if type == .background { $0.payload = Self.background }
+            }
             let caller = PushCaller(name: "news", bundleIDs: [], types: [], capPerDay: caller)
             return try PushRules.validate(request, payload: [0x7B], of: caller, now: Self.now).content.capPerDay
         }
@@ -263,10 +345,10 @@ import Testing
                 Self.templated(["t": "x"]) { $0.pushType = .liveactivity }, payload: [],
                 templates: Self.templates(files))
         }
-        let end = #"{"aps": {"event": "end", "x": "{{t}}"}}"#
+        let end = #"{"aps": {"event": "end", "timestamp": 1800000000, "x": "{{t}}"}}"#
         #expect(try refused(["en": end, "de": end]).isEmpty)
         #expect(try refused(["en": end, "de": end.replacing("end", with: "update")]) == ["template"])
-        #expect(try refused(["en": end, "de": "{}"]) == ["template", "template"])
+        #expect(try refused(["en": end, "de": "{}"]) == ["template", "template", "template"])
     }
 
     @Test func recipientsAreBoundedAndStandInTheirBuckets() throws {

@@ -40,7 +40,8 @@ import Testing
             func devices(_ aps: [String: String], of activity: String? = nil) async throws -> Set<UUID> {
                 let push = try await pushes.accept(.init(users: [ada.id], activity: activity)) {
                     $0.pushType = .liveactivity
-                    $0.payload = .object(["aps": .object(aps.mapValues { .string($0) })])
+                    $0.payload = .object(
+                        ["aps": .object(aps.mapValues { .string($0) }.merging(["timestamp": .integer(1)]) { $1 })])
                 }
                 return Set(try await pushes.status(of: push).devices.map(\.device))
             }

@@ -107,7 +107,8 @@ struct PushSoak: Sendable {
         case .segment: request = PushCaller.alert(push.text, to: targets)
         case .broadcast:
             let content = JSONContent.object(["text": .string(push.text)])
-            let payload = JSONContent.object(["aps": .object(["event": .string("update"), "content-state": content])])
+            let aps = ["event": .string("update"), "timestamp": .integer(1), "content-state": content]
+            let payload = JSONContent.object(["aps": .object(aps)])
             return try await caller.post(
                 "/channels/\(channel.id)/publish", PushBroadcast(payload: payload, onDoubt: push.doubt), key: key,
                 through: replica, within: Self.requestTimeout)

@@ -159,7 +159,8 @@ import Testing
         let channel = try await caller.channel()
         try await caller.plan(answer, for: channel.channelId)
         func publish() async throws -> PushStatus {
-            let broadcast = PushBroadcast(payload: .object(["aps": .object(["event": .string("update")])]))
+            let broadcast = PushBroadcast(
+                payload: .object(["aps": .object(["event": .string("update"), "timestamp": .integer(1)])]))
             let accepted = try await caller.post("/channels/\(channel.id)/publish", broadcast)
             return try await caller.ended(#require(try accepted.decode(PushAccepted.self).id))
         }

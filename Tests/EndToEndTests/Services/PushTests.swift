@@ -35,7 +35,10 @@ import Testing
             if kind == .pushtostart { registration.attributesType = "OrderAttributes" }
         }
         var aps: [String: JSONContent] = ["content-state": .object(["minutes": .integer(5)])]
-        if let event { aps["event"] = .string(event) }
+        if let event {
+            aps["event"] = .string(event)
+            aps["timestamp"] = .integer(Int64(Date.now.timeIntervalSince1970))
+        }
         if event == "start" {
             aps["attributes-type"] = .string("OrderAttributes")
             aps["attributes"] = .object([:])
@@ -62,7 +65,8 @@ import Testing
 
     @Test func aBroadcastReachesItsChannel() async throws {
         let channel = try await caller.channel()
-        let broadcast = PushBroadcast(payload: .object(["aps": .object(["event": .string("update")])]))
+        let broadcast = PushBroadcast(
+            payload: .object(["aps": .object(["event": .string("update"), "timestamp": .integer(1)])]))
         let accepted = try await caller.post("/channels/\(channel.id)/publish", broadcast)
         let push = try #require(try accepted.decode(PushAccepted.self).id, "\(accepted.text)")
         #expect(try await caller.ended(push).devices.map(\.state) == [.accepted])

@@ -48,6 +48,32 @@ import Testing
                     words: ["x": "y"]))
     }
 
+    /// The decoder builds it from the tree. The conformance tries one type after the other.
+    @Test(arguments: [
+        "null", "true", "-0", "1", "9223372036854775807", "9223372036854775808", "1.0", "1e3", "-1.5e-3", #""a\u00e4""#,
+        "[]", "{}", #"[1,[true,null,"x"],{"a":{"b":[0.5]},"c":null}]"#,
+    ])
+    func anyValueIsThatOfItsConformance(text: String) throws {
+        struct Conforming: Decodable {
+            let content: JSONContent
+
+            init(from decoder: any Decoder) throws { content = try JSONContent(from: decoder) }
+        }
+        let bytes = Array(text.utf8)
+        let content = try StrictJSON.decode(JSONContent.self, from: bytes)
+        #expect(try content == StrictJSON.decode(Conforming.self, from: bytes).content)
+        #expect(try content == JSON.decode(JSONContent.self, from: Data(bytes)))
+        let member = try StrictJSON.decode([String: JSONContent].self, from: Array(#"{"x":[\#(text)]}"#.utf8))
+        #expect(member == ["x": .array([content])])
+    }
+
+    @Test func anyNumberIsFinite() throws {
+        let problem = #expect(throws: Problem.self) {
+            try StrictJSON.decode([String: JSONContent].self, from: Array(#"{"x":{"y":[1e400]}}"#.utf8))
+        }
+        #expect(problem?.errors.map(\.message) == ["This must be a number."])
+    }
+
     @Test func ignoresUnknownFieldsAndReadsNullAsAbsent() throws {
         let outer = try decode(#"{"text":"a","number":null,"inner":null,"list":null,"other":[1.0,{"deep":1e400}]}"#)
         #expect(outer == Outer(text: "a"))

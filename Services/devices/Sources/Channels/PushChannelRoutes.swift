@@ -61,10 +61,9 @@ struct PushChannelRoutes: Sendable {
     private func publish(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let (key, caller) = (try PushRoutes.key(of: request), try pushes.caller(context))
         try pushes.checkCanSend()
-        let (input, body) = try await request.decodeKeepingBody(PushBroadcast.self)
-        let payload = StrictJSON.bytes(ofMember: "payload", in: body) ?? []
+        let (input, body, payload) = try await PushRoutes.decode(PushBroadcast.self, from: request)
         let channel = try await withStorage(channel(context))
-        let broadcast = try PushChannelRules.validate(input, payload: Array(payload), to: channel, now: .now)
+        let broadcast = try PushChannelRules.validate(input, payload: payload, to: channel, now: .now)
         var hash = SHA256()
         hash.update(data: Data(channel.id.uuidString.utf8))
         hash.update(data: body)

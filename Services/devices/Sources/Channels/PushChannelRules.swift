@@ -20,6 +20,8 @@ enum PushChannelRules {
     static let maximumPayload = 5120
     /// Bytes. Apple states no length, but bounds are needed for what is kept and sent.
     private static let maximumChannelID = 256
+    /// Channels of a list. Apple allows 10,000 of an app and environment.
+    private static let maximumChannels = 100_000
 
     /// Gatehouse's identifier of a channel: a UUID of version 5 (RFC 9562 §5.5), so that a channel that was found in
     /// Apple's list always has the same.
@@ -60,8 +62,11 @@ enum PushChannelRules {
             "Must be at most 30 days after the broadcast is due, and not before.")
         // "You can't use broadcast push notifications to start a Live Activity" (Apple, "Starting and updating Live
         // Activities with ActivityKit push notifications").
-        let event = LiveActivityContent(request.payload).event
-        check("payload", event == .update || event == .end, "Must have aps.event: update or end.")
+        let activity = LiveActivityContent(request.payload)
+        check(
+            "payload", activity.event == .update || activity.event == .end, "Must have aps.event: update or end.")
+        check("payload", activity.hasTimestamp, LiveActivityContent.timestampRule)
+        let payload = PayloadRules.fit(payload, into: maximumPayload)
         check("payload", payload.count <= maximumPayload, "Must be at most \(maximumPayload) bytes.")
         guard wrong.isEmpty else { throw InvalidPush(fields: wrong) }
         let content = PushContent(
@@ -88,7 +93,7 @@ enum PushChannelRules {
         struct Body: Decodable { var channels: [String] }
         let answer = try answer(outcome)
         guard answer.status == 200, let body = try? JSONDecoder().decode(Body.self, from: Data(answer.body)),
-            body.channels.allSatisfy(isValid)
+            body.channels.count <= maximumChannels, body.channels.allSatisfy(isValid)
         else { throw unexpected(answer) }
         return body.channels
     }

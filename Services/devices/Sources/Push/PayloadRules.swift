@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 import Foundation
 
@@ -23,17 +24,31 @@ struct LiveActivityContent: Equatable {
     var event: Event?
     var attributesType: String?
     /// How a started activity receives updates: by a token of its own, or over a channel.
-    var hasInput: Bool
+    var hasInput = false
+    /// Seconds since 1970. The system drops an update without it.
+    var hasTimestamp = false
+
+    static let timestampRule = "Must have aps.timestamp: a number of seconds since 1970."
 
     init(_ payload: JSONContent) {
-        guard case .object(let members) = payload, case .object(let aps) = members["aps"] else {
-            hasInput = false
-            return
-        }
+        guard let aps = payload.aps else { return }
         func text(_ name: String) -> String? { if case .string(let text) = aps[name] { text } else { nil } }
         event = text("event").flatMap(Event.init(rawValue:))
         attributesType = text("attributes-type")
         hasInput = aps["input-push-token"] != nil || aps["input-push-channel"] != nil
+        switch aps["timestamp"] {
+        case .integer(let seconds): hasTimestamp = seconds > 0
+        case .number(let seconds): hasTimestamp = seconds > 0
+        default: break
+        }
+    }
+}
+
+extension JSONContent {
+    /// Apple's part of a payload; `nil` if it is no object.
+    fileprivate var aps: [String: JSONContent]? {
+        guard case .object(let members) = self, case .object(let aps) = members["aps"] else { return nil }
+        return aps
     }
 }
 
@@ -41,8 +56,72 @@ struct LiveActivityContent: Equatable {
 enum PayloadRules {
     /// Bytes of a template's payloads in all locales, which are kept with the push.
     static let maximumBytes = 131_072
+    /// Bytes of a payload as a caller writes it. `\u0041` becomes one byte, so a longer one fits in no form.
+    static let maximumRawBytes = 6 * PushChannelRules.maximumPayload
     /// Arguments without a placeholder that are named.
     private static let maximumNamed = 20
+
+    // MARK: - Size
+
+    /// - Throws: for a payload that is too large for each push type.
+    static func checkRawSize(_ payload: [UInt8]) throws(InvalidPush) {
+        guard payload.count > maximumRawBytes else { return }
+        let largest = PushChannelRules.maximumPayload
+        throw InvalidPush(
+            fields: [
+                .init(name: "payload", message: "Must be at most \(largest) bytes, and has \(payload.count).")
+            ])
+    }
+
+    /// The payload byte for byte, if it fits, and otherwise with the characters of its `\u` escapes as UTF-8.
+    static func fit(_ payload: [UInt8], into maximum: Int) -> [UInt8] {
+        payload.count <= maximum ? payload : writingEscapesAsUTF8(payload)
+    }
+
+    /// A JSON text in which `\u` escapes are written as UTF-8, but quotation marks, backslashes, control characters and
+    /// halves of surrogate pairs stay as they are.
+    static func writingEscapesAsUTF8(_ json: [UInt8]) -> [UInt8] {
+        var written: [UInt8] = []
+        written.reserveCapacity(json.count)
+        var rest = json[...]
+        while let byte = rest.first {
+            guard byte == UInt8(ascii: "\\") else {
+                written.append(byte)
+                rest = rest.dropFirst()
+                continue
+            }
+            if let (scalar, length) = escapedScalar(rest) {
+                written += UTF8.encode(scalar)!
+                rest = rest.dropFirst(length)
+            } else {
+                // Whole, so that the second backslash of two begins no escape.
+                written += rest.prefix(2)
+                rest = rest.dropFirst(2)
+            }
+        }
+        return written
+    }
+
+    /// The character of an escape at the beginning of a text, if it may be written as UTF-8, and the escape's length.
+    private static func escapedScalar(_ text: ArraySlice<UInt8>) -> (scalar: Unicode.Scalar, length: Int)? {
+        guard let unit = codeUnit(text) else { return nil }
+        if let scalar = Unicode.Scalar(unit) {
+            let isKept = scalar == "\"" || scalar == "\\" || scalar.properties.generalCategory == .control
+            return isKept ? nil : (scalar, 6)
+        }
+        guard (0xD800...0xDBFF).contains(unit), let low = codeUnit(text.dropFirst(6)), (0xDC00...0xDFFF).contains(low)
+        else { return nil }
+        return Unicode.Scalar(0x10000 + UInt32(unit - 0xD800) << 10 + UInt32(low - 0xDC00)).map { ($0, 12) }
+    }
+
+    /// The code unit of an escape `\uXXXX` at the beginning of a text.
+    private static func codeUnit(_ text: ArraySlice<UInt8>) -> UInt16? {
+        guard text.starts(with: Array("\\u".utf8)) else { return nil }
+        let digits = text.dropFirst(2).prefix(4).compactMap { Hexadecimal.value($0) }
+        return digits.count == 4 ? digits.reduce(0) { $0 << 4 | UInt16($1) } : nil
+    }
+
+    // MARK: - Payloads
 
     /// The payloads of a push, that of the fallback locale first.
     ///
@@ -51,7 +130,8 @@ enum PayloadRules {
         of request: PushRequest, bytes: [UInt8], templates: PushTemplates, report: (String, String) -> Void
     ) -> [LocalizedPayload] {
         switch (request.payload, request.template) {
-        case (let content?, nil): return [LocalizedPayload(content: content, bytes: bytes)]
+        case (let content?, nil):
+            return [LocalizedPayload(content: content, bytes: fit(bytes, into: request.pushType.maximumPayload))]
         case (nil, let template?):
             return render(template, from: templates, maximum: request.pushType.maximumPayload, report: report)
         default:
@@ -113,9 +193,14 @@ enum PayloadRules {
             }
             check(payload.bytes.first == UInt8(ascii: "{"), "Must be a JSON object.")
             check(payload.bytes.count <= type.maximumPayload, mustHaveAtMost(type.maximumPayload))
+            if type == .background {
+                // Apple accepts others, and delivers none.
+                check(isBackground(payload.content), "Must have aps.content-available: 1, for the type background.")
+            }
             guard type == .liveactivity else { continue }
             let content = LiveActivityContent(payload.content)
             check(content.event != nil, "Must have aps.event: start, update or end.")
+            check(content.hasTimestamp, LiveActivityContent.timestampRule)
             if content.event == .start {
                 receivers = (.pushtostart, content.attributesType)
                 check(content.attributesType != nil, "Must have aps.attributes-type: it starts a Live Activity.")
@@ -127,6 +212,14 @@ enum PayloadRules {
             first = first ?? content
         }
         return receivers
+    }
+
+    /// Apple, "Pushing background updates to your App".
+    private static func isBackground(_ payload: JSONContent) -> Bool {
+        switch payload.aps?["content-available"] {
+        case .integer(1), .number(1): true
+        default: false
+        }
     }
 
     private static func mustHaveAtMost(_ bytes: Int) -> String { "Must be at most \(bytes) bytes for this push type." }

@@ -36,13 +36,12 @@ struct PushRoutes: Sendable {
         let caller = try caller(context)
         try checkCanSend()
         let key = try Self.key(of: request)
-        let (input, body) = try await request.decodeKeepingBody(PushRequest.self)
-        let payload = StrictJSON.bytes(ofMember: "payload", in: body) ?? []
+        let (input, body, payload) = try await Self.decode(PushRequest.self, from: request)
         let hash = Data(SHA256.hash(data: body))
         let push: ValidPush
         do {
             push = try PushRules.validate(
-                input, payload: Array(payload), of: caller, templates: templates, now: .now)
+                input, payload: payload, of: caller, templates: templates, now: .now)
         } catch {
             // A repetition may come after the expiration, or after a change of its template.
             guard let former = try await store.former(key, of: caller.name), former.hash == hash else { throw error }
@@ -50,6 +49,18 @@ struct PushRoutes: Sendable {
         }
         guard caller.allows(push.content.type, to: push.content.bundleID) else { throw Problem(.forbidden) }
         return try await keep(push, of: caller, key: key, hash: hash)
+    }
+
+    /// Decodes a request with a payload, unless the payload is too large in any form: nothing is built of that.
+    static func decode<Value: Decodable>(
+        _ type: Value.Type, from request: Request
+    ) async throws -> (value: Value, body: [UInt8], payload: [UInt8]) {
+        var payload: [UInt8] = []
+        let (value, body) = try await request.decodeKeepingBody(type) { body in
+            payload = Array(StrictJSON.bytes(ofMember: "payload", in: body) ?? [])
+            try PayloadRules.checkRawSize(payload)
+        }
+        return (value, body, payload)
     }
 
     /// Keeps a push, and answers.
