@@ -99,6 +99,16 @@ public struct PostgresError: Error, Sendable {
         default: false
         }
     }
+
+    /// Whether the cause may be a row or a value of the statement, so that the same statement without it would succeed:
+    /// PostgreSQL is available, and neither the schema nor a privilege is at fault (class 42).
+    public var mayConcernRow: Bool {
+        switch code {
+        case .encoding: true
+        case .server: !isUnavailable && sqlState?.classCode != "42"
+        default: false
+        }
+    }
 }
 
 extension PostgresError: CustomStringConvertible {

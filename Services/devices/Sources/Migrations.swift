@@ -35,5 +35,8 @@ enum Migrations {
         PostgresMigration(
             number: 11, name: "device_check", up: PackageResources._011_device_check_up_sql,
             down: PackageResources._011_device_check_down_sql),
+        PostgresMigration(
+            number: 13, name: "claims", up: PackageResources._013_claims_up_sql,
+            down: PackageResources._013_claims_down_sql),
     ]
 }

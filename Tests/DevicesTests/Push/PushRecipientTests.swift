@@ -134,6 +134,34 @@ import Testing
         }
     }
 
+    /// Of one team's app and another's.
+    @Test(arguments: [nil, 3])
+    func aCapCountsThePushesOfItsApp(_ capOfAll: Int?) async throws {
+        try await TestPushes.with { pushes in
+            let apps = [TestPushes.app, "com.example.other"]
+            for (app, token) in zip(apps, ["aa", "bb"]) {
+                _ = try await pushes.register(ada, token: token, bundle: app)
+            }
+            var limits = TestPushes.limits
+            limits.capPerDay = capOfAll
+            try await pushes.sending(through: FakeLane(), limits: limits) {
+                var states: [String] = []
+                for app in [apps[0], apps[0], apps[0], apps[1], apps[1], apps[1]] {
+                    let push = try await pushes.accept(.init(users: [ada.id])) {
+                        ($0.bundleId, $0.capPerDay) = (app, 2)
+                    }
+                    try await eventually("it has ended") { try await pushes.status(of: push).state == .done }
+                    states += try await pushes.states(of: push)
+                }
+                let (sent, capped) = ("accepted", "suppressed capped")
+                #expect(states == [sent, sent, capped, sent, capOfAll == nil ? sent : capped, capped])
+                // A push without a cap is free of the operator's.
+                let free = try await pushes.accept(.init(users: [ada.id]))
+                try await pushes.eventually(free, is: sent)
+            }
+        }
+    }
+
     /// What a dead replica may have sent is repeated, although the cap has been reached meanwhile.
     @Test func aRepetitionDoesNotCount() async throws {
         try await TestPushes.with { pushes in
@@ -167,13 +195,13 @@ import Testing
     @Test func aCapOutlivesAnOutage() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
-            try await pushes.database.query("ALTER FUNCTION count_push RENAME TO count_push_away")
+            try await pushes.database.query("ALTER FUNCTION count_app_push RENAME TO count_app_push_away")
             let free = try await pushes.accept(.init(users: [ada.id]))
             let capped = try await pushes.accept(.init(users: [ada.id])) { $0.capPerDay = 1 }
             let lane = FakeLane()
             try await pushes.sending(through: lane) {
                 try await pushes.eventually(capped, is: "queued unreadable")
-                try await pushes.database.query("ALTER FUNCTION count_push_away RENAME TO count_push")
+                try await pushes.database.query("ALTER FUNCTION count_app_push_away RENAME TO count_app_push")
                 try await pushes.eventually(capped, is: "accepted")
                 try await pushes.eventually(free, is: "accepted")
             }

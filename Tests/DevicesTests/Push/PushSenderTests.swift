@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceLifecycle
 import Synchronization
 import TestKit
 import Testing
@@ -778,6 +779,153 @@ import Testing
         activity.accepted(1, of: "orders")
         #expect(activity.isPending)
     }
+
+    /// Apple's time of a 410 is one that PostgreSQL refuses. It ends alone: later outcomes are recorded, nothing is sent
+    /// again, and the sender stops.
+    @Test(arguments: [9e15, 1e13])
+    func anOutcomeThatPostgreSQLRefusesHoldsUpNoOther(_ since: Double) async throws {
+        try await TestPushes.with { pushes in
+            for token in ["aa", "bb", "cc", "dd", "ee"] { _ = try await pushes.register(ada, token: token) }
+            let lane = FakeLane { push in
+                guard push.destination == .device(PushToken(bytes: [0xCC])) else { return FakeLane.accepted }
+                let time = Date(timeIntervalSince1970: since)
+                return .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: time))
+            }
+            pushes.activity.feedWasRead()
+            let sender = pushes.sender(lane)
+            let service = ServiceGroup(services: [sender], logger: .quiet)
+            let task = Task { try await service.run() }
+            for _ in 0..<2 {
+                let push = try await pushes.accept(.init(users: [ada.id]))
+                try await pushes.eventually(
+                    push, is: "accepted", "accepted", "accepted", "accepted", "rejected notRecorded")
+                #expect(try await pushes.status(of: push).devices.map(\.attempts) == [1, 1, 1, 1, 1])
+            }
+            #expect(pushes.activity.window.room == 900)
+            await service.triggerGracefulShutdown()
+            try await task.value
+            #expect(lane.sent.count == 10)
+            #expect(pushes.log.lines.count { $0.hasPrefix("error ") && $0.contains("cannot be recorded") } == 2)
+        }
+    }
+
+    // MARK: - Claims without an answer
+
+    /// PostgreSQL has claimed the push, and the link breaks before its answer comes. Nothing was sent, so the push is
+    /// neither in doubt nor an attempt.
+    @Test func aClaimWhoseAnswerIsLostIsGivenBack() async throws {
+        try await TestPushes.with { pushes, url in
+            _ = try await pushes.register(ada, token: "aa")
+            let push = try await pushes.accept(.init(users: [ada.id])) { $0.onDoubt = .drop }
+            try await TestPushes.withLink(to: url) { proxy, pool in
+                let lane = FakeLane()
+                pushes.activity.feedWasRead()
+                try await pushes.gate("push_targets") { open in
+                    let sender = pushes.sender(lane, queue: PushQueueStore(database: pool))
+                    let task = Task { await sender.run() }
+                    try await eventually("the claim runs") {
+                        try await pushes.database.lockWaiters(running: "claim_push_target").count == 1
+                    }
+                    proxy.silenceConnections()
+                    try await open()
+                    try await eventually("it is claimed") { try await pushes.states(of: push) == ["claimed"] }
+                    #expect(lane.sent.isEmpty)
+                    proxy.sever()
+                    proxy.join()
+                    // The lease of 30 seconds goes on.
+                    try await pushes.eventually(push, is: "accepted")
+                    task.cancel()
+                    await task.value
+                }
+                #expect(lane.sent.count == 1)
+                #expect(try await pushes.status(of: push).devices.map(\.attempts) == [1])
+            }
+        }
+    }
+
+    /// As above, of a request that claims for the sender.
+    @Test func anAcceptanceWhoseAnswerIsLostIsGivenBack() async throws {
+        try await TestPushes.with { pushes, url in
+            for number in 0..<6 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
+            let valid = try TestPushes.valid(.init(users: [ada.id])) { $0.onDoubt = .drop }
+            let window = pushes.activity.window
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                try await eventually("the sender runs") { window.room > 0 }
+                try await TestPushes.withLink(to: url, connections: 1) { proxy, pool in
+                    let store = PushStore(database: pool, unseen: TestPushes.unseen, logger: .quiet)
+                    proxy.cut(afterBytesFromServer: 1)
+                    await #expect(throws: PostgresError.self) {
+                        _ = try await store.accept(
+                            valid, of: TestPushes.caller, key: "k", hash: Data(count: 32), through: window)
+                    }
+                }
+                var push: UUID?
+                try await eventually("PostgreSQL has the push") {
+                    push = try await pushes.database.query("SELECT id FROM pushes").decode(UUID.self).first
+                    return push != nil
+                }
+                let id = try #require(push)
+                try await eventually("all are accepted") { try await pushes.status(of: id).counts == ["accepted": 6] }
+                #expect(try await pushes.status(of: id).devices.allSatisfy { $0.attempts == 1 })
+                #expect(window.room == 900)
+            }
+            #expect(lane.sent.count == 6)
+        }
+    }
+
+    /// What a dead replica may have sent stays in doubt when its successor's claim is given back.
+    @Test func aTakeoverThatIsGivenBackStaysOne() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            _ = try await pushes.accept(.init(users: [ada.id]))
+            var due = try await pushes.queue.due(limit: 1)
+            let targets = due.take(1)
+            func claim() async throws -> (id: UUID, claim: ClaimedTarget?) {
+                let id = UUID()
+                return (id, try await pushes.queue.claim(targets, as: id, lease: .seconds(30)).first)
+            }
+            let dead = try await claim()
+            #expect(dead.claim?.isTakeover == false)
+            try await pushes.makeDue()
+            let second = try await claim()
+            #expect(second.claim?.isTakeover == true && second.claim?.attempts == 1)
+            // The dead one's claim is no more its own.
+            #expect(try await pushes.queue.release(.targets(targets, id: dead.id)) == 0)
+            #expect(try await pushes.queue.release(.targets(targets, id: second.id)) == 1)
+            #expect(try await pushes.queue.release(.targets(targets, id: second.id)) == 0)
+            let third = try await claim()
+            #expect(third.claim?.isTakeover == true && third.claim?.attempts == 1)
+            // The second one reports late.
+            let outcome = DeliveryDecision(state: .accepted)
+            let late = try #require(second.claim)
+            #expect(try await pushes.queue.record([ClaimOutcome(claim: late, decision: outcome)]) == [false])
+        }
+    }
+
+    /// Another replica has claimed other devices of the same new push from the queue.
+    @Test func whatOthersHaveClaimedOfANewPushStays() async throws {
+        try await TestPushes.with { pushes in
+            for number in 0..<3 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
+            let window = SendWindow()
+            window.open(limit: 10, lease: .seconds(30), streams: { 1 })
+            let push = try await pushes.accept(.init(users: [ada.id]), through: window)
+            #expect(try await pushes.status(of: push).counts == ["claimed": 1, "queued": 2])
+            var due = try await pushes.queue.due(limit: 1)
+            #expect(try await pushes.queue.claim(due.take(1), lease: .seconds(30)).count == 1)
+            // A replica of the version before.
+            try await pushes.database.query(
+                """
+                SELECT claim_push_target(bucket, push_id, device_id, 30) FROM push_targets WHERE state = 'queued'
+                """)
+            #expect(try await pushes.status(of: push).counts == ["claimed": 3])
+            let extent = LostClaim.Extent.accepted(push: push, buckets: [Bucket(user: ada.id)])
+            #expect(try await pushes.queue.release(extent) == 1)
+            #expect(try await pushes.status(of: push).counts == ["claimed": 2, "queued": 1])
+        }
+    }
+
+    // MARK: - Outages
 
     /// PostgreSQL refuses for a moment: the outcome is recorded when it is back.
     @Test func anOutcomeOutlivesAnOutage() async throws {

@@ -297,6 +297,25 @@ import Testing
         }
     }
 
+    /// tokens says of one session that it ends at a time that PostgreSQL refuses.
+    @Test func aRefusedEndOfASessionHoldsUpNoOther() async throws {
+        try await TestPushes.with { pushes in
+            let users = [SignedIn(), SignedIn(), SignedIn()]
+            for (number, user) in users.enumerated() {
+                _ = try await pushes.register(user, token: String(format: "%04x", number))
+            }
+            _ = try await pushes.accept(.init(users: users.map(\.id)))
+            var expirations = Dictionary(uniqueKeysWithValues: users.map { ($0.session, Date.now + 60) })
+            expirations[users[1].session] = Date(timeIntervalSince1970: 1e13)
+            let claims = try await claims(pushes)
+            await #expect(throws: PostgresError.self) {
+                try await pushes.queue.keepLiveness(of: claims, expirations)
+            }
+            let kept = try await pushes.database.query("SELECT user_id FROM devices WHERE live_until IS NOT NULL")
+            #expect(Set(try kept.decode(UUID.self)) == [users[0].id, users[2].id])
+        }
+    }
+
     // MARK: - Caps
 
     private func claims(_ pushes: TestPushes) async throws -> [ClaimedTarget] {

@@ -47,6 +47,7 @@ import Testing
             .init(users: users.map(\.id)), .init(sessions: users.map(\.session)), .init(devices: devices),
         ] as [PushRequest.Targets] {
             let push = try await pushes.accept(targets)
+            try await giveBack(pushes, push)
             for reason in ["ServiceUnavailable", nil] {
                 var due = try await pushes.queue.due(limit: 100)
                 let claims = try await pushes.queue.checkingOwners(
@@ -69,6 +70,17 @@ import Testing
         }
         _ = try await pushes.queue.survey(limit: 10)
         try await pushToSegment(pushes)
+    }
+
+    /// As after a claim without an answer.
+    private func giveBack(_ pushes: TestPushes, _ push: UUID) async throws {
+        let id = UUID()
+        var due = try await pushes.queue.due(limit: 100)
+        let targets = due.take(100)
+        #expect(try await pushes.queue.claim(targets, as: id, lease: .seconds(30)).count == 8)
+        #expect(try await pushes.queue.release(.targets(targets, id: id)) == 8)
+        let extent = LostClaim.Extent.accepted(push: push, buckets: Set(targets.map(\.bucket)))
+        #expect(try await pushes.queue.release(extent) == 0)
     }
 
     /// The same devices as a segment with tags, of which a page is sent.

@@ -38,6 +38,17 @@ import Testing
         }
     }
 
+    /// A date that PostgreSQL refuses, in one entry of a page, would hold up the feed, and with it all pushes.
+    @Test(arguments: [1e13, 9e15, -1e13])
+    func anEntryThatEndsAtAnyTimeIsApplied(_ expires: Double) async throws {
+        try await Self.withStores { devices, revocations in
+            _ = try await devices.register(DeviceStoreTests.registration(token: "01"), user: user, session: session)
+            let page = Self.page([session], cursor: "c1", expires: Date(timeIntervalSince1970: expires))
+            #expect(try await revocations.apply(page, after: nil) == 1)
+            #expect(try await revocations.position().cursor == "c1")
+        }
+    }
+
     @Test func devicesAreDetachedWhileRequestsHoldTheirConnections() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             var limits = PostgresPoolConfiguration.patient

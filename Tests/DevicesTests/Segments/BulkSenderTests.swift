@@ -211,7 +211,7 @@ import Testing
             try await register(pushes, 1)
             let database = pushes.database
             let lane = FakeLane { _ in
-                _ = try? await database.query("ALTER FUNCTION move_push_slice RENAME TO move_push_slice_away")
+                _ = try? await database.query("ALTER FUNCTION advance_push_slice RENAME TO advance_push_slice_away")
                 return FakeLane.accepted
             }
             let push = try await pushes.accept(.init(segment: .init()))
@@ -219,12 +219,98 @@ import Testing
                 try await TestKit.eventually("it is sent") { lane.sent.count == 1 }
                 try await TestKit.eventually("the function is away, and then back") {
                     (try? await database.query(
-                        "ALTER FUNCTION move_push_slice_away RENAME TO move_push_slice")) != nil
+                        "ALTER FUNCTION advance_push_slice_away RENAME TO advance_push_slice")) != nil
                 }
                 try await isDone(pushes, push)
             }
             #expect(lane.sent.count == 1)
             #expect(try await pushes.status(of: push).counts == ["accepted": 1])
+        }
+    }
+
+    /// Apple's time of a 410 is one that PostgreSQL refuses. The page is recorded without it.
+    @Test(arguments: [9e15, 1e13])
+    func aPageWithAnOutcomeThatPostgreSQLRefusesIsRecorded(_ since: Double) async throws {
+        try await TestPushes.with { pushes in
+            let devices = try await register(pushes, 5, inFirstSlice: true)
+            let lane = FakeLane { push in
+                guard push.destination == .device(PushToken(bytes: [0, 2])) else { return FakeLane.accepted }
+                let time = Date(timeIntervalSince1970: since)
+                return .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: time))
+            }
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            let status = try await pushes.status(of: push)
+            #expect(status.counts == ["accepted": 4, "rejected": 1])
+            #expect(status.devices.map(\.device) == [devices[2].id] && status.devices.map(\.reason) == ["notRecorded"])
+            #expect(lane.sent.count == 5)
+            #expect(pushes.log.lines.count { $0.contains("cannot be recorded") } == 1)
+        }
+    }
+
+    /// PostgreSQL has claimed the page, and the link breaks before its answer comes. Nothing was sent, so that nothing is
+    /// in doubt.
+    @Test func aPageWhoseAnswerIsLostIsGivenBack() async throws {
+        try await TestPushes.with { pushes, url in
+            try await register(pushes, 3, inFirstSlice: true)
+            let push = try await pushes.accept(.init(segment: .init())) { $0.onDoubt = .drop }
+            let first = try #require(try await pushes.slices.due().first { $0.number == 0 })
+            try await TestPushes.withLink(to: url, connections: 1) { proxy, pool in
+                let slices = PushStore(database: pool, unseen: TestPushes.unseen, logger: .quiet).slices
+                proxy.cut(afterBytesFromServer: 1)
+                let id = UUID()
+                let error = await #expect(throws: PostgresError.self) {
+                    try await slices.claim(first, as: id, lease: .seconds(3600), most: 500)
+                }
+                #expect(error?.mayHaveClaimed == true)
+                try await TestKit.eventually("the page is claimed") {
+                    try await pushes.database.query("SELECT page_devices FROM push_slices WHERE slice = 0")[0]
+                        .decode(Int?.self) == 3
+                }
+                #expect(try await pushes.queue.release(.slice(first, id: UUID())) == 0)
+                pushes.activity.window.lose(LostClaim(.slice(first, id: id), lostUntil: .now + .seconds(3600)))
+            }
+            let lane = FakeLane()
+            try await pushes.sending(through: FakeLane()) {
+                try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            }
+            #expect(lane.sent.count == 3)
+            #expect(try await pushes.status(of: push).counts == ["accepted": 3])
+        }
+    }
+
+    /// The sender's own statement, not a test's.
+    @Test func aSenderGivesItsLostPageBack() async throws {
+        try await TestPushes.with { pushes, url in
+            try await register(pushes, 3, inFirstSlice: true)
+            let push = try await pushes.accept(.init(segment: .init())) { $0.onDoubt = .drop }
+            // The other slices have no device.
+            try await pushes.database.query("UPDATE push_slices SET state = 'done' WHERE slice > 0")
+            try await TestPushes.withLink(to: url) { proxy, pool in
+                let slices = PushStore(database: pool, unseen: TestPushes.unseen, logger: .quiet).slices
+                let lane = FakeLane()
+                pushes.activity.feedWasRead()
+                try await pushes.gate("push_slices") { open in
+                    let sender = pushes.bulkSender(lane, slices: slices)
+                    let task = Task { await sender.run() }
+                    try await TestKit.eventually("the claim runs") {
+                        try await pushes.database.lockWaiters(running: "advance_push_slice").count >= 1
+                    }
+                    proxy.silenceConnections()
+                    try await open()
+                    try await TestKit.eventually("the page is claimed") {
+                        try await pushes.database.query("SELECT page_devices FROM push_slices WHERE slice = 0")[0]
+                            .decode(Int?.self) == 3
+                    }
+                    proxy.sever()
+                    proxy.join()
+                    try await pushes.sending(through: FakeLane()) { try await isDone(pushes, push) }
+                    task.cancel()
+                    await task.value
+                }
+                #expect(lane.sent.count == 3)
+                #expect(try await pushes.status(of: push).counts == ["accepted": 3])
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Logging
 import Postgres
 import ServiceKit
 import ServiceLifecycle
@@ -89,6 +90,8 @@ struct TestPushes: Sendable {
     let registry: TestRegistry
     let activity = PushActivity()
     let sessions = FakeSessions()
+    /// Of the senders.
+    let log = CapturedLog()
 
     var database: PostgresPool { registry.database }
     var store: PushStore { PushStore(database: database, unseen: Self.unseen, logger: .quiet) }
@@ -111,17 +114,40 @@ struct TestPushes: Sendable {
     }()
 
     static func with(_ body: (TestPushes) async throws -> Void) async throws {
+        try await with { pushes, _ in try await body(pushes) }
+    }
+
+    /// - Parameter body: gets the address of the database too.
+    static func with(_ body: (TestPushes, _ url: String) async throws -> Void) async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pushes = TestPushes(registry: TestRegistry(database.pool))
             // A busy machine does not reach it.
             try await pushes.endReading(after: "1 hour")
-            try await body(pushes)
+            try await body(pushes, database.url)
         }
     }
 
-    /// Replaces the tenth of a second after which `move_push_slice` reads no further.
+    /// A second link to the database, through a proxy that can cut it, with `connections` that are open.
+    static func withLink(
+        to url: String, connections: Int = 4, _ body: (TCPProxy, PostgresPool) async throws -> Void
+    ) async throws {
+        var components = try #require(URLComponents(string: url))
+        let port = try #require(components.port)
+        try await withTCPProxy(to: port) { proxy in
+            components.host = "127.0.0.1"
+            components.port = proxy.port
+            var limits = PostgresPoolConfiguration.patient
+            limits.maximumConnections = connections
+            let pool = PostgresPool(configuration: try .patient(components.string ?? ""), pool: limits)
+            defer { pool.close() }
+            try await pool.query("SELECT 1")
+            try await body(proxy, pool)
+        }
+    }
+
+    /// Replaces the tenth of a second after which `advance_push_slice` reads no further.
     func endReading(after time: String) async throws {
-        let rows = try await database.query("SELECT pg_get_functiondef('move_push_slice'::regproc)")
+        let rows = try await database.query("SELECT pg_get_functiondef('advance_push_slice'::regproc)")
         let function = try #require(try rows.first?.decode(String.self))
         let limit = /started_at \+ interval '[^']*'/
         try #require(function.firstMatch(of: limit) != nil)
@@ -187,25 +213,29 @@ struct TestPushes: Sendable {
     }
 
     private func delivery(
-        _ lane: FakeLane, _ limits: PushSender.Limits, liveness: SessionLiveness? = nil
+        _ lane: FakeLane, _ limits: PushSender.Limits, liveness: SessionLiveness? = nil, queue: PushQueueStore? = nil
     ) -> PushDelivery {
         PushDelivery(
-            queue: queue, lane: lane,
+            queue: queue ?? self.queue, lane: lane,
             liveness: liveness ?? SessionLiveness(maximumStaleness: .seconds(60), sessions.read),
             protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen), limits: limits,
-            metrics: PushMetrics(), logger: .quiet)
+            metrics: PushMetrics(), logger: log.logger)
     }
 
     func sender(
         _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
-        liveness: SessionLiveness? = nil
+        liveness: SessionLiveness? = nil, queue: PushQueueStore? = nil
     ) -> PushSender {
         PushSender(
-            delivery: delivery(lane, limits, liveness: liveness), activity: activity ?? self.activity, scheduled: store)
+            delivery: delivery(lane, limits, liveness: liveness, queue: queue), activity: activity ?? self.activity,
+            scheduled: store)
     }
 
-    func bulkSender(_ lane: FakeLane, limits: PushSender.Limits = limits) -> BulkSender {
-        BulkSender(delivery: delivery(lane, limits), activity: activity, slices: slices)
+    /// - Parameter slices: those of another link to PostgreSQL.
+    func bulkSender(
+        _ lane: FakeLane, limits: PushSender.Limits = limits, slices: PushSliceStore? = nil
+    ) -> BulkSender {
+        BulkSender(delivery: delivery(lane, limits), activity: activity, slices: slices ?? self.slices)
     }
 
     /// Runs a sender of bulk pushes for as long as `body` runs. Then it is cancelled, as if the process had died.
@@ -243,6 +273,38 @@ struct TestPushes: Sendable {
         await task.value
     }
 
+    /// Holds up each statement that writes a table, until `body` calls its argument.
+    func gate(_ table: String, _ body: (_ open: () async throws -> Void) async throws -> Void) async throws {
+        try await database.query(
+            """
+            CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                PERFORM pg_advisory_xact_lock_shared(37);
+                RETURN NEW;
+            END
+            $$
+            """)
+        try await database.query(
+            """
+            CREATE TRIGGER wait_at_gate BEFORE UPDATE ON \(unescaped: table)
+            FOR EACH ROW EXECUTE FUNCTION wait_at_gate()
+            """)
+        try await database.withConnection { connection in
+            try await connection.query("SELECT pg_advisory_lock(37)")
+            var isOpen = false
+            func open() async throws {
+                guard !isOpen else { return }
+                isOpen = true
+                try await connection.query("SELECT pg_advisory_unlock(37)")
+            }
+            do { try await body(open) } catch {
+                try await open()
+                throw error
+            }
+            try await open()
+        }
+    }
+
     /// Makes waiting targets due, and ends leases.
     func makeDue() async throws {
         try await database.query(
@@ -257,6 +319,14 @@ struct TestPushes: Sendable {
     func expire(_ push: UUID) async throws {
         try await database.query("UPDATE pushes SET expires_at = now() - interval '1 second' WHERE id = \(push)")
         try await makeDue()
+    }
+}
+
+extension PushQueueStore {
+    /// Counts pushes of the app of tests, each with its cap.
+    func capped(_ claims: [(ClaimedTarget, Int)]) async throws(PostgresError) -> Set<PushTarget> {
+        try await capped(
+            claims.map { CappedClaim(claim: $0, app: TestPushes.app, cap: $1) }, userCap: nil)
     }
 }
 

@@ -109,6 +109,14 @@ struct DeliveryRules: Sendable {
     /// The decision on a target whose user has received as many pushes today as the push's cap.
     static let capped = DeliveryDecision(state: .suppressed, reason: "capped")
 
+    /// The reason of a target whose outcome PostgreSQL refuses.
+    static let notRecorded = "notRecorded"
+
+    /// The decision on such a target. Nothing of Apple's answer is in it.
+    static func unrecordable(isAttempt: Bool) -> DeliveryDecision {
+        DeliveryDecision(state: .rejected, reason: notRecorded, isAttempt: isAttempt)
+    }
+
     // MARK: - After sending
 
     /// The decision on an outcome. Apple, "Handling notification responses from APNs", and for broadcasts "Handling

@@ -65,6 +65,13 @@ struct PushConfiguration: Sendable {
         bulkLimit = settings.int(
             "pushBulkLimit", default: 20, in: 1...1000,
             "one caller's pushes to segments that may be open; further ones are refused with 429")
+        let capPerDay = settings.int(
+            "pushCapPerDay", default: 0, in: 0...10_000,
+            """
+            pushes with `capPerDay` that a user receives in a day of UTC from all apps together. 0: `capPerDay` alone \
+            limits them, for each app
+            """)
+        limits.capPerDay = capPerDay == 0 ? nil : capPerDay
         retryDelay = settings.int(
             "pushRetryDelay", default: 900, in: 1...86_400, unit: "seconds",
             "time until a push is repeated that APNs answered with 500 or 503. It doubles each time")

@@ -54,6 +54,28 @@ struct PushDelivery: Sendable {
         }
     }
 
+    /// Counts pushes that are about to be sent, if they have a cap.
+    ///
+    /// - Returns: those that are not sent, because their users have received enough pushes today.
+    func capped(_ claims: [(claim: ClaimedTarget, push: PushContent)]) async throws -> Set<PushTarget> {
+        try await queue.capped(
+            claims.compactMap { claim, push in
+                push.capPerDay.map { .init(claim: claim, app: push.bundleID, cap: $0) }
+            }, userCap: limits.capPerDay)
+    }
+
+    /// The outcome of a push whose own outcome PostgreSQL refuses, so that it holds up no other.
+    func unrecordable(_ claim: ClaimedTarget, _ decision: DeliveryDecision, _ error: any Error) -> DeliveryDecision {
+        logger.error(
+            "the outcome of a push cannot be recorded", error: error,
+            metadata: [
+                "push_id": "\(claim.target.push.uuidString.lowercased())",
+                "device_id": "\(claim.target.device.uuidString.lowercased())", "state": "\(decision.state)",
+                "reason": "\(decision.reason ?? "")",
+            ])
+        return DeliveryRules.unrecordable(isAttempt: decision.isAttempt)
+    }
+
     /// The time from which a claim is not sent: its session and its token's owner were checked too long before, or its
     /// lease ends.
     func sendBefore(claimedAt: ContinuousClock.Instant) -> ContinuousClock.Instant {

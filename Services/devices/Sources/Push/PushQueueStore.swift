@@ -27,20 +27,52 @@ struct PushQueueStore: Sendable {
 
     /// Claims those of the targets that are still due and not being claimed by another replica.
     ///
-    /// - Parameter lease: how long no other replica sends them.
-    func claim(_ targets: [PushTarget], lease: Duration) async throws(PostgresError) -> [ClaimedTarget] {
+    /// - Parameters:
+    ///   - id: of this claim. It finds the targets again if the answer is lost (``release(_:)``).
+    ///   - lease: how long no other replica sends them.
+    func claim(
+        _ targets: [PushTarget], as id: UUID = UUID(), lease: Duration
+    ) async throws(PostgresError) -> [ClaimedTarget] {
         let rows = try await database.query(
             """
             SELECT target.bucket, target.push, \(unescaped: ClaimedTarget.columns)
             FROM unnest(\(targets.map(\.bucket.rawValue)), \(targets.map(\.push)), \(targets.map(\.device)))
                 AS target (bucket, push, device),
-                claim_push_target(target.bucket, target.push, target.device, \(lease / .seconds(1))) AS claim
+                claim_push_target_as(
+                    target.bucket, target.push, target.device, \(lease / .seconds(1)), \(id)) AS claim
             """)
         var claims: [ClaimedTarget] = []
         for row in rows {
             if let claim = try ClaimedTarget.Added(row).claim { claims.append(claim) }
         }
         return claims
+    }
+
+    /// Gives back what a claim without an answer holds. What another replica has claimed since stays.
+    ///
+    /// - Returns: how many targets or slices were given back.
+    func release(_ extent: LostClaim.Extent) async throws(PostgresError) -> Int {
+        switch extent {
+        case .targets(let targets, let id):
+            let sorted = targets.sorted { Self.precedes($0, $1) }
+            return try await database.query(
+                """
+                SELECT release_push_target(bucket, push, device, \(id))
+                FROM unnest(\(sorted.map(\.bucket.rawValue)), \(sorted.map(\.push)), \(sorted.map(\.device)))
+                    AS target (bucket, push, device)
+                """
+            ).decode(Bool.self).count { $0 }
+        case .accepted(let push, let buckets):
+            return try await database.query(
+                """
+                SELECT release_accepted_push_targets(bucket, \(push))
+                FROM unnest(\(buckets.map(\.rawValue).sorted())) AS bucket
+                """
+            ).decode(Int.self).reduce(0, +)
+        case .slice(let slice, let id):
+            return try await database.query("SELECT release_push_slice(\(slice.push), \(slice.number), \(id))")
+                .decode(Bool.self).count { $0 }
+        }
     }
 
     /// The claims, each with its registration only if that is its token's owner's.
@@ -57,14 +89,24 @@ struct PushQueueStore: Sendable {
         }
     }
 
-    /// Keeps when the sessions of claimed devices end unless they are used before.
+    /// Keeps when the sessions of claimed devices end unless they are used before. What PostgreSQL refuses is left out,
+    /// and read again.
     func keepLiveness(of claims: [ClaimedTarget], _ expirations: [UUID: Date]) async throws(PostgresError) {
         let ends = claims.compactMap { claim in
             claim.device.flatMap { device in
                 expirations[device.session].map { (target: claim.target, session: device.session, until: $0) }
             }
         }.sorted { Self.precedes($0.target, $1.target) }
-        guard !ends.isEmpty else { return }
+        var refusal: PostgresError?
+        let left = await writeSplitting(
+            ends, write: { (ends) throws(PostgresError) in try await keepLiveness(ends) },
+            refused: { _, error in refusal = error })
+        if let failure = left?.failure ?? refusal { throw failure }
+    }
+
+    private func keepLiveness(
+        _ ends: [(target: PushTarget, session: UUID, until: Date)]
+    ) async throws(PostgresError) {
         try await database.query(
             """
             SELECT keep_device_liveness(bucket, device, session, until)
@@ -96,12 +138,20 @@ struct PushQueueStore: Sendable {
         return contents
     }
 
+    /// A push on a device that is to be counted.
+    struct CappedClaim: Sendable {
+        let claim: ClaimedTarget
+        /// Bundle id.
+        let app: String
+        /// Pushes of the app in a day.
+        let cap: Int
+    }
+
     /// Counts pushes with a cap that are about to be sent, once for each user.
     ///
-    /// - Returns: those of the claims whose user has received as many pushes today as the cap.
-    func capped(
-        _ claims: [(claim: ClaimedTarget, cap: Int)]
-    ) async throws(PostgresError) -> Set<PushTarget> {
+    /// - Parameter userCap: pushes of all apps in a day; `nil` for any number.
+    /// - Returns: those of the claims whose user has received as many pushes today as a cap.
+    func capped(_ claims: [CappedClaim], userCap: Int?) async throws(PostgresError) -> Set<PushTarget> {
         // Two replicas that count for the same users lock their rows in the same order.
         let sorted = claims.sorted { first, second in
             let (one, other) = (first.claim, second.claim)
@@ -113,11 +163,11 @@ struct PushQueueStore: Sendable {
         guard !sorted.isEmpty else { return [] }
         let mayBeSent = try await database.query(
             """
-            SELECT count_push(bucket, user_id, push, cap)
+            SELECT count_app_push(bucket, user_id, push, app, cap, \(userCap.map(Int32.init)))
             FROM unnest(
                 \(sorted.map(\.claim.target.bucket.rawValue)), \(sorted.map(\.claim.user)),
-                \(sorted.map(\.claim.target.push)), \(sorted.map { Int32($0.cap) })
-            ) AS claim (bucket, user_id, push, cap)
+                \(sorted.map(\.claim.target.push)), \(sorted.map(\.app)), \(sorted.map { Int32($0.cap) })
+            ) AS claim (bucket, user_id, push, app, cap)
             """
         ).decode(Bool.self)
         return Set(zip(sorted, mayBeSent).filter { !$1 }.map(\.0.claim.target))

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Instruments
 import Logging
+import Postgres
 import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
@@ -30,6 +31,8 @@ struct PushSender: Service {
         var leaseMargin: Duration = .seconds(1)
         /// How long the sessions' and owners' state of a claim counts.
         var freshness: Duration = .milliseconds(500)
+        /// Pushes of all apps with a cap that a user receives in a day; `nil` for any number.
+        var capPerDay: Int?
         /// Without the revocation feed for so long, nothing is sent.
         var maximumStaleness: Duration = .seconds(60)
     }
@@ -62,6 +65,7 @@ struct PushSender: Service {
                 await withDiscardingTaskGroup { await send(in: &$0) }
                 activity.window.close()
             }
+            if !Task.isCancelled { try? await releaseLostClaims() }
             outcomes.close()
             await group.waitForAll()
         }
@@ -101,6 +105,7 @@ struct PushSender: Service {
                     try await survey()
                     surveyedAt = .now
                 }
+                try await releaseLostClaims()
                 let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
                 metrics.isPaused.set(isPaused ? 1 : 0)
                 let free = activity.window.room
@@ -142,7 +147,16 @@ struct PushSender: Service {
     private func send(_ targets: [PushTarget], in group: inout DiscardingTaskGroup) async throws {
         // Before the statement: so the lease that PostgreSQL keeps ends later.
         let claimedAt = ContinuousClock.now
-        let claims = try await queue.claim(targets, lease: limits.lease)
+        let id = UUID()
+        let claims: [ClaimedTarget]
+        do {
+            claims = try await queue.claim(targets, as: id, lease: limits.lease)
+        } catch {
+            if error.mayHaveClaimed {
+                activity.window.lose(LostClaim(.targets(targets, id: id), lostUntil: claimedAt + limits.lease))
+            }
+            throw error
+        }
         guard !claims.isEmpty else { return }
         activity.window.hold(claims.count)
         let owned: [ClaimedTarget]
@@ -166,6 +180,26 @@ struct PushSender: Service {
                     claim: claim, content: push.content, isCancelled: push.isCancelled, claimedAt: claimedAt))
         }
         begin(pushes, in: &group)
+    }
+
+    /// Gives back what claims without an answer hold. Before targets are read, because a lease that ended meanwhile
+    /// would put its target in doubt.
+    private func releaseLostClaims() async throws {
+        while let claim = activity.window.takeLostClaim() {
+            do {
+                let count = try await queue.release(claim.extent)
+                if count > 0 {
+                    logger.notice(
+                        "claims without an answer of PostgreSQL were given back", metadata: ["count": "\(count)"])
+                    activity.wake()
+                } else if .now < claim.lostUntil {
+                    activity.window.lose(claim, pause: limits.interval)
+                }
+            } catch {
+                activity.window.lose(claim, pause: limits.interval)
+                throw error
+            }
+        }
     }
 
     /// Sends what requests have claimed, until the window is closed.
@@ -244,8 +278,7 @@ struct PushSender: Service {
     private func count(_ pushes: [(push: ClaimedPush, rendered: RenderedPush)]) async {
         let capped: Set<PushTarget>
         do {
-            capped = try await queue.capped(
-                pushes.compactMap { push, _ in push.content.capPerDay.map { (push.claim, $0) } })
+            capped = try await delivery.capped(pushes.map { ($0.push.claim, $0.push.content) })
         } catch {
             logger.warning("pushes with a cap could not be counted", error: error)
             for (push, _) in pushes { putBack(push.claim, reason: "unreadable", for: 1) }
@@ -281,29 +314,38 @@ struct PushSender: Service {
     // MARK: - Outcomes
 
     /// Records outcomes in batches until the buffer is closed and empty. While PostgreSQL is unavailable they stay in
-    /// the buffer, and count as in flight.
+    /// the buffer, and count as in flight. One that PostgreSQL refuses ends as rejected.
     private func recordOutcomes() async {
         var pause: Duration = .milliseconds(100)
         while let batch = await outcomes.next() {
-            do {
-                // A replica that has lost the lease does so too, because Apple's answer about a channel stays true.
-                try await PushChannelStore(database: queue.database).apply(batch)
-                let recorded = try await queue.record(batch)
+            let left = await writeSplitting(
+                batch, write: { (part) throws(PostgresError) in try await record(part) },
+                refused: { (outcome, error) throws(PostgresError) in
+                    let decision = delivery.unrecordable(outcome.claim, outcome.decision, error)
+                    try await record([ClaimOutcome(claim: outcome.claim, decision: decision)])
+                })
+            guard let left else {
                 outcomes.unblock()
-                activity.window.release(batch.count)
-                outcomes.recorded.send()
                 pause = .milliseconds(100)
-                for (outcome, wasRecorded) in zip(batch, recorded) { metrics.record(outcome, wasRecorded: wasRecorded) }
-                // Some may be due again at once.
-                if batch.contains(where: { $0.decision.dueAt != nil }) { activity.notePending() }
-            } catch {
-                outcomes.putBack(batch)
-                if Task.isCancelled { return }
-                logger.warning("outcomes of pushes could not be recorded", error: error)
-                try? await Task.sleep(for: pause)
-                pause = min(pause * 2, Self.longestPause)
+                continue
             }
+            outcomes.putBack(left.rest)
+            if Task.isCancelled { return }
+            logger.warning("outcomes of pushes could not be recorded", error: left.failure)
+            try? await Task.sleep(for: pause)
+            pause = min(pause * 2, Self.longestPause)
         }
+    }
+
+    private func record(_ batch: [ClaimOutcome]) async throws(PostgresError) {
+        // A replica that has lost the lease does so too, because Apple's answer about a channel stays true.
+        try await PushChannelStore(database: queue.database).apply(batch)
+        let recorded = try await queue.record(batch)
+        activity.window.release(batch.count)
+        outcomes.recorded.send()
+        for (outcome, wasRecorded) in zip(batch, recorded) { metrics.record(outcome, wasRecorded: wasRecorded) }
+        // Some may be due again at once.
+        if batch.contains(where: { $0.decision.dueAt != nil }) { activity.notePending() }
     }
 }
 

@@ -99,10 +99,19 @@ struct PushStore: Sendable {
         defer { if let reservation { window?.end(reservation, handover) } }
         // Before the statement: so the lease that PostgreSQL keeps ends later.
         let claimedAt = ContinuousClock.now
-        let rows = try await database.query(
-            Self.acceptance(of: push, id, of: caller, key: key, hash: hash, reservation: reservation))
-        if rows.isEmpty { return nil }
-        let added = try rows.map { row throws(PostgresError) in try ClaimedTarget.Added(row) }
+        let added: [ClaimedTarget.Added]
+        do throws(PostgresError) {
+            let rows = try await database.query(
+                Self.acceptance(of: push, id, of: caller, key: key, hash: hash, reservation: reservation))
+            if rows.isEmpty { return nil }
+            added = try rows.map { row throws(PostgresError) in try ClaimedTarget.Added(row) }
+        } catch {
+            if let reservation, error.mayHaveClaimed {
+                let extent = LostClaim.Extent.accepted(push: id, buckets: Set(push.recipients.map(\.bucket)))
+                window?.lose(LostClaim(extent, lostUntil: claimedAt + reservation.lease))
+            }
+            throw error
+        }
         handover = SendWindow.Handover(
             claims: added.compactMap(\.claim), content: push.content, claimedAt: claimedAt)
         return (added.count { $0.isTarget }, added.count { $0.claim != nil })

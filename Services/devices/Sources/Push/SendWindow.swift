@@ -33,6 +33,7 @@ final class SendWindow: Sendable {
         /// Targets wait in the queue that were due before.
         var hasBacklog = false
         var handovers: [Handover] = []
+        var lostClaims: [LostClaim] = []
         var (notices, notice) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -63,6 +64,25 @@ final class SendWindow: Sendable {
             guard let handover, !handover.claims.isEmpty else { return }
             state.held += handover.claims.count
             state.handovers.append(handover)
+        }
+    }
+
+    // MARK: - Lost claims
+
+    /// Keeps a claim that the sender is to give back.
+    ///
+    /// - Parameter pause: before that.
+    func lose(_ claim: LostClaim, pause: Duration = .zero) {
+        var claim = claim
+        claim.dueAt = .now + pause
+        state.withLock { [claim] in $0.lostClaims.append(claim) }
+    }
+
+    /// Removes a lost claim that is due.
+    func takeLostClaim() -> LostClaim? {
+        state.withLock { state in
+            guard let index = state.lostClaims.firstIndex(where: { $0.dueAt <= .now }) else { return nil }
+            return state.lostClaims.remove(at: index)
         }
     }
 

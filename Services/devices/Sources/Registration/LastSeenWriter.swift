@@ -67,7 +67,8 @@ final class LastSeenWriter: Service {
         }
     }
 
-    /// Writes what was noted. What could not be written is kept, and delays nothing else.
+    /// Writes what was noted. What could not be written is kept, and delays nothing else. What PostgreSQL refuses is
+    /// left out.
     func flush() async throws(PostgresError) {
         var failure: PostgresError?
         let noted = seen.withLock { exchange(&$0, with: [:]) }
@@ -77,17 +78,22 @@ final class LastSeenWriter: Service {
                 ? one.key.id.precedes(other.key.id) : one.key.bucket.rawValue < other.key.bucket.rawValue
         }
         for batch in sorted.parts(of: Self.batch) {
-            do throws(PostgresError) {
+            let left = await writeSplitting(batch) { (part) throws(PostgresError) in
                 try await database.query(
                     """
                     SELECT count(see_device(bucket, device, at))
                     FROM unnest(
-                        \(batch.map(\.key.bucket.rawValue)), \(batch.map(\.key.id)), \(batch.map(\.value))
+                        \(part.map(\.key.bucket.rawValue)), \(part.map(\.key.id)), \(part.map(\.value))
                     ) AS seen (bucket, device, at)
                     """)
-            } catch {
-                add(batch)
-                failure = error
+            } refused: { device, error in
+                logger.error(
+                    "when a device was seen cannot be written", error: error,
+                    metadata: ["device_id": "\(device.key.id.uuidString.lowercased())"])
+            }
+            if let left {
+                add(left.rest)
+                failure = left.failure
             }
         }
         if let failure { throw failure }

@@ -11,6 +11,8 @@ struct RevokedSessionStore: Sendable {
     private static let batchSize = 200
     /// Seconds for which a session stays barred after its last access token has expired, because clocks differ.
     private static let clockMargin: TimeInterval = 300
+    /// The longest time in seconds for which a session stays barred. A date that no table takes would hold up the feed.
+    private static let longestBar: TimeInterval = 366 * 86_400
 
     let database: PostgresPool
 
@@ -74,7 +76,7 @@ struct RevokedSessionStore: Sendable {
             """
             SELECT session FROM unnest(
                 \(buckets(ended.map(\.session))), \(ended.map(\.session)),
-                \(ended.map { $0.accessExpiresAt.addingTimeInterval(clockMargin) })
+                \(ended.map { barredUntil($0.accessExpiresAt) })
             ) AS ended (bucket, session, barred_until)
             WHERE bar_session(bucket, session, barred_until)
             """)
@@ -87,6 +89,11 @@ struct RevokedSessionStore: Sendable {
             """
         ).decode(Int64.self)
         return detached.map(Int.init).reduce(0, +)
+    }
+
+    private static func barredUntil(_ accessExpiresAt: Date) -> Date {
+        let now = Date.now
+        return min(max(accessExpiresAt, now - longestBar), now + longestBar) + clockMargin
     }
 
     private static func buckets(_ sessions: [UUID]) -> [Int16] {

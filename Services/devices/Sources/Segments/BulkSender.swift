@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Instruments
 import Logging
+import Postgres
 import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
@@ -82,7 +83,9 @@ struct BulkSender: Service {
             // A newer version of the service has accepted it, and sends it.
             return try await Task.sleep(for: limits.interval)
         }
-        var page = try await slices.claim(slice, lease: limits.lease, most: Self.pageSize)
+        var page = try await claiming(slice) { (id) throws(PostgresError) in
+            try await slices.claim(slice, as: id, lease: limits.lease, most: Self.pageSize)
+        }
         var count = 0
         while let current = page {
             activity.notePending()
@@ -99,24 +102,58 @@ struct BulkSender: Service {
         }
     }
 
-    /// Records a page, however long PostgreSQL is unavailable: it is in flight until then.
+    /// Runs a statement that claims a page. If its answer is lost, the page is given back.
+    private func claiming<Value: Sendable>(
+        _ slice: PushSlice, _ body: (UUID) async throws(PostgresError) -> Value
+    ) async throws(PostgresError) -> Value {
+        let (id, claimedAt) = (UUID(), ContinuousClock.now)
+        do {
+            return try await body(id)
+        } catch {
+            if error.mayHaveClaimed {
+                activity.window.lose(LostClaim(.slice(slice, id: id), lostUntil: claimedAt + limits.lease))
+            }
+            throw error
+        }
+    }
+
+    /// Records a page, however long PostgreSQL is unavailable: it is in flight until then. A device whose outcome
+    /// PostgreSQL refuses ends as rejected.
     private func record(
         _ progress: SliceProgress, of page: SlicePage, wait: Duration, most: Int
     ) async throws -> SlicePage? {
+        var progress = progress
         var pause: Duration = .milliseconds(100)
         while true {
-            do {
-                let (wasRecorded, next) = try await slices.advance(
-                    page, by: progress, wait: wait, lease: limits.lease, most: most)
+            do throws(PostgresError) {
+                let (wasRecorded, next) = try await claiming(page.slice) { (id) throws(PostgresError) in
+                    try await slices.advance(
+                        page, by: progress, as: id, wait: wait, lease: limits.lease, most: most)
+                }
                 delivery.metrics.record(progress, wasRecorded: wasRecorded)
                 return next
             } catch {
                 if Task.isCancelled { throw error }
+                if error.mayConcernRow, await replaceRefused(in: &progress, of: page) { continue }
                 logger.warning("a page of a push to a segment could not be recorded", error: error)
                 try? await Task.sleep(for: pause)
                 pause = min(pause * 2, Self.longestPause)
             }
         }
+    }
+
+    /// Replaces the decisions that PostgreSQL refuses. Returns whether there are any.
+    private func replaceRefused(in progress: inout SliceProgress, of page: SlicePage) async -> Bool {
+        guard let refusals = try? await slices.refusals(of: progress, on: page) else { return false }
+        var hasReplaced = false
+        for (place, error) in refusals {
+            let (index, decision) = (progress.outcomes[place].index, progress.outcomes[place].decision)
+            // One that is refused even so waits for an operator.
+            if decision.reason == DeliveryRules.notRecorded { continue }
+            hasReplaced = true
+            progress.replaceDecision(at: place, by: delivery.unrecordable(page.claims[index], decision, error))
+        }
+        return hasReplaced
     }
 
     // MARK: - Pages
@@ -175,11 +212,11 @@ struct BulkSender: Service {
 
     /// Those of a page whose users have received enough pushes today. A page that is read again counts the same push.
     private func capped(_ page: SlicePage, of push: PushContent) async throws -> Set<PushTarget> {
-        guard let cap = push.capPerDay else { return [] }
+        guard push.capPerDay != nil else { return [] }
         let unsent = page.claims.filter { claim in
             if case .send = delivery.prepare(claim, of: push, claimedAt: page.readAt) { true } else { false }
         }
-        return try await queue.capped(unsent.map { ($0, cap) })
+        return try await delivery.capped(unsent.map { ($0, push) })
     }
 
     private func send(

@@ -39,26 +39,64 @@ struct PushSliceStore: Sendable {
     /// Claims a slice, and reads its next page. `nil` if it is not due any more, or has no more devices.
     ///
     /// - Parameter lease: how long no other replica sends the page.
-    func claim(_ slice: PushSlice, lease: Duration, most: Int) async throws(PostgresError) -> SlicePage? {
-        try await move(slice, lease: lease, most: most).page
+    func claim(
+        _ slice: PushSlice, as id: UUID = UUID(), lease: Duration, most: Int
+    ) async throws(PostgresError) -> SlicePage? {
+        try await Self.move(slice, as: id, lease: lease, most: most, unseen, on: database).page
     }
 
     /// Records what became of a page, moves the slice's cursor, and reads the next page, in one statement. Nothing is
     /// recorded if another replica has claimed the slice.
     ///
     /// - Parameters:
+    ///   - id: of the claim of the next page.
     ///   - wait: until the slice is due, if no page follows.
     ///   - most: the devices of the next page; 0 for none.
     /// - Returns: whether it was recorded, and the next page.
     func advance(
-        _ page: SlicePage, by progress: SliceProgress, wait: Duration = .zero, lease: Duration, most: Int
+        _ page: SlicePage, by progress: SliceProgress, as id: UUID = UUID(), wait: Duration = .zero, lease: Duration,
+        most: Int
     ) async throws(PostgresError) -> (wasRecorded: Bool, page: SlicePage?) {
-        try await move(page.slice, page, progress, wait: wait, lease: lease, most: most)
+        try await Self.move(
+            page.slice, page, progress, as: id, wait: wait, lease: lease, most: most, unseen, on: database)
     }
 
-    private func move(
-        _ slice: PushSlice, _ page: SlicePage? = nil, _ progress: SliceProgress = SliceProgress([]),
-        wait: Duration = .zero, lease: Duration, most: Int
+    /// The outcomes of a page that PostgreSQL refuses, by their places among its progress' outcomes. Changes nothing.
+    func refusals(
+        of progress: SliceProgress, on page: SlicePage
+    ) async throws(PostgresError) -> [Int: PostgresError] {
+        var refusals: [Int: PostgresError] = [:]
+        let left = await writeSplitting(Array(progress.outcomes.indices)) { (places) throws(PostgresError) in
+            var part = progress
+            part.outcomes = places.map { progress.outcomes[$0] }
+            try await rehearse(part, on: page)
+        } refused: { place, error in
+            refusals[place] = error
+        }
+        if let left { throw left.failure }
+        return refusals
+    }
+
+    /// Records a page, and rolls back.
+    private func rehearse(_ progress: SliceProgress, on page: SlicePage) async throws(PostgresError) {
+        struct Rehearsed: Error {}
+        do {
+            try await database.withTransaction { transaction in
+                _ = try await Self.move(
+                    page.slice, page, progress, as: UUID(), lease: .zero, most: 0, unseen, on: transaction)
+                throw Rehearsed()
+            }
+        } catch let error as PostgresError {
+            throw error
+        } catch is Rehearsed {
+        } catch {
+            throw PostgresError(.cancelled, "the task was cancelled", underlying: error)
+        }
+    }
+
+    private static func move(
+        _ slice: PushSlice, _ page: SlicePage? = nil, _ progress: SliceProgress = SliceProgress([]), as id: UUID,
+        wait: Duration = .zero, lease: Duration, most: Int, _ unseen: UnseenRules, on database: some PostgresQuerying
     ) async throws(PostgresError) -> (wasRecorded: Bool, page: SlicePage?) {
         let readAt = ContinuousClock.now
         let claims = page?.claims ?? []
@@ -71,10 +109,10 @@ struct PushSliceStore: Sendable {
         let rows = try await database.query(
             """
             WITH moved AS MATERIALIZED (
-                SELECT is_held, epoch, page FROM move_push_slice(
+                SELECT is_held, epoch, page FROM advance_push_slice(
                     \(slice.push), \(slice.number), \(page?.epoch), \(last?.bucket.rawValue), \(last?.device),
                     \(Int32(progress.devices)), \(Int32(progress.accepted)), \(Int32(progress.targets)),
-                    \(wait / .seconds(1)), \(lease / .seconds(1)), \(Int32(most)), \(Int32(unseen.pauseDays)))
+                    \(wait / .seconds(1)), \(lease / .seconds(1)), \(Int32(most)), \(Int32(unseen.pauseDays)), \(id))
             ), recorded AS MATERIALIZED (
                 SELECT count(add_push_outcome(
                     outcome.bucket, pushes.id, outcome.device, outcome.owner, pushes.caller, pushes.urgency, pushes.day,

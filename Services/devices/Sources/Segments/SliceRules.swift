@@ -44,6 +44,13 @@ struct SliceProgress: Sendable, Equatable {
         var decision: DeliveryDecision
     }
 
+    /// Replaces the decision of one of the outcomes.
+    mutating func replaceDecision(at place: Int, by decision: DeliveryDecision) {
+        if outcomes[place].decision.state == .accepted { accepted -= 1 }
+        if decision.state == .accepted { accepted += 1 }
+        outcomes[place].decision = decision
+    }
+
     /// Rows of `push_targets` that it adds.
     var targets: Int { outcomes.count { $0.decision.state != .accepted } }
 
