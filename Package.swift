@@ -285,7 +285,7 @@ let everyTest: [Target] =
                 "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityService", "Limits", "Postgres", "Redis",
                 "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes,
                 .hummingbird, .lifecycle, .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
-            ]),
+            ], besides: ["Identifiers/example_numbers.py"]),
         tests(
             "Tokens",
             uses: [

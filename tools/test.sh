@@ -45,6 +45,9 @@ ensure_packages
 ensure_plproxy
 # One of the examples is written for it.
 ensure_tools node=nodejs
+# Phone numbers are read as it reads them.
+fetch_python_tools phonenumbers phonenumbers==9.0.43
+export GATEHOUSE_TEST_PHONENUMBERS=$phonenumbers/bin/python
 cd "$root"
 note "Building the tests: several minutes the first time"
 part build swift build --build-tests "${flags[@]}" "${counting[@]}" || fail "the build failed"

@@ -11,6 +11,23 @@ enum Text {
         return String(String.UnicodeScalarView(visible.reversed().drop { $0.properties.isWhitespace }.reversed()))
     }
 
+    /// Removes white space and marks (``isMark(_:)``) at both ends of what a user has pasted.
+    static func trimmedOfMarks(_ text: some StringProtocol) -> String {
+        func isMargin(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace || isMark(scalar) }
+        let visible = text.unicodeScalars.drop(while: isMargin)
+        return String(String.UnicodeScalarView(visible.reversed().drop(while: isMargin).reversed()))
+    }
+
+    static func withoutMarks(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.filter { !isMark($0) }))
+    }
+
+    /// Whether the scalar is a mark that a renderer ignores, and that programs add to what is copied from them: zero
+    /// width spaces and joiners, directional marks, byte-order marks.
+    static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isDefaultIgnorableCodePoint
+    }
+
     /// Whether the scalar is invisible to a reader: control, format, separator, unassigned and private-use scalars, and
     /// every scalar that Unicode lets a renderer ignore. Bidirectional controls are among them.
     static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {

@@ -9,6 +9,7 @@ import Testing
         arguments: [
             (" Ada@Ex", "ada@ex"), ("ADA", "ada"), ("ＡＤＡ", "ada"), ("+49 (171) 12", "+4917112"), ("0049 171", "+49171"),
             ("0171-12", "+4917112"), ("171", "171"), ("0171@", "0171@"), ("+", "+"), ("100%_", "100%_"),
+            ("+61 0412", "+61412"), ("\u{202A}+49 171\u{202C}", "+49171"), ("\u{FEFF}ada@ex", "ada@ex"),
         ])
     func prefixes(_ text: String, _ value: String) throws {
         let prefix = try IdentifierPrefix(text, home: PhoneRegion(callingCode: "49"))
@@ -23,7 +24,7 @@ import Testing
 
     @Test(
         "What no identifier begins with is refused",
-        arguments: ["", "  ", "a\u{0}b", "a\u{200B}", String(repeating: "a", count: 509)])
+        arguments: ["", "  ", "a\u{0}b", "a\u{200B}b", String(repeating: "a", count: 509)])
     func noPrefixes(_ text: String) {
         #expect(throws: Refusal.self) { try IdentifierPrefix(text) }
     }

@@ -37,6 +37,7 @@ import Testing
     @Test(arguments: [
         ("012345", "012345"), (" 012 345\n", "012345"), ("012-345", "012345"), ("٠١٢٣٤٥", "012345"),
         ("۰۱۲۳۴۵", "012345"), ("\u{200F}012345", "012345"), ("０１２３４５", "012345"),
+        ("\u{FEFF}012\u{200B}345\u{2060}", "012345"), ("\u{202A}012\u{200D}345\u{202C}", "012345"),
     ])
     func digitsAreReadInEachSpelling(text: String, digits: String) throws {
         #expect(try OneTimeCode(text).digits == digits)

@@ -1,4 +1,5 @@
 import Foundation
+import TestKit
 import Testing
 
 @testable import IdentityService
@@ -19,6 +20,15 @@ import Testing
         let address = try EmailAddress(text)
         #expect(address.value == value.precomposedStringWithCanonicalMapping)
         #expect(try EmailAddress(address.value) == address)
+    }
+
+    @Test(arguments: TextMarks.pasted)
+    func marksAtItsEndsAreTrimmed(mark: String) throws {
+        #expect(try EmailAddress("\(mark) ada@example.com\(mark)\(mark)\n").value == "ada@example.com")
+        #expect(try Identifier("\(mark)ada@example.com\(mark)").kind == .email)
+        #expect(throws: Refusal.self) { try Identifier("\(mark) \(mark)") }
+        #expect(throws: Refusal.self) { try EmailAddress("ada@exam\(mark)ple.com") }
+        #expect(throws: Refusal.self) { try EmailAddress("ada\(mark)@example.com") }
     }
 
     @Test(
@@ -74,6 +84,71 @@ import Testing
         #expect(try PhoneNumber(text, home: Self.america).value == "+491711234567")
     }
 
+    @Test(arguments: [
+        ("+972 050-123-4567", "+972501234567"), ("+61 0412 345 678", "+61412345678"),
+        ("+44 07911 123456", "+447911123456"),
+        ("+49 0171 1234567", "+491711234567"), ("0049 0171 1234567", "+491711234567"),
+        ("tel:+490171123456", "+49171123456"),
+        ("+36 06 20 123 4567", "+36201234567"), ("+36 (06) 20 123 4567", "+36201234567"),
+        ("+36 (0)20 123 4567", "+36201234567"), ("+44 (0) 7911 123456", "+447911123456"),
+        ("+49 (0)0171 1234567", "+491711234567"), ("+48 (0)22 123 45 67", "+48221234567"),
+        // A 0 that is a part of the number, and digits that are a national prefix only within the country.
+        ("+39 06 1234 5678", "+390612345678"), ("+39 (0)6 1234 5678", "+390612345678"),
+        ("+225 01 23 45 67 89", "+2250123456789"), ("+242 06 123 4567", "+242061234567"),
+        ("+229 01 95 12 34 56", "+2290195123456"), ("+378 0549 886377", "+3780549886377"),
+        ("+7 812 123-45-67", "+78121234567"), ("+7 8 812 123-45-67", "+788121234567"),
+        ("+1 1 212 555 0123", "+112125550123"), ("+241 06 03 12 34", "+24106031234"),
+        ("+241 074 12 34 56", "+24174123456"),
+        ("+250 06 123 456", "+25006123456"), ("+250 0788 123 456", "+250788123456"),
+    ])
+    func aNationalPrefixAfterTheCountryCodeIsDropped(text: String, number: String) throws {
+        #expect(try PhoneNumber(text).value == number)
+        #expect(try PhoneNumber(text, home: Self.germany).value == number)
+        #expect(try PhoneNumber(number).value == number, "what is stored is read again")
+    }
+
+    /// The example numbers of PyPI's `phonenumbers`, which are those of Google's libphonenumber, in every spelling.
+    @Test func numbersAreReadAsPhonenumbersReadsThem() async throws {
+        struct Example: Decodable {
+            var region: String
+            /// E.164.
+            var number: String
+            var abroad: [String]
+            var home: [String]
+        }
+        let python = try #require(
+            ProcessInfo.processInfo.environment["GATEHOUSE_TEST_PHONENUMBERS"], "run the tests with `make test`")
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "example_numbers.py")
+        let output = FileManager.default.temporaryDirectory.appending(path: "numbers-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: output) }
+        let status = try await TestProcess(python, [script.path], output: output).waitForExit()
+        let printed = try Data(contentsOf: output)
+        try #require(status == 0, "\(String(decoding: printed, as: UTF8.self))")
+        let examples = try JSONDecoder().decode([Example].self, from: printed)
+        #expect(Set(examples.map(\.region)).count > 200)
+        for example in examples {
+            let home = try PhoneRegion(callingCode: PhoneNumber(example.number).callingCode)
+            for spelling in example.abroad {
+                #expect(try PhoneNumber(spelling).value == example.number, "\(example.region): \(spelling)")
+                #expect(
+                    try PhoneNumber(spelling.replacing("+", with: "00")).value == example.number,
+                    "\(example.region): \(spelling)")
+            }
+            for spelling in example.home {
+                #expect(try PhoneNumber(spelling, home: home).value == example.number, "\(example.region): \(spelling)")
+            }
+        }
+    }
+
+    @Test(arguments: TextMarks.pasted)
+    func marksSeparateDigits(mark: String) throws {
+        let text = "\(mark)+49 171\(mark) 123\(mark)4567\(mark)"
+        #expect(try PhoneNumber(text).value == "+491711234567")
+        #expect(try Identifier(text).value == "+491711234567")
+        #expect(try PhoneNumber("\(mark)0171 1234567\(mark)", home: Self.germany).value == "+491711234567")
+        #expect(throws: Refusal.self) { try PhoneNumber("+49 171\(mark)a1234567") }
+    }
+
     @Test func readsNationalNumbersOfTheHomeCountry() throws {
         #expect(try PhoneNumber("0171 1234567", home: Self.germany).value == "+491711234567")
         #expect(try PhoneNumber("(0)171 1234567", home: Self.germany).value == "+491711234567")
@@ -83,6 +158,8 @@ import Testing
         #expect(try PhoneNumber("011 49 171 1234567", home: Self.america).value == "+491711234567")
         #expect(try PhoneNumber("06 1234 5678", home: Self.italy).value == "+390612345678")
         #expect(try PhoneNumber("8 912 345-67-89", home: Self.russia).value == "+79123456789")
+        #expect(try PhoneNumber("812 345-67-89", home: Self.russia).value == "+78123456789")
+        #expect(try PhoneNumber("8 (029) 491-19-11", home: PhoneRegion(callingCode: "375")).value == "+375294911911")
     }
 
     @Test func saysWhatIsMissingFromANationalNumber() {
@@ -97,7 +174,7 @@ import Testing
         arguments: [
             "+", "+1", "+123456", "+1234567890123456", "+0123456789", "00 0123456789", "+49 171 CALL-ME",
             "+49 171 1234567 x12", "+49 171 1234567;ext=12", "++491711234567", "+49 +171 1234567", "49+1711234567",
-            "+49 171\u{202C}1234567", "+49 171 1234567#", "½1234567", "+①②③④⑤⑥⑦⑧⑨\u{200B}",
+            "+49 171 1234567#", "½1234567", "+49 171\u{E000}1234567", "+49 171\u{0}1234567", "+49 171\u{200B}CALL-ME",
         ])
     func refusesWhatIsNoNumber(text: String) {
         #expect(throws: Refusal.self) { try PhoneNumber(text) }
@@ -133,4 +210,13 @@ import Testing
     func refusesAnythingElse(text: String) {
         #expect(throws: Refusal.self) { try Identifier(text) }
     }
+}
+
+/// What programs add to what is copied from them.
+enum TextMarks {
+    static let pasted = [
+        "\u{200B}", "\u{200D}", "\u{200E}", "\u{200F}", "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}",
+        "\u{2060}",
+        "\u{2066}", "\u{2068}", "\u{2069}", "\u{FEFF}", "\u{AD}", "\u{61C}",
+    ]
 }

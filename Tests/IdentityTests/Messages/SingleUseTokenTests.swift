@@ -14,6 +14,11 @@ import Testing
         #expect(token.text != SingleUseToken(purpose).text)
     }
 
+    @Test(arguments: TextMarks.pasted) func marksAroundACopiedTokenAreTrimmed(mark: String) {
+        let token = SingleUseToken(.passwordReset)
+        #expect(SingleUseToken.digest(of: "\(mark) \(token.text)\(mark)\n") == token.digest)
+    }
+
     /// Links that were sent by an earlier version stay valid.
     @Test func theDigestStaysAsItIs() {
         let digest = SingleUseToken.digest(of: "ghpr_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")

@@ -87,15 +87,21 @@ package struct CodeForm: TaskForm {
 
     /// The digits of any script, as ASCII. A keyboard in Arabic may type its own.
     private var digits: String {
-        String(code.value.compactMap(\.wholeNumberValue).filter { (0...9).contains($0) }.flatMap(String.init))
+        // By scalars: an invisible mark after a digit is in the same character.
+        String(
+            code.value.unicodeScalars.compactMap { Character($0).wholeNumberValue }.filter { (0...9).contains($0) }
+                .flatMap(String.init))
     }
 }
 
 extension String {
-    /// Without whitespace at both ends.
+    /// Without whitespace and invisible marks at both ends, which come with what is copied from other apps.
     var trimmed: String {
-        let start = drop { $0.isWhitespace }
-        guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+        func isMargin(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
+        }
+        let start = unicodeScalars.drop(while: isMargin)
+        guard let end = start.lastIndex(where: { !isMargin($0) }) else { return "" }
         return String(start[...end])
     }
 }

@@ -22,15 +22,18 @@ struct CodeFormTests {
         var form = CodeForm()
         #expect(form.fault == nil)
         #expect(form.submit() == nil && form.fault == .identifierMissing)
-        form.identifier = "ada@example.com"
-        #expect(form.fault == nil)
+        form.identifier = "\u{202A} \u{200B}"
+        #expect(form.fault == .identifierMissing)
+        form.identifier = "\u{202A}ada@example.com\u{202C}\u{FEFF}\n"
+        #expect(form.fault == nil && form.submit() == .request(identifier: "ada@example.com"))
     }
 
     @Test(
         "Six digits of any script are a code; other characters are ignored",
         arguments: [
             ("012345", "012345"), (" 012-345 ", "012345"), ("٠١٢٣٤٥", "012345"), ("01234", nil), ("0123456", nil),
-            ("", nil), ("abcdef", nil),
+            ("", nil), ("abcdef", nil), ("\u{FEFF}012\u{200B}345\u{2060}", "012345"),
+            ("0\u{200D}12345\u{FE0F}", "012345"),
         ])
     func digits(typed: String, code: String?) {
         var form = sent()

@@ -78,7 +78,7 @@ struct IdentifierPrefix: Sendable, Equatable {
     ///     code (`+`, `00`, or a national number where the team has named its country) is not a phone number.
     ///   - home: the country whose national phone numbers are accepted.
     init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
-        let trimmed = Text.trimmed(text)
+        let trimmed = Text.trimmedOfMarks(text)
         guard !trimmed.isEmpty else { throw Refusal("This is empty.") }
         guard trimmed.utf8.count <= 2 * EmailAddress.maximumLength else { throw Refusal("This is too long.") }
         guard !trimmed.unicodeScalars.contains(where: Text.isInvisible) else {
@@ -95,7 +95,7 @@ struct IdentifierPrefix: Sendable, Equatable {
 
     private static func phone(_ text: String, home: PhoneRegion?) -> String? {
         var digits = ""
-        for scalar in text.unicodeScalars {
+        for scalar in Text.withoutMarks(text).unicodeScalars {
             switch scalar {
             case "0"..."9": digits.unicodeScalars.append(scalar)
             case "+" where digits.isEmpty: digits = "+"
@@ -103,9 +103,9 @@ struct IdentifierPrefix: Sendable, Equatable {
             default: return nil
             }
         }
-        if digits.hasPrefix("+") { return digits }
+        if digits.hasPrefix("+") { return "+" + NationalPrefix.removed(fromInternational: String(digits.dropFirst())) }
         for prefix in [home?.internationalPrefix, "00"].compactMap(\.self) where digits.hasPrefix(prefix) {
-            return "+" + digits.dropFirst(prefix.count)
+            return "+" + NationalPrefix.removed(fromInternational: String(digits.dropFirst(prefix.count)))
         }
         guard let home, digits.hasPrefix("0") else { return nil }
         return "+" + home.international(digits)

@@ -107,7 +107,7 @@ struct CodeProofs: Sendable {
         if let token = request.linkToken {
             guard let id else { throw Problem.invalid("codeRequest", "A link needs the request that asked for it.") }
             guard token.utf8.count <= 256 else { throw Self.wrong }
-            return Shown(answer: .link(token), request: id)
+            return Shown(answer: .link(Text.trimmedOfMarks(token)), request: id)
         }
         let code = try Problem.checking("code") { () throws(Refusal) in try OneTimeCode(request.code ?? "") }
         let home = home

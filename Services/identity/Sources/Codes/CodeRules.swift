@@ -63,8 +63,8 @@ struct OneTimeCode: Sendable, Equatable {
         digits = String(format: "%06d", Int.random(in: 0..<1_000_000))
     }
 
-    /// Reads what a person has typed. Spaces and hyphens between the digits are ignored. Digits of every script are
-    /// accepted, because an Arabic keyboard, for example, types its own.
+    /// Reads what a person has typed or pasted. Spaces, hyphens and invisible marks between the digits are ignored.
+    /// Digits of every script are accepted, because an Arabic keyboard, for example, types its own.
     init(_ text: String) throws(Refusal) {
         let refusal = Refusal("A code has six digits.")
         guard text.utf8.count <= Self.longestSpelling else { throw refusal }
@@ -80,6 +80,6 @@ struct OneTimeCode: Sendable, Equatable {
     }
 
     private static func isIgnored(_ scalar: Unicode.Scalar) -> Bool {
-        scalar == "-" || scalar.properties.isWhitespace || scalar.properties.isBidiControl
+        scalar == "-" || scalar.properties.isWhitespace || Text.isMark(scalar)
     }
 }

@@ -7,7 +7,7 @@ enum Identifier: Hashable, Sendable {
 
     /// - Parameter home: the country whose national phone numbers are accepted; without one they are refused.
     init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
-        guard text.utf8.count <= 1024, !Text.trimmed(text).isEmpty else {
+        guard text.utf8.count <= 1024, !Text.trimmedOfMarks(text).isEmpty else {
             throw Refusal("Please enter an e-mail address or a phone number.")
         }
         if text.precomposedStringWithCompatibilityMapping.contains("@") {

@@ -39,8 +39,8 @@ struct SingleUseToken: Sendable {
 
     var digest: [UInt8] { Self.digest(of: text) }
 
-    /// - Parameter text: a token, or what a client sends as one.
+    /// - Parameter text: a token, or what a client sends as one. Where messages have no link, users copy the token.
     static func digest(of text: String) -> [UInt8] {
-        Array(SHA256.hash(data: Data(text.utf8)))
+        Array(SHA256.hash(data: Data(Text.trimmedOfMarks(text).utf8)))
     }
 }
