@@ -110,6 +110,7 @@ let system: [Target] = [
     // bcrypt, for imported hashes. macOS has no such library, and its crypt(3) lacks bcrypt.
     system("CCrypt", package: "libcrypt-dev", formula: ("libxcrypt", pkgConfig: "libxcrypt")),
     system("CArgon2", package: "libargon2-dev", formula: ("argon2", pkgConfig: "libargon2")),
+    system("CIdn2", package: "libidn2-dev", formula: ("libidn2", pkgConfig: "libidn2")),
 ]
 
 let libraries: [Target] = [
@@ -182,9 +183,9 @@ let services: [Target] = [
         "identity",
         uses: [
             "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
-            "COpenSSL", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Redis", "Sealing",
-            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
-            .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            "CIdn2", "COpenSSL", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Redis", "Sealing",
+            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .crypto,
+            .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
         embeds: ["Console/Files", "Messages/Templates", "Migrations"].map { .embedInCode("Sources/\($0)") }),
     service(

@@ -5,7 +5,8 @@ ensure_packages() {
     # pkg-config is for SwiftPM, PgBouncer, nghttpd and Authlib for tests, libcurl for Foundation if linked statically.
     local missing packages=(
         curl gettext-base jq openssl pkg-config postgresql pgbouncer redis-server nghttp2-server
-        python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev libcurl4-openssl-dev
+        python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev libidn2-dev
+        libcurl4-openssl-dev
     )
     command -v swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
     missing=$(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \

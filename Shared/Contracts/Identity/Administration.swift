@@ -6,13 +6,17 @@ public struct AdminUser: Codable, Sendable, Equatable {
     public struct Identifier: Codable, Sendable, Equatable {
         /// `email` or `phone`.
         public var kind: String
+        /// The form that is stored, compared and sent: E.164, or an address whose domain is in ASCII.
         public var value: String
         public var verified: Bool
+        /// The address with its domain in Unicode; absent if that is `value`.
+        public var unicode: String?
 
-        public init(kind: String, value: String, verified: Bool) {
+        public init(kind: String, value: String, verified: Bool, unicode: String? = nil) {
             self.kind = kind
             self.value = value
             self.verified = verified
+            self.unicode = unicode
         }
     }
 
@@ -31,7 +35,7 @@ public struct AdminUser: Codable, Sendable, Equatable {
     public var updatedAt: Date?
     /// `active` or `disabled`.
     public var state: String
-    /// `email` above may differ: the address that Apple gave may belong to another user of Gatehouse.
+    /// `email` above may differ: it may be the address that Apple gave, with which the user does not sign in here.
     public var identifiers: [Identifier]
     /// The last sign-in that the audit log contains.
     public var lastSignInAt: Date?

@@ -73,10 +73,15 @@ public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
     /// After a sign-in: proves that this user has signed in on this device. The app keeps it, even after a sign-out,
     /// and sends it with the next sign-in (``SessionDevice/deviceToken``).
     public var deviceToken: String?
+    /// After a sign-in: kinds of the identifiers that it verified, and that another account has verified before. The
+    /// account of ``user`` goes without them. If the other one is the user's too, both can be merged:
+    /// `POST /v1/auth/merge`. Absent if none, and in the answer to a refresh.
+    public var conflictingIdentifiers: [IdentifierKind]?
 
     public init(
         accessToken: String, refreshToken: String, expiresIn: Int, expiresAt: Date, refreshExpiresIn: Int,
-        refreshExpiresAt: Date, user: User, deviceToken: String? = nil
+        refreshExpiresAt: Date, user: User, deviceToken: String? = nil,
+        conflictingIdentifiers: [IdentifierKind]? = nil
     ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
@@ -87,6 +92,7 @@ public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
         self.refreshExpiresAt = refreshExpiresAt
         self.user = user
         self.deviceToken = deviceToken
+        self.conflictingIdentifiers = conflictingIdentifiers
     }
 }
 

@@ -48,6 +48,28 @@ extension AdministrationServiceTests {
             }
         }
 
+        @Test func aDomainIsShownInBothForms() async throws {
+            struct Shown: Decodable {
+                struct Identifier: Decodable {
+                    var value: String
+                    var unicode: String?
+                }
+
+                var email: String
+                var identifiers: [Identifier]
+            }
+            try await withOperator { admin in
+                for (address, unicode) in [
+                    ("ada@xn--mnchen-3ya.example", "ada@münchen.example"), ("ada@example.com", nil),
+                ] {
+                    let id = try await admin.identity.register(address).user.id
+                    let shown: Shown = try await admin.send(.GET, "/users/\(id.path)").decode()
+                    #expect(shown.email == unicode ?? address && shown.identifiers.map(\.value) == [address])
+                    #expect(shown.identifiers.map(\.unicode) == [unicode])
+                }
+            }
+        }
+
         /// Page by page, in each order, also where many were made at the same moment.
         @Test func everyUserIsOnOnePage() async throws {
             try await withOperator { admin in

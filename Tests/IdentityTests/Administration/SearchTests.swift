@@ -10,6 +10,7 @@ import Testing
             (" Ada@Ex", "ada@ex"), ("ADA", "ada"), ("ＡＤＡ", "ada"), ("+49 (171) 12", "+4917112"), ("0049 171", "+49171"),
             ("0171-12", "+4917112"), ("171", "171"), ("0171@", "0171@"), ("+", "+"), ("100%_", "100%_"),
             ("+61 0412", "+61412"), ("\u{202A}+49 171\u{202C}", "+49171"), ("\u{FEFF}ada@ex", "ada@ex"),
+            ("ada@münchen.ex", "ada@xn--mnchen-3ya.ex"),
         ])
     func prefixes(_ text: String, _ value: String) throws {
         let prefix = try IdentifierPrefix(text, home: PhoneRegion(callingCode: "49"))

@@ -20,6 +20,29 @@ extension ServiceTests {
                 .PUT, Self.path, as: user, age: age, body: ChangeIdentifierRequest(identifier: identifier, code: code))
         }
 
+        /// A mail program writes the domain in Unicode, a web server's log in the form of DNS: it is one address.
+        @Test func aDomainInUnicodeIsOneAddressInBothForms() async throws {
+            try await withIdentity { identity in
+                let first = try await identity.register("ada@xn--mnchen-3ya.example")
+                #expect(first.user.email == "ada@münchen.example")
+                let snapshot = identity.tokens.state.withLock { $0.snapshots[first.user.id] }
+                #expect(snapshot?.user.email == "ada@münchen.example", "the access token's claim")
+                for spelling in ["ada@münchen.example", "Ada@MÜNCHEN。example", "ada@xn--mnchen-3ya.example"] {
+                    let answer = try await identity.login(spelling)
+                    #expect(answer.status == 200, "\(spelling)")
+                    #expect(try answer.decode(AuthResponse.self).user.id == first.user.id)
+                    let taken = try await identity.post(
+                        "/v1/auth/register", RegisterRequest(identifier: spelling, password: "another than that"))
+                    #expect(taken.code == "IDENTIFIER_TAKEN", "\(spelling)")
+                    let weak = try await identity.post(
+                        "/v1/auth/register", RegisterRequest(identifier: spelling, password: "ada@münchen.example"))
+                    #expect(weak.code == "WEAK_PASSWORD")
+                }
+                let value = try await identity.database.query("SELECT value FROM identifiers")[0].decode(String.self)
+                #expect(value == "ada@xn--mnchen-3ya.example")
+            }
+        }
+
         private func events(_ identity: Harness, of user: UUID) async throws -> [String] {
             try await identity.database.query(
                 "SELECT event FROM audit_entries WHERE user_id = \(user) ORDER BY id"

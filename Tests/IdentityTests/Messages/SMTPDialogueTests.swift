@@ -80,6 +80,14 @@ import Testing
         #expect(failure?.isFinal == true)
     }
 
+    /// Only the part before the `@` needs the extension.
+    @Test func aDomainOfAnotherScriptNeedsNoSuchServer() throws {
+        var dialogue = dialogue(to: try EmailAddress("ada@münchen.example").value)
+        _ = try dialogue.receive(reply(220))
+        _ = try dialogue.receive(reply(250, "test"))
+        #expect(try dialogue.receive(reply(250)) == .say("RCPT TO:<ada@xn--mnchen-3ya.example>"))
+    }
+
     /// The good conversation, and at each place every reply that refuses: 4yz is tried again, 5yz is final from the
     /// recipient on. Before that it is not about this message.
     @Test(arguments: [421, 450, 451, 452, 500, 502, 530, 535, 550, 552, 554, 354, 220, 334])

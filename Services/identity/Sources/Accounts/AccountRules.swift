@@ -4,6 +4,7 @@ import Foundation
 /// A user, including the fields that only this service stores.
 struct Account: Sendable, Equatable {
     var id: UUID
+    /// In the form in which addresses are stored.
     var email: String?
     var emailVerified: Bool
     var phone: String?
@@ -13,7 +14,7 @@ struct Account: Sendable, Equatable {
     var storeIDs: [String]
     var state: AccountState
     /// Whether the account has an address or number for signing in with a password. `email` does not show this: it may
-    /// be the address in Apple's token, which can be another user's identifier here.
+    /// be the address in Apple's token.
     var hasIdentifier: Bool
     var hasPassword: Bool
     var hasApple: Bool
@@ -33,7 +34,8 @@ struct Account: Sendable, Equatable {
     /// The user as clients see it.
     var user: User {
         User(
-            id: id, email: email, phone: phone, displayName: displayName, emailVerified: emailVerified,
+            id: id, email: email.map(EmailAddress.unicode), phone: phone, displayName: displayName,
+            emailVerified: emailVerified,
             phoneVerified: phone == nil ? nil : phoneVerified, role: role,
             storeIds: storeIDs, authProviders: providers, createdAt: createdAt, updatedAt: updatedAt,
             lostIdentifiers: lostIdentifiers.isEmpty ? nil : lostIdentifiers.map(IdentifierKind.init(rawValue:)),
@@ -72,7 +74,7 @@ struct Account: Sendable, Equatable {
 
     private func isOpenedByCode(to kinds: Set<Identifier.Kind>) -> Bool {
         // Apple forwards mail to such an address only while the app is linked.
-        let isRelayed = email?.hasSuffix("@privaterelay.appleid.com") == true
+        let isRelayed = email.map(EmailAddress.isRelay) == true
         if kinds.contains(.email) && emailVerified && !isRelayed { return true }
         return kinds.contains(.phone) && phoneVerified
     }

@@ -54,7 +54,12 @@ extension AdminUser {
         let email: String? = try row.decode("own_email")
         let pending: [String] = try row.decode("pending")
         let identifiers = [
-            email.map { Identifier(kind: "email", value: $0, verified: account.emailVerified) },
+            email.map { value in
+                let unicode = EmailAddress.unicode(value)
+                return Identifier(
+                    kind: "email", value: value, verified: account.emailVerified,
+                    unicode: unicode == value ? nil : unicode)
+            },
             account.phone.map { Identifier(kind: "phone", value: $0, verified: account.phoneVerified) },
         ]
         self.init(

@@ -86,7 +86,13 @@ struct IdentifierPrefix: Sendable, Equatable {
         }
         let folded = trimmed.precomposedStringWithCompatibilityMapping.lowercased()
             .precomposedStringWithCompatibilityMapping
-        value = Self.phone(folded, home: home) ?? folded
+        value = Self.phone(folded, home: home) ?? Self.address(folded) ?? folded
+    }
+
+    /// The beginning of a domain in another script has no stored form until its label is complete.
+    private static func address(_ text: String) -> String? {
+        guard !text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+        return try? EmailAddress(text).value
     }
 
     /// Above every identifier that begins with the prefix, in byte order. No identifier contains the last code point of

@@ -1,35 +1,45 @@
 import Foundation
 
-/// An e-mail address in the one form in which Gatehouse stores and compares it.
+/// An e-mail address in the one form in which Gatehouse stores, compares and sends it.
 ///
-/// NFKC and lower case throughout: no current mail service distinguishes `Ada@` from `ada@`, and neither do users.
-/// Quoted local parts, comments and address literals (RFC 5321 §4.1.2, §4.1.3) are refused; letters of every script are
-/// allowed (RFC 6531).
+/// NFKC and lower case throughout: no current mail service distinguishes `Ada@` from `ada@`, and neither do users. The
+/// domain is the one that DNS knows: `münchen.example` is `xn--mnchen-3ya.example`. Quoted local parts, comments and
+/// address literals (RFC 5321 §4.1.2, §4.1.3) are refused; letters of every script are allowed (RFC 6531).
 struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
     let value: String
 
     /// RFC 5321 §4.5.3.1 with erratum 1690, in UTF-8 bytes.
     static let maximumLength = 254
-    /// In bytes before NFKC, which keeps at least a quarter of them.
+    /// In bytes before NFKC, which keeps at least a quarter of them, and before the domain's conversion.
     private static let bytesBefore = 4 * maximumLength
 
     init(_ text: String) throws(Refusal) {
+        let tooLong = Refusal("The e-mail address is too long.")
         let trimmed = Text.trimmedOfMarks(text)
-        guard trimmed.utf8.count <= Self.bytesBefore else { throw Refusal("The e-mail address is too long.") }
+        guard trimmed.utf8.count <= Self.bytesBefore else { throw tooLong }
         guard !trimmed.unicodeScalars.contains(where: Text.isInvisible) else {
             throw Refusal("The e-mail address contains invisible characters.")
         }
         let folded = trimmed.precomposedStringWithCompatibilityMapping.lowercased()
             .precomposedStringWithCompatibilityMapping
-        guard folded.utf8.count <= Self.maximumLength else {
-            throw Refusal("The e-mail address is too long.")
-        }
+        guard folded.utf8.count <= Self.bytesBefore else { throw tooLong }
         let parts = folded.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, Self.isLocalPart(parts[0]), Self.isDomain(parts[1]) else {
-            throw Refusal("This is not an e-mail address.")
-        }
-        value = folded
+        guard parts.count == 2, Self.isLocalPart(parts[0]), let domain = InternetDomain.ascii(parts[1]),
+            Self.isDomain(domain)
+        else { throw Refusal("This is not an e-mail address.") }
+        value = "\(parts[0])@\(domain)"
+        guard value.utf8.count <= Self.maximumLength else { throw tooLong }
     }
+
+    /// A stored address as people read it, with its domain in Unicode, unless it would be too long in that form.
+    static func unicode(_ value: String) -> String {
+        guard let at = value.lastIndex(of: "@") else { return value }
+        let unicode = "\(value[...at])\(InternetDomain.unicode(value[value.index(after: at)...]))"
+        return unicode.utf8.count <= maximumLength ? unicode : value
+    }
+
+    /// Whether a stored address is one that Apple has made for one app (Hide My Email). It forwards to the user's own.
+    static func isRelay(_ value: String) -> Bool { value.hasSuffix("@privaterelay.appleid.com") }
 
     var description: String { value }
 
@@ -46,7 +56,7 @@ struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
             : isLetterOrDigit(scalar) || isMark(scalar)
     }
 
-    private static func isDomain(_ domain: Substring) -> Bool {
+    private static func isDomain(_ domain: String) -> Bool {
         let labels = domain.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count >= 2, let last = labels.last else { return false }
         return labels.allSatisfy(isLabel) && !last.unicodeScalars.allSatisfy { ("0"..."9").contains($0) }
@@ -54,7 +64,7 @@ struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
 
     private static func isLabel(_ label: Substring) -> Bool {
         (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
-            && label.unicodeScalars.allSatisfy { $0 == "-" || isLetterOrDigit($0) || (!$0.isASCII && isMark($0)) }
+            && label.unicodeScalars.allSatisfy { $0 == "-" || ($0.isASCII && isLetterOrDigit($0)) }
     }
 
     private static func isLetterOrDigit(_ scalar: Unicode.Scalar) -> Bool {

@@ -48,7 +48,9 @@ struct PasswordPolicy: Sendable {
         if Set(folded.unicodeScalars).count < 3 || CommonPasswords.contains(folded) {
             return "This password is too common. An attacker would try it first."
         }
-        let names = identifiers.flatMap { [$0, $0.split(separator: "@").first.map(String.init) ?? $0] }
+        let names = identifiers.flatMap {
+            [$0, EmailAddress.unicode($0), $0.split(separator: "@").first.map(String.init) ?? $0]
+        }
         if names.contains(folded) {
             return "The password is your own address or number."
         }

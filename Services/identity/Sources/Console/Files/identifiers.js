@@ -25,7 +25,7 @@ function draw(page) {
                   "Identifiers",
                   ["Identifier", "Kind", "Verified", "Actions"],
                   identifiers.map((each) => [
-                      each.value,
+                      each.unicode ? `${each.unicode} (${each.value})` : each.value,
                       kindName(each.kind),
                       each.verified ? "yes" : "no",
                       make("span", { class: "buttons" }, change(page, each), move(page, each), remove(page, each)),
