@@ -92,6 +92,13 @@ public enum Hexadecimal {
         }
     }
 
+    /// The bytes of two digits each; `nil` where the text is anything else.
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        let digits = text.utf8.compactMap(value)
+        guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+
     /// Two lower-case digits for each byte.
     public static func string(_ bytes: some Collection<UInt8>) -> String {
         String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in

@@ -46,7 +46,8 @@ extension AccountServiceTests {
         /// A hash of each system that users come from, as the import keeps it, and one of ours without a pepper.
         @Test func hashesOfOtherSystemsBecomeOurs() async throws {
             let prefixes = [
-                "$2b$", "$scrypt$ln=14", "$pbkdf2-sha256$6400", "pbkdf2_sha256", "$firebase", "$argon2i$v=19",
+                "$2b$", "$scrypt$ln=14", "$pbkdf2-sha256$6400", "pbkdf2_sha256", "$firebase", "$fbscrypt", "{bcrypt}",
+                "pbkdf2:", "scrypt:", "AQAAAAE", "$pbkdf2-sha1$i=1300000", "$argon2i$v=19",
             ]
             let unpeppered = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
             let foreign = try prefixes.map { prefix in
@@ -69,6 +70,50 @@ extension AccountServiceTests {
                     #expect(try await identity.login("ada@example.com", password).status == 200, "\(hash)")
                     #expect(try await stored(identity) == kept)
                     #expect(try await identity.login("ada@example.com", "not this one").status == 401, "\(hash)")
+                }
+            }
+        }
+
+        /// bcrypt reads 72 bytes of a password. The rest is unknown: if it came into a new hash, a user who signs in
+        /// with another end would lock the owner out.
+        @Test func aHashOfAPartOfThePasswordStays() async throws {
+            // Of 72 letters a, by bcrypt 5.0.0 of PyPI.
+            let hash = "$2b$04$8ZYXIFGWR5gl02sFSzW6ee8ryt.FpK1ZbVXSna2F08PssUgjpQ1c2"
+            let read = String(repeating: "a", count: 72)
+            try await withIdentity { identity in
+                _ = try await identity.register("ada@example.com")
+                for text in [hash, "{bcrypt}" + hash] {
+                    try await keep(text, in: identity)
+                    for end in ["the owner's", "another", "é"] {
+                        #expect(try await identity.login("ada@example.com", read + end).status == 200, "\(end)")
+                        #expect(try await stored(identity) == text)
+                    }
+                    #expect(try await identity.login("ada@example.com", read).status == 200)
+                    #expect(try await stored(identity).hasPrefix("$argon2id$"))
+                    #expect(try await identity.login("ada@example.com", read + "another").status == 401)
+                }
+            }
+        }
+
+        /// Keyboards type é as one code point or as two, and the former system hashed either.
+        @Test func aForeignHashIsComparedInBothNormalForms() async throws {
+            // Of "café crème" as two code points, and as one, by bcrypt 5.0.0 of PyPI; of the first by Argon2id.
+            let decomposed = "$2b$04$/w7N9ZgzRkOPedA/suoS8e2KH.mpfi2jpHpFJ2Fey/xwjwaP0Zw/i"
+            let composed = "$2b$04$X6EEdysexyF6rZTrtR.oletA4RU6na7o89Lxiop457Is7d7LHGFSe"
+            let salt = Array("of some system".utf8)
+            let made = try #require(
+                Argon2.hash(Array("cafe\u{301} cre\u{300}me".utf8), salt: salt, parameters: .floor, length: 32))
+            let unpeppered = PasswordHash(parameters: .floor, pepperID: nil, salt: salt, hash: made).phcString
+            try await withIdentity { identity in
+                _ = try await identity.register("ada@example.com")
+                for hash in [decomposed, composed, unpeppered] {
+                    for typed in ["caf\u{E9} cr\u{E8}me", "cafe\u{301} cre\u{300}me"] {
+                        try await keep(hash, in: identity)
+                        #expect(try await identity.login("ada@example.com", "cafe creme").status == 401)
+                        #expect(try await identity.login("ada@example.com", typed).status == 200, "\(hash) \(typed)")
+                        #expect(try await stored(identity).hasPrefix("$argon2id$v=19$m=19456,t=2,p=1,keyid="))
+                        #expect(try await identity.login("ada@example.com", typed).status == 200)
+                    }
                 }
             }
         }

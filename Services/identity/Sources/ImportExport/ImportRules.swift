@@ -87,7 +87,7 @@ struct ImportedPasswordHash: Sendable, Equatable {
                     "passwordHash was made with the pepper \(pepper), which is not in IDENTITY_PEPPER_KEYS_FILE.")
             }
         } else if let hash = ForeignHash(text) {
-            if case .firebase = hash, !keys.hasFirebaseSignerKey {
+            if case .firebase(let hash) = hash, hash.signerKey == nil, !keys.hasFirebaseSignerKey {
                 throw Refusal("passwordHash was made by Firebase, and IDENTITY_FIREBASE_SIGNER_KEY_FILE is not set.")
             }
         } else {

@@ -28,10 +28,10 @@ struct PasswordProofs: Sendable {
     private func compare(_ identifier: Identifier, _ password: Password) async throws -> Account {
         let found = try await passwords.account(identifiedBy: identifier)
         if let found { AuditedAttempt.note(.password, of: .user(found.account.id)) }
-        let isRight = try await hasher.verify(password, against: found?.passwordHash)
-        guard isRight, let found, let hash = found.passwordHash else { throw Problem(.invalidCredentials) }
+        let comparison = try await hasher.compare(password, with: found?.passwordHash)
+        guard comparison != .wrong, let found, let hash = found.passwordHash else { throw Problem(.invalidCredentials) }
         guard found.account.state == .active else { throw Problem(.accountDisabled) }
-        if hasher.isOutdated(hash) { await rehash(password, of: found.account, replacing: hash) }
+        if comparison == .right, hasher.isOutdated(hash) { await rehash(password, of: found.account, replacing: hash) }
         return found.account
     }
 

@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 
 /// A password in NFKC (NIST SP 800-63B-4 §3.1.1.2), because keyboards type the same password in different ways.
@@ -27,9 +28,25 @@ struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible
         typed = text
     }
 
+    /// The bytes that another system may have hashed: the password as typed, and in the other normal form, NFD where it
+    /// was typed in NFC, and NFC otherwise.
+    var foreignForms: [[UInt8]] {
+        let composed = typed.precomposedStringWithCanonicalMapping
+        let other = typed.isVerbatim(composed) ? typed.decomposedStringWithCanonicalMapping : composed
+        return typed.isVerbatim(other) ? [Array(typed.utf8)] : [Array(typed.utf8), Array(other.utf8)]
+    }
+
     var description: String { "(password)" }
     var debugDescription: String { description }
     var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The result of comparing a password with a hash.
+enum PasswordComparison: Sendable {
+    case wrong
+    case right
+    /// The hash depends on a part of the password alone.
+    case rightInPart
 }
 
 /// Requirements for a new password. Its length counts; its composition does not (NIST SP 800-63B-4 §3.1.1.2).

@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 
 /// A password hash from another system, in the text in which it is stored until its user signs in:
@@ -9,9 +10,13 @@ import Foundation
 /// | scrypt | `$scrypt$ln=15,r=8,p=1$SALT$HASH` |
 /// | PBKDF2 | `$pbkdf2-sha256$i=600000$SALT$HASH`, passlib's `$pbkdf2-sha256$600000$…`, Django's `pbkdf2_sha256$600000$…` |
 /// | Firebase | `$firebase-scrypt$ln=14,r=8,sep=SEPARATOR$SALT$HASH` |
+/// | Firebase, from Supabase | `$fbscrypt$v=1,n=14,r=8,p=1,ss=SEPARATOR,sk=SIGNERKEY$SALT$HASH` |
+/// | Spring | `{bcrypt}$2a$10$…` |
+/// | Werkzeug | `pbkdf2:sha256:600000$SALT$HASH`, `scrypt:32768:8:1$SALT$HASH`: SALT is text, HASH hexadecimal |
+/// | ASP.NET Core Identity, version 3 | base64: `AQAAAAI…` |
 ///
-/// SALT, HASH and SEPARATOR are base64 without padding. Hashes that take too much work are refused: the author of an
-/// import file must not decide how long a sign-in takes.
+/// Elsewhere SALT, HASH, SEPARATOR and SIGNERKEY are base64 without padding; from Firebase also with it. Hashes that
+/// take too much work are refused: the author of an import file must not decide how long a sign-in takes.
 enum ForeignHash: Sendable, Equatable {
     case argon2(ForeignArgon2Hash)
     case bcrypt(BcryptHash)
@@ -29,8 +34,12 @@ enum ForeignHash: Sendable, Equatable {
         guard text.utf8.count <= 1024 else { return nil }
         if let hash = BcryptHash(text) {
             self = .bcrypt(hash)
-        } else if let hash = PBKDF2Hash(text) {
+        } else if let hash = PBKDF2Hash(text) ?? PBKDF2Hash(werkzeug: text) ?? PBKDF2Hash(aspNet: text) {
             self = .pbkdf2(hash)
+        } else if let hash = ScryptHash(werkzeug: text) {
+            self = .scrypt(hash)
+        } else if let hash = FirebaseHash(text) {
+            self = .firebase(hash)
         } else if let phc = PHCString(text), Self.saltLengths.contains(phc.salt.count),
             Self.hashLengths.contains(phc.hash.count)
         {
@@ -38,8 +47,6 @@ enum ForeignHash: Sendable, Equatable {
                 self = .argon2(hash)
             } else if let hash = ScryptHash(phc) {
                 self = .scrypt(hash)
-            } else if let hash = FirebaseHash(phc) {
-                self = .firebase(hash)
             } else {
                 return nil
             }
@@ -49,15 +56,31 @@ enum ForeignHash: Sendable, Equatable {
     }
 }
 
-/// bcrypt (Provos, Mazières 1999): `$2b$12$` and 53 characters of salt and hash. It uses only the first 72 bytes of a
-/// password.
+extension ForeignHash {
+    /// Whether the hash depends on every byte of the password. If it does not, the rest may be anything, and must not
+    /// come into a new hash.
+    func readsAll(of password: [UInt8]) -> Bool {
+        switch self {
+        case .bcrypt: password.count <= BcryptHash.passwordLength && !password.contains(0)
+        case .argon2: true
+        // HMAC fills a short key with zeros (RFC 2104 §2).
+        case .scrypt, .pbkdf2, .firebase: password.last != 0
+        }
+    }
+}
+
+/// bcrypt (Provos, Mazières 1999): `$2b$12$` and 53 characters of salt and hash; also after Spring's `{bcrypt}`. It
+/// uses only the first 72 bytes of a password.
 struct BcryptHash: Sendable, Equatable {
     /// The binary logarithm of the number of rounds. 14 takes about a second.
     static let costs = 4...14
+    /// The bytes of a password that it uses.
+    static let passwordLength = 72
 
     let text: String
 
     init?(_ text: String) {
+        let text = text.hasPrefix("{bcrypt}") ? String(text.dropFirst(8)) : text
         let bytes = Array(text.utf8)
         guard bytes.count == 60, ["$2a$", "$2b$", "$2y$"].contains(text.prefix(4)), bytes[6] == UInt8(ascii: "$"),
             let cost = Int(text.dropFirst(4).prefix(2)), Self.costs.contains(cost), text.dropFirst(4).first != "+",
@@ -77,8 +100,8 @@ struct BcryptHash: Sendable, Equatable {
 }
 
 /// Firebase's variant of scrypt: `$firebase-scrypt$ln=MEM_COST,r=ROUNDS,sep=SEPARATOR$SALT$HASH`. scrypt derives a key
-/// from the password. The hash is the project's signer key, encrypted with it. The signer key is in a file, not in the
-/// hash.
+/// from the password. The hash is the project's signer key, encrypted with it. The signer key is in a file. Only
+/// Supabase writes it into each hash.
 struct FirebaseHash: Sendable, Equatable {
     var parameters: ScryptParameters
     var salt: [UInt8]
@@ -86,12 +109,33 @@ struct FirebaseHash: Sendable, Equatable {
     var separator: [UInt8]
     /// As long as the signer key.
     var hash: [UInt8]
+    /// `nil` where the signer key is in a file.
+    var signerKey: [UInt8]?
 
-    init?(_ phc: PHCString) {
-        guard phc.algorithm == "firebase-scrypt", phc.version == nil,
-            let numbers = phc.numbers("ln", "r", optional: ["sep"]),
-            let parameters = ScryptParameters(logN: numbers[0], r: numbers[1], p: 1),
-            let separator = PHCString.base64(phc.parameters["sep"] ?? ""), separator.count <= 64
+    init?(_ text: String) {
+        guard let phc = PHCString(text, isPadded: true), phc.version == nil,
+            ForeignHash.saltLengths.contains(phc.salt.count), ForeignHash.hashLengths.contains(phc.hash.count)
+        else { return nil }
+        let cost: [Int]?
+        let separatorName: String
+        switch phc.algorithm {
+        case "firebase-scrypt":
+            cost = phc.numbers("ln", "r", optional: ["sep"])
+            separatorName = "sep"
+        case "fbscrypt":
+            guard phc.parameters["v"] == "1", phc.parameters["p"] == "1" else { return nil }
+            cost = phc.numbers("n", "r", optional: ["v", "p", "ss", "sk"])
+            separatorName = "ss"
+            if let key = phc.parameters["sk"] {
+                guard let bytes = PHCString.base64(key, isPadded: true), bytes.count == phc.hash.count else {
+                    return nil
+                }
+                signerKey = bytes
+            }
+        default: return nil
+        }
+        guard let cost, let parameters = ScryptParameters(logN: cost[0], r: cost[1], p: 1),
+            let separator = PHCString.base64(phc.parameters[separatorName] ?? "", isPadded: true), separator.count <= 64
         else { return nil }
         self.parameters = parameters
         self.separator = separator
@@ -127,7 +171,7 @@ struct ForeignArgon2Hash: Sendable, Equatable {
     }
 }
 
-/// PBKDF2 (RFC 8018 §5.2) with HMAC, as the PHC format, passlib and Django write it.
+/// PBKDF2 (RFC 8018 §5.2) with HMAC, as the PHC format, passlib, Django, Werkzeug and ASP.NET Core Identity write it.
 struct PBKDF2Hash: Sendable, Equatable {
     enum Digest: String, Sendable {
         case sha1, sha256, sha512
@@ -145,10 +189,11 @@ struct PBKDF2Hash: Sendable, Equatable {
     var digest: Digest
     var iterations: Int
     var salt: [UInt8]
+    /// The first block at most. Each further block takes as much time again, and depends on the password in the same
+    /// way. Keycloak derives four of SHA-1 with 1,300,000 iterations each.
     var hash: [UInt8]
 
-    /// Iterations. Each is repeated for every digest-sized block of the hash.
-    static let maximumWork = 2_000_000
+    static let maximumIterations = 2_000_000
 
     init?(_ text: String) {
         if let phc = PHCString(text) {
@@ -178,14 +223,56 @@ struct PBKDF2Hash: Sendable, Equatable {
 
     private init?(algorithm: String, iterations: Int, salt: [UInt8], hash: [UInt8]) {
         let name = algorithm == "pbkdf2" ? "pbkdf2-sha1" : algorithm
-        guard name.hasPrefix("pbkdf2-"), let digest = Digest(rawValue: String(name.dropFirst(7))),
-            ForeignHash.saltLengths.contains(salt.count), ForeignHash.hashLengths.contains(hash.count)
+        guard name.hasPrefix("pbkdf2-"), let digest = Digest(rawValue: String(name.dropFirst(7))) else { return nil }
+        self.init(digest: digest, iterations: iterations, salt: salt, hash: hash)
+    }
+
+    private init?(digest: Digest, iterations: Int, salt: [UInt8], hash: [UInt8]) {
+        guard ForeignHash.saltLengths.contains(salt.count), ForeignHash.hashLengths.contains(hash.count),
+            (1...Self.maximumIterations).contains(iterations)
         else { return nil }
-        let blocks = (hash.count + digest.length - 1) / digest.length
-        guard iterations >= 1, iterations <= Self.maximumWork / blocks else { return nil }
         self.digest = digest
         self.iterations = iterations
         self.salt = salt
+        self.hash = Array(hash.prefix(digest.length))
+    }
+}
+
+extension PBKDF2Hash {
+    /// Werkzeug's `pbkdf2:sha256:600000$SALT$HASH`.
+    fileprivate init?(werkzeug text: String) {
+        guard let fields = WerkzeugHash(text), fields.method.count == 3, fields.method[0] == "pbkdf2",
+            let digest = Digest(rawValue: String(fields.method[1])), let iterations = PHCString.number(fields.method[2])
+        else { return nil }
+        self.init(digest: digest, iterations: iterations, salt: fields.salt, hash: fields.hash)
+    }
+
+    /// Version 3 of ASP.NET Core Identity's `PasswordHasher`, in base64: a byte 1, then the digest, the iterations and
+    /// the salt's length as numbers of 32 bits, big-endian; then the salt and the hash.
+    fileprivate init?(aspNet text: String) {
+        guard let data = Data(base64Encoded: text), data.count > 13, data.first == 1 else { return nil }
+        let bytes = Array(data)
+        func number(at place: Int) -> Int { bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }
+        let digests: [Digest] = [.sha1, .sha256, .sha512]
+        let (digest, saltLength) = (number(at: 1), number(at: 9))
+        guard digests.indices.contains(digest), saltLength <= bytes.count - 13 else { return nil }
+        self.init(
+            digest: digests[digest], iterations: number(at: 5), salt: Array(bytes[13..<13 + saltLength]),
+            hash: Array(bytes[(13 + saltLength)...]))
+    }
+}
+
+/// A hash of Werkzeug: `METHOD:PARAMETER:…$SALT$HASH`, with a salt that is text, and a hash in hexadecimal.
+private struct WerkzeugHash {
+    var method: [Substring]
+    var salt: [UInt8]
+    var hash: [UInt8]
+
+    init?(_ text: String) {
+        let fields = text.split(separator: "$", omittingEmptySubsequences: false)
+        guard fields.count == 3, let hash = Hexadecimal.decode(String(fields[2])) else { return nil }
+        method = fields[0].split(separator: ":", omittingEmptySubsequences: false)
+        salt = Array(fields[1].utf8)
         self.hash = hash
     }
 }
@@ -226,5 +313,20 @@ struct ScryptHash: Sendable, Equatable {
         self.parameters = parameters
         salt = phc.salt
         hash = phc.hash
+    }
+}
+
+extension ScryptHash {
+    /// Werkzeug's `scrypt:N:r:p$SALT$HASH`.
+    fileprivate init?(werkzeug text: String) {
+        guard let fields = WerkzeugHash(text), fields.method.count == 4, fields.method[0] == "scrypt",
+            let n = PHCString.number(fields.method[1]), n > 0, n & (n - 1) == 0,
+            let r = PHCString.number(fields.method[2]), let p = PHCString.number(fields.method[3]),
+            let parameters = ScryptParameters(logN: n.trailingZeroBitCount, r: r, p: p),
+            ForeignHash.saltLengths.contains(fields.salt.count), ForeignHash.hashLengths.contains(fields.hash.count)
+        else { return nil }
+        self.parameters = parameters
+        salt = fields.salt
+        hash = fields.hash
     }
 }

@@ -27,12 +27,17 @@ struct ForeignHashing: Sendable {
         var description: String { "a password could not be hashed as another system hashed it" }
     }
 
-    /// Blocks the calling thread until the work is done.
-    ///
-    /// Other systems hash a password as it was typed, without normalizing it.
+    /// Compares the password as it was typed, and then in the other normal form: keyboards write é as one code point or
+    /// as two, and other systems hash what they get. Blocks the calling thread until the work is done.
     /// - Throws: ``NoSignerKey``, ``Refused``: the password may be right.
-    func verify(_ password: Password, _ hash: ForeignHash) throws -> Bool {
-        let typed = Array(password.typed.utf8)
+    func compare(_ password: Password, _ hash: ForeignHash) throws -> PasswordComparison {
+        for form in password.foreignForms where try verify(form, hash) {
+            return hash.readsAll(of: form) ? .right : .rightInPart
+        }
+        return .wrong
+    }
+
+    private func verify(_ typed: [UInt8], _ hash: ForeignHash) throws -> Bool {
         switch hash {
         case .bcrypt(let hash): return Bcrypt.verify(typed, hash)
         case .argon2(let hash): return try isEqual(Argon2.hash(typed, as: hash), hash.hash)
@@ -45,11 +50,11 @@ struct ForeignHashing: Sendable {
                 typed, salt: hash.salt, digest: hash.digest, iterations: hash.iterations, length: hash.hash.count)
             return try isEqual(made, hash.hash)
         case .firebase(let hash):
-            guard let firebaseSignerKey else { throw NoSignerKey() }
+            guard let signerKey = hash.signerKey ?? firebaseSignerKey else { throw NoSignerKey() }
             let key = OpenSSLDerivation.scrypt(
                 typed, salt: hash.salt + hash.separator, parameters: hash.parameters, length: 64)
             return try isEqual(
-                key.flatMap { OpenSSLDerivation.aes256CTR(firebaseSignerKey, key: Array($0.prefix(32))) }, hash.hash)
+                key.flatMap { OpenSSLDerivation.aes256CTR(signerKey, key: Array($0.prefix(32))) }, hash.hash)
         }
     }
 

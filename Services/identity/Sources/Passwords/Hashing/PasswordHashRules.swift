@@ -54,18 +54,19 @@ struct PHCString: Sendable, Equatable {
     var hash: [UInt8]
 
     /// `nil` when the text has another format, or is not in its canonical form.
-    init?(_ text: String) {
+    /// - Parameter isPadded: whether the base64 of salt and hash may have padding.
+    init?(_ text: String, isPadded: Bool = false) {
         var fields = text.split(separator: "$", omittingEmptySubsequences: false)[...]
         guard fields.popFirst()?.isEmpty == true, let algorithm = fields.popFirst(), !algorithm.isEmpty else {
             return nil
         }
-        if let field = fields.first, field.hasPrefix("v=") {
+        if let field = fields.first, field.hasPrefix("v="), !field.contains(",") {
             guard let version = Int(field.dropFirst(2)) else { return nil }
             self.version = version
             fields.removeFirst()
         }
-        guard fields.count == 3, let salt = Self.base64(fields[fields.startIndex + 1]),
-            let hash = Self.base64(fields[fields.startIndex + 2])
+        guard fields.count == 3, let salt = Self.base64(fields[fields.startIndex + 1], isPadded: isPadded),
+            let hash = Self.base64(fields[fields.startIndex + 2], isPadded: isPadded)
         else { return nil }
         parameters = [:]
         for pair in fields[fields.startIndex].split(separator: ",", omittingEmptySubsequences: false) {
@@ -91,11 +92,18 @@ struct PHCString: Sendable, Equatable {
         String(Data(bytes).base64EncodedString().prefix { $0 != "=" })
     }
 
-    static func base64(_ text: some StringProtocol) -> [UInt8]? {
-        let padded = String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
-        guard let data = Data(base64Encoded: padded) else { return nil }
+    /// - Parameter isPadded: whether padding is accepted too.
+    static func base64(_ text: some StringProtocol, isPadded: Bool = false) -> [UInt8]? {
+        let digits = isPadded ? String(text.prefix { $0 != "=" }) : String(text)
+        let padded = digits + String(repeating: "=", count: (4 - digits.count % 4) % 4)
+        guard text == digits || text == padded, let data = Data(base64Encoded: padded) else { return nil }
         let bytes = Array(data)
-        return base64(bytes) == text ? bytes : nil
+        return base64(bytes) == digits ? bytes : nil
+    }
+
+    /// Digits alone, without a sign.
+    static func number(_ text: some StringProtocol) -> Int? {
+        text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(text) : nil
     }
 }
 

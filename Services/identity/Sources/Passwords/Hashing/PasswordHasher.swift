@@ -84,36 +84,49 @@ final class PasswordHasher: Service, Sendable {
     func hash(_ password: Password) async throws -> String {
         let salt = [UInt8].random(count: PasswordHash.saltLength)
         var stored = PasswordHash(parameters: parameters, pepperID: pepper.current.id, salt: salt, hash: [])
-        stored.hash = try await digest(password, as: stored, length: PasswordHash.hashLength)
+        let input = keyed(password, by: pepper.current.secret)
+        stored.hash = try await run { [parameters] in
+            Argon2.hash(input, salt: salt, parameters: parameters, length: PasswordHash.hashLength)
+        }
         return stored.phcString
     }
 
-    /// Whether the password matches the PHC string. Without a readable PHC string the same amount of work is done,
-    /// because response time would reveal which accounts exist.
+    /// Whether the password matches the stored hash, at least in the part that the hash depends on.
+    ///
+    /// - Throws: as ``compare(_:with:)``.
+    func verify(_ password: Password, against stored: String?) async throws -> Bool {
+        try await compare(password, with: stored) != .wrong
+    }
+
+    /// Compares the password with a stored hash, ours or another system's. Without a readable hash the same amount of
+    /// work is done, because response time would reveal which accounts exist.
     ///
     /// - Throws: ``UnknownPepper`` and what ``ForeignHashing`` throws, because the password may be right.
-    func verify(_ password: Password, against phcString: String?) async throws -> Bool {
-        let stored = phcString.flatMap { PasswordHash($0) }
-        if stored == nil, let hash = phcString.flatMap({ ForeignHash($0) }) {
-            return try await run { [foreign] in try foreign.verify(password, hash) }
+    func compare(_ password: Password, with text: String?) async throws -> PasswordComparison {
+        let stored = text.flatMap { PasswordHash($0) }
+        if stored == nil, let hash = text.flatMap({ ForeignHash($0) }) {
+            return try await run { [foreign] in try foreign.compare(password, hash) }
         }
         if let id = stored?.pepperID, pepper[id] == nil { throw UnknownPepper(id: id) }
         let against = stored ?? decoy
-        let digest = try await digest(password, as: against, length: against.hash.count)
-        return constantTimeEqual(digest, against.hash) && stored != nil
+        let forms = inputs(password, as: against)
+        // One admission for both forms of the password.
+        let isRight = try await run { () -> Bool? in
+            for input in forms {
+                let digest = Argon2.hash(
+                    input, salt: against.salt, parameters: against.parameters, length: against.hash.count)
+                guard let digest else { return nil }
+                if constantTimeEqual(digest, against.hash) { return true }
+            }
+            return false
+        }
+        return isRight && stored != nil ? .right : .wrong
     }
 
     /// Whether a new hash would have other parameters or another pepper.
     func isOutdated(_ phcString: String) -> Bool {
         guard let stored = PasswordHash(phcString) else { return true }
         return stored.parameters != parameters || stored.pepperID != pepper.current.id
-    }
-
-    private func digest(_ password: Password, as stored: PasswordHash, length: Int) async throws -> [UInt8] {
-        let input = keyed(password, as: stored)
-        return try await run {
-            Argon2.hash(input, salt: stored.salt, parameters: stored.parameters, length: length)
-        }
     }
 
     /// Runs `work` on a thread for hashes.
@@ -158,11 +171,15 @@ final class PasswordHasher: Service, Sendable {
         hashed.continuation.yield()
     }
 
-    /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password. A hash
-    /// without a pepper is from another system, which hashed the password as typed.
-    private func keyed(_ password: Password, as stored: PasswordHash) -> [UInt8] {
-        guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return Array(password.typed.utf8) }
-        return Array(HMAC<SHA256>.authenticationCode(for: Array(password.text.utf8), using: key))
+    /// What the stored hash may be a hash of. One without a pepper is from another system, which hashed the password as
+    /// typed.
+    private func inputs(_ password: Password, as stored: PasswordHash) -> [[UInt8]] {
+        stored.pepperID.flatMap { pepper[$0] }.map { [keyed(password, by: $0)] } ?? password.foreignForms
+    }
+
+    /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password.
+    private func keyed(_ password: Password, by key: SymmetricKey) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: Array(password.text.utf8), using: key))
     }
 }
 
