@@ -56,6 +56,41 @@ import Testing
         }
     }
 
+    /// Windows programs write it before the first line.
+    @Test func aByteOrderMarkIsNoPartOfTheFirstUser() async throws {
+        try await with { transfer, pool in
+            let text = "\u{FEFF}" + Self.lines(1...2)
+            let (summary, flaws) = try await run(transfer, text)
+            #expect(summary.created == 2 && flaws == [])
+            // Elsewhere it is a flaw, as in every request.
+            let (other, found) = try await run(transfer, Self.lines(3...3) + "\n\u{FEFF}" + Self.lines(4...4))
+            #expect(other.created == 1 && found.map(\.line) == [2])
+        }
+    }
+
+    /// Two users of the former system have one address here.
+    @Test(arguments: [1, 600]) func spellingsOfOneAddressAreReported(distance: Int) async throws {
+        try await with { transfer, pool in
+            let others = Self.lines(1...distance)
+            let text = """
+                {"email":"ada@xn--mnchen-3ya.example","phone":"+61 0412 345 678"}
+                \(others)
+                {"email":"ada@münchen.example"}
+                """
+            for created in [distance + 1, 0] {
+                let (summary, flaws) = try await run(transfer, text)
+                #expect(summary.created == created && summary.refused == 1)
+                #expect(flaws.map(\.line) == [distance + 2])
+                #expect(flaws.first?.reason == "email is the same address as in line 1.", "\(flaws)")
+            }
+            let values = try await pool.query(
+                "SELECT value FROM identifiers WHERE value NOT LIKE 'user%' ORDER BY value"
+            )
+            .decode(String.self)
+            #expect(values == ["+61412345678", "ada@xn--mnchen-3ya.example"])
+        }
+    }
+
     @Test func whatIsWrongWithALineIsToldAndTheOthersAreMade() async throws {
         try await with { transfer, pool in
             let text = """

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads a file's lines one at a time, for files of any length.
+/// Reads a file's lines one at a time, for files of any length. A byte-order mark before the first line is skipped.
 struct LineReader {
     /// Why a file cannot be read to its end.
     enum Failure: Error, CustomStringConvertible {
@@ -16,6 +16,7 @@ struct LineReader {
     }
 
     private static let chunk = 1 << 18
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private let file: FileHandle
     private let longestLine: Int
@@ -65,7 +66,9 @@ struct LineReader {
         upTo lineEnd: Int, _ body: (UnsafeRawBufferPointer, Int) throws -> Result
     ) throws -> Result {
         count += 1
-        let (first, number) = (start, count)
+        let mark: [UInt8] =
+            count == 1 && buffer[start..<lineEnd].starts(with: Self.byteOrderMark) ? Self.byteOrderMark : []
+        let (first, number) = (start + mark.count, count)
         guard lineEnd - first <= longestLine else { throw Failure.tooLong(line: number, limit: longestLine) }
         return try buffer.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[first..<lineEnd]), number) }
     }

@@ -51,6 +51,7 @@ public struct UserTransfer: Sendable {
     ) async throws -> Summary {
         var reader = LineReader(file, longestLine: Self.longestLine)
         var summary = Summary()
+        var addresses = ConvertedAddresses()
         do {
             while true {
                 // A group of batches. All of them finish before the next group, so that progress ends at one line.
@@ -60,8 +61,14 @@ public struct UserTransfer: Sendable {
                     if !wanted.isEmpty { batches.append(wanted) }
                 }
                 if batches.isEmpty { break }
+                var readings = await withTaskGroup(of: (Int, Reading).self) { group in
+                    for (place, batch) in batches.enumerated() { group.addTask { (place, read(batch)) } }
+                    return await group.reduce(into: [Int: Reading]()) { $0[$1.0] = $1.1 }.sorted { $0.key < $1.key }
+                        .map(\.value)
+                }
+                for place in readings.indices { addresses.check(&readings[place]) }
                 let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
-                    for batch in batches { group.addTask { try await take(batch, isDry: isDry) } }
+                    for reading in readings { group.addTask { try await create(reading, isDry: isDry) } }
                     return try await group.reduce(into: [Outcome]()) { $0.append($1) }
                 }
                 for outcome in outcomes {
@@ -108,23 +115,58 @@ public struct UserTransfer: Sendable {
         var flaws: [Flaw] = []
     }
 
-    private func take(_ lines: [(number: Int, bytes: [UInt8])], isDry: Bool) async throws -> Outcome {
-        var outcome = Outcome(lines: lines.count)
+    /// The users of a batch, and the lines that are none.
+    private struct Reading: Sendable {
+        var lines: Int
         var users: [(line: Int, user: ImportedUser)] = []
+        var flaws: [Flaw] = []
+    }
+
+    /// The addresses whose domains are of another script. Each may have had two spellings, and two users, before.
+    private struct ConvertedAddresses {
+        private var lines: [String: Int] = [:]
+
+        /// Refuses each user with the address of an earlier line.
+        mutating func check(_ reading: inout Reading) {
+            var kept: [(line: Int, user: ImportedUser)] = []
+            for each in reading.users {
+                guard let email = each.user.email, email.contains("xn--") else {
+                    kept.append(each)
+                    continue
+                }
+                if let first = lines[email] {
+                    reading.flaws.append(
+                        Flaw(line: each.line, reason: "email is the same address as in line \(first)."))
+                } else {
+                    lines[email] = each.line
+                    kept.append(each)
+                }
+            }
+            reading.users = kept
+        }
+    }
+
+    private func read(_ lines: [(number: Int, bytes: [UInt8])]) -> Reading {
+        var reading = Reading(lines: lines.count)
         for line in lines {
             do {
                 let record = try StrictJSON.decode(UserRecord.self, from: line.bytes)
-                users.append((line.number, try ImportedUser(record, home: home, keys: keys, now: .now)))
+                reading.users.append((line.number, try ImportedUser(record, home: home, keys: keys, now: .now)))
             } catch let refusal as Refusal {
-                outcome.flaws.append(Flaw(line: line.number, reason: refusal.message))
-            } catch let problem as Problem {
+                reading.flaws.append(Flaw(line: line.number, reason: refusal.message))
+            } catch {
                 // Without the line's text, which is personal data.
-                let field = problem.errors.first.map { "\($0.field): \($0.message)" }
-                outcome.flaws.append(
+                let field = (error as? Problem)?.errors.first.map { "\($0.field): \($0.message)" }
+                reading.flaws.append(
                     Flaw(line: line.number, reason: field ?? "This is not a JSON object of a user."))
             }
         }
-        try await create(users, isDry: isDry, &outcome)
+        return reading
+    }
+
+    private func create(_ reading: Reading, isDry: Bool) async throws -> Outcome {
+        var outcome = Outcome(lines: reading.lines, flaws: reading.flaws)
+        try await create(reading.users, isDry: isDry, &outcome)
         return outcome
     }
 
