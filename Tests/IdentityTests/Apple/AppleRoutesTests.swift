@@ -163,6 +163,62 @@ extension AppleServiceTests {
             }
         }
 
+        /// What an answer to a sign-in says beside the user.
+        private struct Conflicts: Decodable {
+            var conflictingIdentifiers: [String]?
+        }
+
+        /// Otherwise the user sees an empty account, and no way to the other one.
+        @Test func aSignInTellsThatAnotherUserHasTheProvedAddress() async throws {
+            try await withIdentity { identity in
+                let owner = try await identity.signIn("001", email: "ada@example.com")
+                for attempt in 1...2 {
+                    let answer = try await identity.apple(identity.apple.token(sub: "002", email: "Ada@example.com"))
+                    #expect(try answer.decode(Conflicts.self).conflictingIdentifiers == ["email"], "\(attempt)")
+                    let auth: AuthResponse = try answer.decode()
+                    #expect(auth.user.id != owner.user.id && auth.user.email == nil && !auth.user.emailVerified)
+                    let snapshot = identity.tokens.state.withLock { $0.snapshots[auth.user.id] }
+                    #expect(snapshot?.user.email == nil, "the access token's claim")
+                    let me = try await identity.send(.GET, "/v1/auth/me", as: auth.user.id)
+                    #expect(try me.decode(User.self).email == nil && !me.text.contains("conflicting"))
+                }
+                // An address that the user has does not hide the conflict.
+                _ = try await identity.signIn("003", email: "ada@example.org")
+                let moved = try await identity.apple(identity.apple.token(sub: "003", email: "ada@example.com"))
+                #expect(try moved.decode(Conflicts.self).conflictingIdentifiers == ["email"])
+                #expect(try moved.decode(AuthResponse.self).user.email == "ada@example.org")
+            }
+        }
+
+        @Test func aSignInWithoutAConflictTellsOfNone() async throws {
+            try await withIdentity { identity in
+                func conflicts(_ answer: TestHTTPClient.Response) throws -> [String]? {
+                    #expect(answer.status == 200 || answer.status == 201)
+                    return try answer.decode(Conflicts.self).conflictingIdentifiers
+                }
+                let registered = try await identity.post(
+                    "/v1/auth/register", RegisterRequest(identifier: "ada@example.com", password: "tulpenzwiebel"))
+                #expect(try conflicts(registered) == nil)
+                #expect(try await conflicts(identity.login("ada@example.com")) == nil)
+                // Apple does not vouch for it; then it does, and the address changes its owner.
+                let unproved = try identity.apple.token(sub: "001", email: "ada@example.com") {
+                    $0["email_verified"] = false
+                }
+                let answer = try await identity.apple(unproved)
+                #expect(try conflicts(answer) == nil)
+                #expect(try answer.decode(AuthResponse.self).user.email == nil, "another user's, although unverified")
+                let token = try identity.apple.token(sub: "001", email: "ada@example.com")
+                for _ in 1...2 { #expect(try await conflicts(identity.apple(token)) == nil) }
+                // An address of Apple's own forwards to one app's user, and joins nothing.
+                _ = try await identity.signIn("002", email: "x1@privaterelay.appleid.com")
+                let relayed = try identity.apple.token(sub: "003", email: "x1@privaterelay.appleid.com") {
+                    $0["is_private_email"] = true
+                }
+                #expect(try await conflicts(identity.apple(relayed)) == nil)
+                #expect(try await conflicts(identity.apple(identity.apple.token(sub: "004"))) == nil)
+            }
+        }
+
         @Test func aSecondProverOfAnAddressGoesWithoutIt() async throws {
             try await withIdentity { identity in
                 let first = try await identity.signIn("001", email: "ada@example.com")

@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 import Foundation
 
@@ -69,6 +70,14 @@ struct Account: Sendable, Equatable {
         case .password: return hasApple
         // This version accepts no sign-in with an unknown provider, so removing one makes no difference.
         default: return !providers.isEmpty
+        }
+    }
+
+    /// Whether the user has verified the identifier.
+    func hasVerified(_ identifier: Identifier) -> Bool {
+        switch identifier {
+        case .email(let address): emailVerified && email?.isVerbatim(address.value) == true
+        case .phone(let number): phoneVerified && phone?.isVerbatim(number.value) == true
         }
     }
 

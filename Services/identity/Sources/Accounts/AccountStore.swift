@@ -220,9 +220,15 @@ extension AccountStore {
 }
 
 extension Account {
-    /// The columns of an account, over the users `u` of a statement and ``joins``.
+    /// The columns of an account, over the users `u` of a statement and ``joins``. The address in Apple's token stands
+    /// in for one of the user's own, unless another user signs in with it.
     static let columns = """
-        u.id, coalesce(e.value, a.email) AS email, coalesce(e.verified, false) AS email_verified, p.value AS phone,
+        u.id,
+        coalesce(
+            e.value,
+            CASE WHEN NOT EXISTS (SELECT FROM identifiers o WHERE o.kind = 'email' AND o.value = a.email)
+                THEN a.email END
+        ) AS email, coalesce(e.verified, false) AS email_verified, p.value AS phone,
         coalesce(p.verified, false) AS phone_verified, u.display_name, u.role, u.store_ids, u.state,
         e.value IS NOT NULL OR p.value IS NOT NULL AS has_identifier, w.user_id IS NOT NULL AS has_password,
         a.user_id IS NOT NULL AS has_apple, u.version, u.credentials_version, u.created_at, u.updated_at,

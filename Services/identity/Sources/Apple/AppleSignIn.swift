@@ -33,7 +33,8 @@ struct AppleSignIn: Sendable {
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         var unspent = singleUse
         let issued = try await sessions.issue(
-            on: device, by: [.apple], context: context, refusal: Problem(.invalidAppleToken)
+            on: device, by: [.apple], verifying: token.verifiedEmail, context: context,
+            refusal: Problem(.invalidAppleToken)
         ) {
             try await identities.findOrCreateAccount(for: token, name: name)
         } confirm: {

@@ -192,7 +192,8 @@ struct CodeVerification: Sendable {
                 return nil
             default:
                 return try await sessions.issue(
-                    on: device, by: CodeProofs.methods(of: identifier), context: context, refusal: CodeProofs.wrong
+                    on: device, by: CodeProofs.methods(of: identifier), verifying: identifier, context: context,
+                    refusal: CodeProofs.wrong
                 ) {
                     try await accounts.account(verifiedBy: identifier)
                 }.auth

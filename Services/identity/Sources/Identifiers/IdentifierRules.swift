@@ -37,6 +37,9 @@ enum Identifier: Hashable, Sendable {
         }
     }
 
+    /// Whether it is an address of Apple's (``EmailAddress/isRelay(_:)``).
+    var isRelay: Bool { kind == .email && EmailAddress.isRelay(value) }
+
     /// The form that is stored and compared.
     var value: String {
         switch self {

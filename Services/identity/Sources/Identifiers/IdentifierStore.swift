@@ -89,6 +89,19 @@ struct IdentifierStore: Sendable {
         ).decode(String.self).first.map { try Identifier($0) }
     }
 
+    /// Whether another user has verified the identifier.
+    static func isVerified(
+        _ identifier: Identifier, byOtherThan userID: UUID, on database: some PostgresQuerying
+    ) async throws -> Bool {
+        try await !database.query(
+            """
+            SELECT user_id FROM identifiers
+            WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND verified
+                AND user_id <> \(userID)
+            """
+        ).isEmpty
+    }
+
     /// Former owners of the user's verified identifiers, who had not verified them; the latest first, three at most.
     func former(owners userID: UUID) async throws -> [UUID] {
         try await database.query(

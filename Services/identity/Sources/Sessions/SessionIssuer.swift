@@ -28,20 +28,24 @@ struct SessionIssuer: Sendable {
     /// again; after three calls the answer is `UNAVAILABLE`.
     /// - Parameters:
     ///   - methods: how the user is verified.
+    ///   - evidence: the identifier that the user has just verified, if any. Where another user has verified it too,
+    ///     the answer says so, and the app offers to merge the accounts.
     ///   - refusal: the error when the account was deleted in between.
     ///   - account: reads the account of the verified user.
     ///   - confirm: called when the session exists, before the sign-in is recorded. If it throws, the session is revoked.
     /// - Throws: what `account` and `confirm` throw, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no
     ///   session.
     func issue(
-        on device: SessionDevice?, by methods: [AuthenticationMethod], context: GatehouseRequestContext,
-        refusal: Problem, account: () async throws -> Account, confirm: () async throws -> Void = {}
+        on device: SessionDevice?, by methods: [AuthenticationMethod], verifying evidence: Identifier? = nil,
+        context: GatehouseRequestContext, refusal: Problem, account: () async throws -> Account,
+        confirm: () async throws -> Void = {}
     ) async throws -> Issued {
         for _ in 0..<3 {
             let verified = try await account()
             AuditedAttempt.note(AuditedAttempt.Method(methods), of: .user(verified.id))
             let issued = try await issueOnce(
-                for: verified, on: device, by: methods, context: context, refusal: refusal, confirm: confirm)
+                for: verified, on: device, by: methods, verifying: evidence, context: context, refusal: refusal,
+                confirm: confirm)
             if let issued { return issued }
         }
         throw Problem(.unavailable)
@@ -50,10 +54,13 @@ struct SessionIssuer: Sendable {
     /// - Returns: the session, or `nil` when the credentials have changed in between.
     private func issueOnce(
         for account: Account, on device: SessionDevice?, by methods: [AuthenticationMethod],
-        context: GatehouseRequestContext, refusal: Problem, confirm: () async throws -> Void
+        verifying evidence: Identifier?, context: GatehouseRequestContext, refusal: Problem,
+        confirm: () async throws -> Void
     ) async throws -> Issued? {
         guard account.state == .active else { throw Problem(.accountDisabled) }
+        let conflicts = try await conflicts(of: evidence, with: account)
         var issued = try await create(for: account, on: device, by: methods, context: context, refusal: refusal)
+        issued.auth.conflictingIdentifiers = conflicts
         issued.auth.deviceToken = deviceTokens.issue(to: account.id, renewing: device?.deviceToken)
         let outcome: SignInOutcome
         do {
@@ -83,6 +90,14 @@ struct SessionIssuer: Sendable {
         case .disabled: throw Problem(.accountDisabled)
         case .credentialsChanged, .valid: return nil
         }
+    }
+
+    /// The kind of the identifier, if another user has verified it; `nil` otherwise. Mail to an address of Apple's own
+    /// reaches the user of one app alone, and joins no accounts.
+    private func conflicts(of evidence: Identifier?, with account: Account) async throws -> [IdentifierKind]? {
+        guard let evidence, !evidence.isRelay, !account.hasVerified(evidence) else { return nil }
+        let isTaken = try await IdentifierStore.isVerified(evidence, byOtherThan: account.id, on: accounts.database)
+        return isTaken ? [IdentifierKind(rawValue: evidence.kind.rawValue)] : nil
     }
 
     /// A failure is ignored. The device or network then counts as new at the next sign-in too.
