@@ -33,6 +33,7 @@
                 case .signedIn(let user):
                     content
                         .reauthentication(session)
+                        .modifier(MergeOfferSheet(session: session))
                         .environment(session: session)
                         .id(user.id)
                 }
@@ -127,6 +128,10 @@
         let prompt = ReauthenticationPrompt()
         /// Why the system does not show the biometrics dialog now.
         let obstacle: @MainActor () -> UnlockObstacle?
+        /// The offer to merge the account with another one. The gate shows it in a sheet, once after a sign-in.
+        @Published var mergeOffer: MergeOffer?
+        /// The signed-in user, who has been told of conflicts.
+        private var offered: UUID?
         @Published private(set) var life: AppLife
         private let center: NotificationCenter
         private var events: AppEvents?
@@ -212,10 +217,17 @@
                 for await change in changes {
                     guard let self else { return }
                     state = AppState(change)
+                    offerMerge(to: change.user)
                     prompt.sessionChanged(to: change.user?.id)
                     if change.user == nil { life.sessionClosed() }
                 }
             }
+        }
+
+        private func offerMerge(to user: GatehouseClient.User?) {
+            guard offered != user?.id else { return }
+            offered = user?.id
+            mergeOffer = user.flatMap { MergeOffer($0, kinds: client.conflictingIdentifiers(of: $0)) }
         }
 
         private func handle(_ event: AppLife.Event) {

@@ -135,6 +135,7 @@ extension GatehouseClient {
         let answer = try await reauthenticating { () throws(GatehouseError) in
             try await session.answer("POST", "/v1/auth/merge", json: request, returning: MergeResponse.self)
         }
+        forgetConflicts()
         guard let auth = answer.body.session else { return try await updated(answer.body.user) }
         try await session.begin(
             API.Answer(body: auth, sentAt: answer.sentAt, serverDate: answer.serverDate), appleUserID: appleUserID)

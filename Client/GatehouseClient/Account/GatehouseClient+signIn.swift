@@ -62,6 +62,8 @@ extension GatehouseClient {
         let begun = clock.monotonic
         do {
             let answer = try await api.call("POST", path, json: request, returning: AuthResponse.self)
+            // Before the session begins: the views that then appear show it.
+            note(conflictsIn: answer.body)
             try await session.begin(answer, appleUserID: appleUserID)
             configuration.telemetry.record(
                 TelemetryEvent(.loginSuccess, reason: method, latency: clock.monotonic - begun))
@@ -74,6 +76,40 @@ extension GatehouseClient {
             }
             throw error
         }
+    }
+}
+
+/// The result of the last sign-in.
+struct Conflict: Sendable {
+    var userID: UUID
+    var kinds: [IdentifierKind]
+}
+
+extension GatehouseClient {
+    /// Kinds of the identifiers that the last sign-in verified, and that belong to another account. If that one is the
+    /// user's too, offer ``merge(with:)``, for instance with a code for the address:
+    ///
+    /// ```swift
+    /// let user = try await client.signIn(with: credential)
+    /// if !client.conflictingIdentifiers(of: user).isEmpty {
+    ///     // "You have another account with this address. Merge the two?"
+    /// }
+    /// ```
+    ///
+    /// The gate of `GatehouseUI` offers it. The client forgets them at the next sign-in, after a merge, and when the
+    /// process ends.
+    public func conflictingIdentifiers(of user: User) -> [IdentifierKind] {
+        conflict.withLock { $0?.userID == user.id ? $0?.kinds ?? [] : [] }
+    }
+
+    func note(conflictsIn auth: AuthResponse) {
+        conflict.withLock { conflict in
+            conflict = auth.conflictingIdentifiers.map { Conflict(userID: auth.user.id, kinds: $0) }
+        }
+    }
+
+    func forgetConflicts() {
+        conflict.withLock { $0 = nil }
     }
 }
 

@@ -84,6 +84,7 @@ package enum InterfaceText: String, Sendable, CaseIterable {
     case appleLinked = "account.apple.linked"
     case merge = "account.merge"
     case mergeMessage = "account.merge.message"
+    case conflictMessage = "account.merge.conflict"
     case signOutEverywhere = "account.signOutEverywhere"
     case deleteAccount = "account.delete"
     case deletePermanently = "account.delete.confirm"
@@ -194,6 +195,11 @@ package enum InterfaceText: String, Sendable, CaseIterable {
         case .mergeMessage:
             """
             There is an older account with this address or number. If it is yours, its password merges the two.
+            """
+        case .conflictMessage:
+            """
+            Another account uses the address of your Apple Account. If it is yours, a code that is sent there merges \
+            the two.
             """
         case .signOutEverywhere: "Sign Out Everywhere"
         case .deleteAccount: "Delete Account"

@@ -82,6 +82,15 @@
                     .accessibilityIdentifier("gatehouse.account.merge")
                 }
             }
+            if let offer = MergeOffer(user, kinds: client.conflictingIdentifiers(of: user)) {
+                Section(texts[.merge]) {
+                    Text(verbatim: texts[.conflictMessage])
+                    NavigationLink(texts[.merge]) {
+                        Closing { close in CodeView(client: client, mergingBy: offer.kind, done: close) }
+                    }
+                    .accessibilityIdentifier("gatehouse.account.conflict")
+                }
+            }
             identifier(.email, user.email, isVerified: user.emailVerified, texts)
             identifier(.phone, user.phone, isVerified: user.phoneVerified == true, texts)
             Text(verbatim: texts[.changeHint])

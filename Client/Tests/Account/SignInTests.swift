@@ -36,6 +36,31 @@ struct SignInTests {
         #expect(telemetry.events == [TelemetryEvent(.loginSuccess, reason: "password", latency: .zero)])
     }
 
+    /// The app offers to merge the accounts. What a sign-in told is over with the next one, and with the merge.
+    @Test func aConflictIsKnownUntilTheAccountsAreMerged() async throws {
+        let client = try client()
+        var conflicting = Sample.auth("first")
+        conflicting.conflictingIdentifiers = [.email]
+        await transport.then(.json(conflicting))
+        let user = try await client.signIn(with: AppleCredential(identityToken: "a.b.c"))
+        #expect(client.conflictingIdentifiers(of: user) == [.email])
+        var other = Sample.user
+        other.id = UUID()
+        #expect(client.conflictingIdentifiers(of: other) == [])
+
+        await transport.then(.status(204), .json(Sample.auth("second")))
+        try await client.signOut()
+        try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        #expect(client.conflictingIdentifiers(of: user) == [])
+
+        await transport.then(.status(204), .json(conflicting), .json(MergeResponse(user: user)))
+        try await client.signOut()
+        try await client.signIn(with: AppleCredential(identityToken: "a.b.c"))
+        #expect(client.conflictingIdentifiers(of: user) == [.email])
+        try await client.merge(with: .code("012345", identifier: "ada@example.com"))
+        #expect(client.conflictingIdentifiers(of: user) == [])
+    }
+
     /// It outlives the session, and the process.
     @Test func theDeviceIsKnownAtTheNextSignIn() async throws {
         var (first, second) = (Sample.auth("first"), Sample.auth("second"))

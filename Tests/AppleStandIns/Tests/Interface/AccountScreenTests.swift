@@ -243,6 +243,39 @@ struct AccountScreenTests {
         #expect(await requests.last?.json == #"{"password":"correct horse"}"#)
     }
 
+    @Test("A sign-in that finds another account with the same address offers the merge once, and a code completes it")
+    func offersMergeAfterSignIn() async throws {
+        let session = AppSession(client)
+        await session.start()
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+        #expect(session.mergeOffer == nil)
+        await transport.then(.status(204))
+        try await client.signOut()
+        try await eventually("signed out") { session.state == .signedOut(reason: .user) }
+
+        var auth = Sample.auth("apple")
+        (auth.user.email, auth.conflictingIdentifiers) = (nil, [.email])
+        await transport.then(.json(auth))
+        try await client.signIn(with: Self.credential)
+        try await eventually("offered") { session.mergeOffer?.kind == .email && session.mergeOffer?.id == auth.user.id }
+        // The user closes the sheet, and changes the profile.
+        session.mergeOffer = nil
+        await transport.then(.json(changed { $0.displayName = "Countess" }))
+        _ = try await client.me()
+        try await eventually("changed") { session.state.description == AppState.signedIn(auth.user).description }
+        #expect(session.mergeOffer == nil && client.conflictingIdentifiers(of: auth.user) == [.email])
+
+        let model = TaskModel<CodeForm>(client: client, purpose: .merge, identifier: nil, verify: client.merge)
+        model.form.identifier = "ada@example.com"
+        await transport.then(.json(Self.asked))
+        await model.run(try #require(model.form.submit()))
+        model.code = "012345"
+        await transport.then(.json(MergeResponse(user: Sample.user)))
+        await model.run(try #require(model.form.submit()))
+        #expect(model.isVerified)
+        #expect(client.conflictingIdentifiers(of: auth.user) == [] && session.mergeOffer == nil)
+    }
+
     @Test("A merge into the older account goes on with that account's session")
     func mergesIntoOlder() async throws {
         let model = TaskModel(apple: client.merge)
