@@ -62,7 +62,9 @@ public struct DatabaseConfiguration: Sendable {
         do {
             return try PostgresConfiguration(url: url)
         } catch {
-            settings.problem("databaseURL", "must be an address as in postgres://user:password@host:5432/name")
+            settings.problem(
+                "databaseURL",
+                "must be an address as in postgres://user:password@host:5432/name (\(error.message))")
             return PostgresConfiguration()
         }
     }

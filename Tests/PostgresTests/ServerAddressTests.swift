@@ -20,13 +20,19 @@ import Testing
             try servers("a,b/d?port=7") == [ServerAddress(host: "a", port: "7"), ServerAddress(host: "b", port: "7")])
         #expect(
             try servers("a,b/d?hostaddr=10.0.0.1,10.0.0.2").map(\.hostaddr) == ["10.0.0.1", "10.0.0.2"])
-        // libpq says what is wrong with it.
-        #expect(try servers("a,b,c/d?port=1,2").count == 1)
+        for hosts in ["a,b,c/d?port=1,2", "a,b/d?hostaddr=10.0.0.1"] {
+            let error = #expect(throws: PostgresError.self) { try servers(hosts) }
+            #expect(error?.code == .invalidConfiguration)
+        }
+        // A host without a port has libpq's own default, also for the checks of its certificate.
+        #expect(try servers("a,b:7/d") == [ServerAddress(host: "a"), ServerAddress(host: "b", port: "7")])
+        let verified = try PostgresConfiguration(url: "postgres://a,b:7/d?sslmode=verify-full").verifiedServers
+        #expect(verified.map(\.host) == ["a", "b"] && verified.map(\.port) == [5432, 7])
     }
 
     @Test func onlyNamesAreLookedUp() {
         #expect(ServerAddress(host: "db.example").unresolvedName == "db.example")
-        for host in ["127.0.0.1", "::1", "fe80::1%eth0", "/var/run/postgresql", "@abstract", ""] {
+        for host in ["127.0.0.1", "::1", "fe80::1%eth0", "/var/run/postgresql", "@abstract"] {
             #expect(ServerAddress(host: host).unresolvedName == nil)
         }
         #expect(ServerAddress(host: "db.example", hostaddr: "10.0.0.1").unresolvedName == nil)
@@ -109,12 +115,11 @@ import Testing
 
     @Test func aVanishedHostIsNoticedByTheKernel() throws {
         func value(_ keyword: String, _ url: String) throws -> String? {
-            try PostgresConfiguration(url: url).connectionParameters(for: ServerAddress(), mark: "")
-                .last { $0.keyword == keyword }?.value
+            try PostgresConfiguration(url: url).connectionParameters(for: ServerAddress(), mark: "")[keyword]
         }
         #expect(try value("tcp_user_timeout", "postgres://h/d") == "3000")
         #expect(try value("keepalives_idle", "postgres://h/d") == "2")
         // What the address says is left as it is.
-        #expect(try value("tcp_user_timeout", "postgres://h/d?tcp_user_timeout=9000") == nil)
+        #expect(try value("tcp_user_timeout", "postgres://h/d?tcp_user_timeout=9000") == "9000")
     }
 }

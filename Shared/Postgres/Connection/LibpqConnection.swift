@@ -24,10 +24,7 @@ final class LibpqConnection {
         OpenSSLAtExit.keepLocks()
         self.control = control
         let parameters = try configuration.connectionParameters(for: server, mark: mark)
-        let keywords = parameters.map { strdup($0.keyword) } + [nil]
-        let values = parameters.map { strdup($0.value) } + [nil]
-        defer { (keywords + values).forEach { free($0) } }
-        let raw = PQconnectStartParams(keywords.map { UnsafePointer($0) }, values.map { UnsafePointer($0) }, 1)
+        let raw = PQconnectStart(LibpqOptions.connectionString(of: parameters))
         guard let raw else { throw PostgresError(.connectionFailed, "out of memory") }
         self.raw = raw
         // A refused connection has no result with fields. In this form its message contains the SQLSTATE.
@@ -243,6 +240,15 @@ enum LibpqOptions {
             let options = PQconninfoParse(url, nil)
         else { return nil }
         return values(options) { $0.val }
+    }
+
+    /// A connection string with these parameters. In a string, unlike in a list of parameters, an empty value takes the
+    /// place of the environment's.
+    static func connectionString(of parameters: [String: String]) -> String {
+        parameters.map { keyword, value in
+            let escaped = value.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
+            return "\(keyword)='\(escaped)'"
+        }.joined(separator: " ")
     }
 
     /// The parameters from the environment and from the file that `PGSERVICE` names. libpq uses them for parameters

@@ -12,14 +12,13 @@ public enum PostgresPooler: String, Sendable, CaseIterable {
 
 /// The configuration of a connection to PostgreSQL.
 public struct PostgresConfiguration: Sendable {
-    /// The URL as it was given. It may hold a password: never write it to a log.
-    let url: String
     /// The parameters for libpq, by its keywords: from the URL, or else from the environment (`PGHOSTADDR`, `PGSSLMODE`
-    /// and so on, or the file of `PGSERVICE`). Without libpq's own defaults.
+    /// and so on, or the file of `PGSERVICE`). Without libpq's own defaults. They may hold a password: never write them
+    /// to a log.
     private let parameters: [String: String]
     /// `options` of the URL.
     private let options: String?
-    /// The servers that `parameters` names, in order.
+    /// The servers that `parameters` names, in order. Empty where the lists of the environment differ in length.
     let servers: [ServerAddress]
     /// Whether only a server that accepts writes is used: no standby, and no read-only server. As with
     /// `target_session_attrs=read-write` in the URL.
@@ -60,6 +59,9 @@ public struct PostgresConfiguration: Sendable {
     /// `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/etc/ca.pem`. Every parameter is
     /// passed to libpq, including those for TLS. `service` is refused, because a file would then name the server.
     ///
+    /// Several servers are named as in `host1:port1,host2:port2`. A host of such a list without a port of its own has
+    /// the port 5432, as in libpq. `?port=` with one port sets the port of all hosts.
+    ///
     /// - Throws: ``PostgresError`` with code `invalidConfiguration`. The message does not repeat the URL.
     public init(url: String) throws(PostgresError) {
         guard let named = LibpqOptions.of(url: url) else {
@@ -68,16 +70,20 @@ public struct PostgresConfiguration: Sendable {
         guard named["service"] == nil else {
             throw PostgresError(.invalidConfiguration, "the URL names a service in place of a server")
         }
-        self.init(url: url, named: named)
+        self.init(named: named)
+        guard !servers.isEmpty else {
+            throw PostgresError(
+                .invalidConfiguration, "the URL and the environment name different numbers of hosts, addresses or ports"
+            )
+        }
     }
 
     /// The server that libpq uses without a URL: on this machine, unless the environment names another.
     public init() {
-        self.init(url: "postgres://", named: [:])
+        self.init(named: [:])
     }
 
-    private init(url: String, named: [String: String]) {
-        self.url = url
+    private init(named: [String: String]) {
         let parameters = LibpqOptions.ofEnvironment().merging(named) { $1 }
         self.parameters = parameters
         options = named["options"]
@@ -133,23 +139,30 @@ public struct PostgresConfiguration: Sendable {
         return PostgresQuery(unsafe: "SELECT \(settings.joined(separator: ", "))")
     }
 
-    /// The parameters for `PQconnectStartParams`. The URL is the value of `dbname`, and later parameters override it.
+    /// The parameters of a connection to one server, by libpq's keywords.
     ///
     /// - Parameter mark: a value that marks the session. If the session lacks it, the settings have not arrived.
     func connectionParameters(
         for server: ServerAddress, mark: String
-    ) throws(PostgresError) -> [(keyword: String, value: String)] {
-        var given = [("dbname", url), ("application_name", applicationName), ("client_encoding", "UTF8")]
-        for (keyword, value) in [("host", server.host), ("hostaddr", server.hostaddr), ("port", server.port)] {
-            if let value { given.append((keyword, value)) }
-        }
+    ) throws(PostgresError) -> [String: String] {
+        // The kernel detects within four seconds a host that disappeared without a reset. Looking for a Kerberos ticket
+        // costs each connection time and memory: operators who use Kerberos enable it.
+        var given = [
+            "tcp_user_timeout": "3000", "keepalives_idle": "2", "keepalives_interval": "1", "gssencmode": "disable",
+        ].merging(parameters) { $1 }
+        given["application_name"] = applicationName
+        given["client_encoding"] = "UTF8"
+        // An empty value stands for libpq's default. Without it libpq would use the lists of the environment.
+        given["host"] = server.host ?? ""
+        given["hostaddr"] = server.hostaddr ?? ""
+        given["port"] = server.port ?? ""
         // ``PostgresConnection`` checks this by a query, which also works behind a pooler.
-        if needsPrimary { given.append(("target_session_attrs", "any")) }
+        if needsPrimary { given["target_session_attrs"] = "any" }
         switch pooler {
         case .none:
             let settings = (sessionSettings + [(Self.markName, mark)]).map { "-c \($0.name)=\($0.value)" }
             // The URL's own options come last, so that they win.
-            given.append(("options", (settings + [options].compactMap(\.self)).joined(separator: " ")))
+            given["options"] = (settings + [options].compactMap(\.self)).joined(separator: " ")
         case .transaction:
             guard parameters["options"] == nil else {
                 throw PostgresError(
@@ -157,11 +170,6 @@ public struct PostgresConfiguration: Sendable {
                     "the address or PGOPTIONS has options, which do not reach the server through a pooler")
             }
         }
-        // The kernel detects within four seconds a host that disappeared without a reset.
-        let limits = ["tcp_user_timeout": "3000", "keepalives_idle": "2", "keepalives_interval": "1"]
-        given += limits.filter { parameters[$0.key] == nil }.map { ($0.key, $0.value) }
-        // Looking for a Kerberos ticket costs each connection time and memory. Operators who use Kerberos enable it.
-        if parameters["gssencmode"] == nil { given.append(("gssencmode", "disable")) }
         return given
     }
 
@@ -169,9 +177,9 @@ public struct PostgresConfiguration: Sendable {
 }
 
 extension PostgresConfiguration: CustomStringConvertible, CustomReflectable {
-    /// Without the URL, which may hold a password.
+    /// Without the parameters, which may hold a password.
     public var description: String { "PostgresConfiguration(\(applicationName))" }
-    /// Without the URL, which may hold a password.
+    /// Without the parameters, which may hold a password.
     public var customMirror: Mirror { Mirror(self, children: ["applicationName": applicationName]) }
 }
 

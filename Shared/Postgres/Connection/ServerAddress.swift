@@ -1,6 +1,7 @@
 import Foundation
 
-/// One of the servers of a connection URL, by libpq's keywords. nil stands for libpq's default.
+/// One of the servers of a connection URL, by libpq's keywords. nil stands for libpq's own default: the Unix socket, and
+/// the port 5432.
 struct ServerAddress: Sendable, Hashable {
     var host: String?
     var hostaddr: String?
@@ -8,37 +9,37 @@ struct ServerAddress: Sendable, Hashable {
 
     /// The name to resolve before libpq connects, because libpq would resolve it without a timeout.
     var unresolvedName: String? {
-        guard hostaddr?.isEmpty != false, let host, !host.isEmpty, !host.isPathOfSocket, !host.isNumericAddress else {
-            return nil
-        }
+        guard hostaddr == nil, let host, !host.isPathOfSocket, !host.isNumericAddress else { return nil }
         return host
     }
 
     /// Whether what is sent to the server stays on this machine.
     var isLocal: Bool {
-        if let hostaddr, !hostaddr.isEmpty { return hostaddr.isLoopback }
-        guard let host, !host.isEmpty else { return true }
+        if let hostaddr { return hostaddr.isLoopback }
+        guard let host else { return true }
         return host.isPathOfSocket || host == "localhost" || host.isLoopback
     }
 
     /// The network address; nil for a Unix socket.
     var networkAddress: (host: String, port: Int)? {
-        let named = hostaddr.flatMap { $0.isEmpty ? nil : $0 } ?? host
-        guard let named, !named.isEmpty, !named.isPathOfSocket, let port = Int(port ?? "5432") else { return nil }
+        guard let named = hostaddr ?? host, !named.isPathOfSocket, let port = Int(port ?? "5432") else { return nil }
         return (named, port)
     }
 
-    /// The servers of a URL's lists of hosts, addresses and ports, in order. Lists whose lengths differ are passed to
-    /// libpq, which reports the error.
+    /// The servers of libpq's lists of hosts, addresses and ports, in order. One port is the port of all servers. An
+    /// empty element stands for libpq's default.
+    ///
+    /// - Returns: An empty list if the lists differ in length, which libpq refuses.
     static func list(host: String?, hostaddr: String?, port: String?) -> [ServerAddress] {
-        func items(_ list: String?) -> [String] {
-            list?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? []
+        func items(_ list: String?) -> [String?] {
+            guard let list, !list.isEmpty else { return [] }
+            return list.split(separator: ",", omittingEmptySubsequences: false).map { $0.isEmpty ? nil : String($0) }
         }
         let (hosts, addresses, ports) = (items(host), items(hostaddr), items(port))
         let count = max(hosts.count, addresses.count, 1)
         guard [0, count].contains(hosts.count), [0, count].contains(addresses.count),
             [0, 1, count].contains(ports.count)
-        else { return [ServerAddress(host: host, hostaddr: hostaddr, port: port)] }
+        else { return [] }
         return (0..<count).map { index in
             ServerAddress(
                 host: hosts.isEmpty ? nil : hosts[index], hostaddr: addresses.isEmpty ? nil : addresses[index],

@@ -11,6 +11,7 @@ public actor PostgresServer {
     /// The authority that signed the server's certificate, if it uses TLS.
     public nonisolated let trustRootsFile: String?
     nonisolated let folder: URL
+    private nonisolated let settings: [String]
     private var process: TestProcess
 
     /// The server's log since its last start.
@@ -26,15 +27,16 @@ public actor PostgresServer {
         return url.string ?? ""
     }
 
-    private init(port: Int, trustRootsFile: String?, folder: URL, process: TestProcess) {
+    private init(port: Int, trustRootsFile: String?, folder: URL, settings: [String], process: TestProcess) {
         self.port = port
         self.trustRootsFile = trustRootsFile
         self.folder = folder
+        self.settings = settings
         self.process = process
     }
 
     /// Creates a server and returns when it answers.
-    fileprivate static func start(tls: Bool) async throws -> PostgresServer {
+    fileprivate static func start(tls: Bool, settings: [String]) async throws -> PostgresServer {
         let folder = try newFolder()
         try Data(password.utf8).write(to: folder.appending(path: "password"))
         let certificate = tls ? try await TestCertificate.make(in: folder) : nil
@@ -46,16 +48,19 @@ public actor PostgresServer {
                 "--pgdata", data, "--username", "postgres", "--pwfile", folder.appending(path: "password").path,
                 "--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions",
             ], output: folder.appending(path: "initdb.log"))
-        return try await start(folder, certificate: certificate)
+        return try await start(folder, certificate: certificate, settings: settings)
     }
 
     /// Starts a server on the data in `folder`, on a free port, and returns when it answers.
-    static func start(_ folder: URL, certificate: TestCertificate? = nil) async throws -> PostgresServer {
+    static func start(
+        _ folder: URL, certificate: TestCertificate? = nil, settings: [String] = []
+    ) async throws -> PostgresServer {
         for _ in 1...5 {
             let port = try freePort()
-            let process = try launch(port: port, certificate: certificate, folder: folder)
+            let process = try launch(port: port, certificate: certificate, folder: folder, settings: settings)
             let server = PostgresServer(
-                port: port, trustRootsFile: certificate?.authority.path, folder: folder, process: process)
+                port: port, trustRootsFile: certificate?.authority.path, folder: folder, settings: settings,
+                process: process)
             if try await server.answers() { return server }
         }
         throw TestKitError("No PostgreSQL server could be started.")
@@ -67,7 +72,9 @@ public actor PostgresServer {
         return folder
     }
 
-    private static func launch(port: Int, certificate: TestCertificate?, folder: URL) throws -> TestProcess {
+    private static func launch(
+        port: Int, certificate: TestCertificate?, folder: URL, settings own: [String]
+    ) throws -> TestProcess {
         var settings = [
             "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=off",
             "shared_buffers=16MB", "max_connections=200", "autovacuum=off", "dynamic_shared_memory_type=mmap",
@@ -80,7 +87,7 @@ public actor PostgresServer {
             ]
         }
         return try PostgresProgram.run(
-            "postgres", ["-D", folder.appending(path: "data").path] + settings.flatMap { ["-c", $0] },
+            "postgres", ["-D", folder.appending(path: "data").path] + (settings + own).flatMap { ["-c", $0] },
             output: folder.appending(path: "postgres.log"))
     }
 
@@ -136,7 +143,7 @@ public actor PostgresServer {
         // A process of the previous server may still hold its shared memory, and PostgreSQL refuses to start until it
         // ends.
         try await eventually("PostgreSQL starts again on port \(port)", every: .milliseconds(100)) {
-            process = try Self.launch(port: port, certificate: certificate, folder: folder)
+            process = try Self.launch(port: port, certificate: certificate, folder: folder, settings: settings)
             return try await answers()
         }
     }
@@ -162,11 +169,13 @@ public actor PostgresServer {
 }
 
 /// Runs `body` with its own PostgreSQL server, and removes it afterwards.
+///
+/// - Parameter settings: further settings, such as `work_mem=1MB`, also after a restart.
 public func withPostgresServer<Value: Sendable>(
-    tls: Bool = false, isolation: isolated (any Actor)? = #isolation,
+    tls: Bool = false, settings: [String] = [], isolation: isolated (any Actor)? = #isolation,
     _ body: (PostgresServer) async throws -> Value
 ) async throws -> Value {
-    let server = try await PostgresServer.start(tls: tls)
+    let server = try await PostgresServer.start(tls: tls, settings: settings)
     return try await runFinally {
         try await body(server)
     } finally: {
