@@ -137,6 +137,13 @@ extension PostgresError {
         self.init(.connectionFailed, "\(error)", underlying: error)
     }
 
+    /// This error of a statement, where the connection ended with it. A server that is dying reports whatever it ran
+    /// into first (`XX000`, for example), so the statement need not be the cause.
+    var endingConnection: PostgresError {
+        guard code == .server, !isUnavailable else { return self }
+        return PostgresError(.connectionLost, message, sqlState: sqlState, outcomeIsUnknown: true)
+    }
+
     /// Whether the connection of the error is no longer usable.
     var endsSession: Bool {
         [.cancelled, .timedOut, .connectionLost].contains(code) || sqlState?.endsSession == true

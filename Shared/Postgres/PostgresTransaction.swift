@@ -8,7 +8,8 @@ import Synchronization
 public final class PostgresTransaction: PostgresQuerying {
     private enum State {
         case unused
-        case begun
+        /// A statement was passed to the connection, which may not have sent it.
+        case used
         case ended
     }
 
@@ -35,7 +36,7 @@ public final class PostgresTransaction: PostgresQuerying {
     /// Called on the connection's thread before each statement.
     func enter() throws(PostgresError) {
         let hasEnded = state.withLock { state in
-            if state == .unused { state = .begun }
+            if state == .unused { state = .used }
             return state == .ended
         }
         if hasEnded { throw PostgresError(.closed, "the transaction has ended") }
@@ -55,7 +56,8 @@ public final class PostgresTransaction: PostgresQuerying {
 
     /// Cancellation does not stop a COMMIT: its outcome would be unknown.
     func commit() async throws(PostgresError) {
-        guard end() else { return }
+        // Where no statement was sent, neither was BEGIN.
+        guard end(), await !connection.isIdle else { return }
         let result = try await connection.run(PostgresConnection.commit, deadline: deadline, isShielded: true)
         guard result.commandTag == "COMMIT" else {
             throw PostgresError(
@@ -65,7 +67,7 @@ public final class PostgresTransaction: PostgresQuerying {
 
     /// If this fails, the connection is left in a transaction, and its owner closes it.
     func rollback() async {
-        guard end(), !connection.isClosed else { return }
+        guard end(), await !connection.isIdle, !connection.isClosed else { return }
         _ = try? await connection.run(
             PostgresConnection.rollback, deadline: .now + .seconds(1), isShielded: true)
     }
@@ -76,7 +78,7 @@ public final class PostgresTransaction: PostgresQuerying {
     private func end() -> Bool {
         state.withLock { state in
             defer { state = .ended }
-            return state == .begun
+            return state == .used
         }
     }
 }

@@ -54,6 +54,9 @@ public struct RedisConfiguration: Sendable {
     ///
     /// - Throws: ``RedisError/Code/invalidConfiguration``, with a message that does not hold the password.
     public init(url: String) throws(RedisError) {
+        if Self.namesSeveralHosts(url) {
+            throw .invalid("The Redis address names several hosts: give one, which leads to the primary.")
+        }
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased() else {
             throw .invalid("The Redis address is no URL.")
         }
@@ -97,6 +100,16 @@ public struct RedisConfiguration: Sendable {
             default: host == "localhost"
             }
         return isLocal || tls?.verifiesHostname == true
+    }
+
+    /// Whether hosts are listed as in `redis://a:1,b:2`. Where the first of several has a port, that is no URL.
+    private static func namesSeveralHosts(_ url: String) -> Bool {
+        guard let start = url.firstRange(of: "://")?.upperBound,
+            !url[..<start].contains(/sentinel|cluster/.ignoresCase())
+        else { return false }
+        let authority = url[start...].prefix { !"/?#".contains($0) }
+        return authority[(authority.lastIndex(of: "@").map(authority.index(after:)) ?? authority.startIndex)...]
+            .contains(",")
     }
 
     private static func database(path: String) throws(RedisError) -> Int {

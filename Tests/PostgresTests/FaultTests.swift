@@ -67,6 +67,25 @@ import Testing
         }
     }
 
+    /// A server that is dying reports the first thing that it misses.
+    @Test func anInternalErrorWithWhichTheConnectionEndsIsNoDefectOfTheStatement() async throws {
+        try await withDatabase { database in
+            // `array_in` finds no type 0: XX000.
+            let failing = "array_in('{1}', 0::oid, -1)"
+            let connection = try await database.connect()
+            let defect = await #expect(throws: PostgresError.self) {
+                try await connection.query("SELECT \(unescaped: failing)")
+            }
+            #expect(defect?.code == .server && defect?.sqlState == "XX000" && defect?.isUnavailable == false)
+            #expect(!connection.isClosed)
+            let error = await #expect(throws: PostgresError.self) {
+                try await connection.query("SELECT pg_terminate_backend(pg_backend_pid()), \(unescaped: failing)")
+            }
+            #expect(error?.sqlState == "XX000" && error?.isUnavailable == true)
+            #expect(connection.isClosed)
+        }
+    }
+
     @Test func aConnectionThatIsCutInTheMiddleOfAnAnswer() async throws {
         try await withPostgresServer { server in
             try await withTCPProxy(to: server.port) { proxy in

@@ -65,6 +65,37 @@ import Testing
         }
     }
 
+    @Test func aTransactionThatHasNotBegunIsNotEnded() async throws {
+        try await withPostgresServer { server in
+            let connection = try await PostgresConnection.patient(server.url())
+            // The deadline passed before BEGIN was sent.
+            let late = await #expect(throws: PostgresError.self) {
+                try await connection.withTransaction { transaction in
+                    try await transaction.query("SELECT 1", deadline: .now - .seconds(1))
+                }
+            }
+            #expect(late?.code == .timedOut)
+            try await connection.withTransaction { transaction in
+                _ = try? await transaction.query("SELECT 1", deadline: .now - .seconds(1))
+            }
+            // COMMIT failed, and ended the transaction.
+            try await connection.execute(
+                script: """
+                    CREATE TABLE kept (value integer UNIQUE DEFERRABLE INITIALLY DEFERRED);
+                    INSERT INTO kept VALUES (1);
+                    """)
+            let error = await #expect(throws: PostgresError.self) {
+                try await connection.withTransaction { transaction in
+                    _ = try await transaction.commit(after: "INSERT INTO kept VALUES (1)")
+                }
+            }
+            #expect(error?.sqlState == .uniqueViolation)
+            #expect(try await connection.query("SELECT count(*) FROM kept")[0].decode(Int.self) == 1)
+            await connection.close()
+            #expect(!server.logText.contains("no transaction in progress"))
+        }
+    }
+
     @Test func anEndedTransactionRefusesStatements() async throws {
         try await withCounter { pool in
             let escaped = Mutex<PostgresTransaction?>(nil)

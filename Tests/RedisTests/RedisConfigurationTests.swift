@@ -63,6 +63,20 @@ import Testing
     }
 
     @Test(arguments: [
+        "redis://a:1,b:2", "redis://a,b", "rediss://ada:pass,word@a:1,b:2/3", "redis://[::1]:1,[::1]:2",
+        "redis://a,b:2?sslrootcert=/ca.pem",
+    ])
+    func severalHostsAreRefusedAsSuch(url: String) {
+        let error = #expect(throws: RedisError.self) { try RedisConfiguration(url: url) }
+        #expect(error?.message == "The Redis address names several hosts: give one, which leads to the primary.")
+    }
+
+    @Test func aCommaElsewhereInAnAddressIsNoSecondHost() throws {
+        let configuration = try RedisConfiguration(url: "rediss://ada:pass,word@cache?sslrootcert=/a,b.pem")
+        #expect(configuration.host == "cache" && configuration.password == "pass,word")
+    }
+
+    @Test(arguments: [
         "redis+sentinel://a,b/primary", "redis-sentinel://a:26379/primary", "rediss+cluster://a", "redis-cluster://a",
     ])
     func sentinelAndClusterAreRefusedByName(url: String) {

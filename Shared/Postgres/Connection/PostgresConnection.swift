@@ -68,6 +68,9 @@ public actor PostgresConnection: PostgresQuerying {
     /// Whether the connection has ended, by ``close()`` or by a failure.
     public nonisolated var isClosed: Bool { [.closed, .unanswered].contains(control.status) }
 
+    /// After the calls before it: whether the connection is open and in no transaction.
+    var isIdle: Bool { libpq?.status == .idle }
+
     /// Ends the connection after the calls before it. Repeated calls have no effect.
     public func close() {
         (libpq, unanswered) = (nil, nil)
@@ -112,7 +115,7 @@ public actor PostgresConnection: PostgresQuerying {
             var failure: PostgresError?
             _ = try receive(from: libpq, until: deadline, failure: &failure)
             if libpq.status != .closed { try libpq.endScript() }
-            if let failure { throw failure }
+            if let failure { throw libpq.status == .closed ? failure.endingConnection : failure }
         }
     }
 
@@ -295,7 +298,7 @@ public actor PostgresConnection: PostgresQuerying {
             }
         } catch {
             // The server's last message before the disconnect is more specific.
-            throw failure ?? error
+            throw failure?.endingConnection ?? error
         }
         if let failure { throw failure }
         guard let answer else { throw PostgresError(.connectionLost, "no result", outcomeIsUnknown: true) }
