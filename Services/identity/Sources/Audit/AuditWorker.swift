@@ -79,9 +79,10 @@ final class AuditWorker: Service, Sendable {
         await writeRefusals(all: false)
         do {
             try await seal()
+            while try await counts.countNext() == AuditCountStore.batch {}
+            // Last, because the work does not depend on what is measured.
             let unsealedAge = try await seals.oldestUnsealedAge()
             unsealed.set(max(0, unsealedAge ?? 0))
-            while try await counts.countNext() == AuditCountStore.batch {}
             return unsealedAge == nil && refusals.withLock(\.isEmpty)
         } catch {
             guard !Task.isCancelled else { return false }
