@@ -38,7 +38,18 @@ public enum DevicesApplication: MigratingApplication {
     ) -> ServiceAssembly {
         var databaseConfiguration = configuration.database
         databaseConfiguration.connection.usesGenericPlans = true
+        // Dry runs have a connection of their own, out of those of the service.
+        var dryRunConfiguration = databaseConfiguration
+        let sharesConnections = databaseConfiguration.pool.maximumConnections < 3
+        if !sharesConnections {
+            databaseConfiguration.pool.maximumConnections -= 1
+            dryRunConfiguration.pool.maximumConnections = 1
+            dryRunConfiguration.pool.reservedConnections = 0
+            dryRunConfiguration.pool.name = "\(name)-dry-runs"
+        }
         let database = databaseConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
+        let dryRuns =
+            sharesConnections ? nil : dryRunConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
         let devices = DeviceStore(database: database)
         let protection = PushTokenProtection(
             hashKey: configuration.tokenHashKey, sealingKeys: configuration.tokenKeys)
@@ -48,7 +59,7 @@ public enum DevicesApplication: MigratingApplication {
 
         let activity = PushActivity()
         let pushes = PushStore(
-            database: database, unseen: configuration.unseen, bulkLimit: configuration.push.bulkLimit,
+            database: database, dryRuns: dryRuns, unseen: configuration.unseen, bulkLimit: configuration.push.bulkLimit,
             logger: boot.logger)
         let outcomes = PushOutcomeFeed(database: database, logger: boot.logger)
         let router = ServiceRouter()
@@ -76,6 +87,7 @@ public enum DevicesApplication: MigratingApplication {
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
             DatabaseWatch(service: name, database: database, logger: boot.logger),
         ]
+        if let dryRuns { services.insert(dryRuns, at: 0) }
         if let lane {
             let liveness = SessionLiveness(maximumStaleness: configuration.push.limits.maximumStaleness) {
                 try await tokens.liveSessions(among: $0, timeout: SessionLiveness.timeout)
@@ -84,7 +96,7 @@ public enum DevicesApplication: MigratingApplication {
                 queue: PushQueueStore(database: database), lane: lane, liveness: liveness, protection: protection,
                 rules: DeliveryRules(retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
                 limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
-            let sender = PushSender(delivery: delivery, activity: activity, scheduled: pushes)
+            let sender = PushSender(delivery: delivery, activity: activity, starter: PushStarter(database: database))
             let bulk = BulkSender(delivery: delivery, activity: activity, slices: pushes.slices)
             // The last one stops first.
             services += [lane, sender, bulk]
@@ -93,6 +105,7 @@ public enum DevicesApplication: MigratingApplication {
         return ServiceAssembly(
             services: services,
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
-            credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
+            credentials: configuration.credentials,
+            descriptors: database.maximumDescriptors + (dryRuns?.maximumDescriptors ?? 0), boot: boot)
     }
 }

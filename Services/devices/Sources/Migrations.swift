@@ -36,6 +36,9 @@ enum Migrations {
             number: 11, name: "device_check", up: PackageResources._011_device_check_up_sql,
             down: PackageResources._011_device_check_down_sql),
         PostgresMigration(
+            number: 12, name: "queue", up: PackageResources._012_queue_up_sql,
+            down: PackageResources._012_queue_down_sql),
+        PostgresMigration(
             number: 13, name: "claims", up: PackageResources._013_claims_up_sql,
             down: PackageResources._013_claims_down_sql),
     ]

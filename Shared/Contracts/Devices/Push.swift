@@ -172,7 +172,8 @@ public struct PushRequest: Codable, Sendable, Equatable {
 public struct PushAccepted: Codable, Sendable, Equatable {
     /// Absent after a dry run.
     public var id: String?
-    /// The number of devices; absent before a scheduled push is due, and of a segment unless it is a dry run.
+    /// The number of devices, also named ones that are not registered. Absent before a scheduled push is due, and of a
+    /// segment or more than 50 users and sessions unless it is a dry run.
     public var devices: Int?
     /// Whether `devices` was extrapolated from a sample, because there are many registrations. Absent if it is exact.
     public var isEstimate: Bool?
@@ -235,7 +236,7 @@ public struct PushStatus: Codable, Sendable, Equatable {
     public var sendAt: Date?
     public var sendAtLocal: String?
     public var expiresAt: Date
-    /// The number of devices in each state.
+    /// The number of devices in each state. Of those that are not registered ``devices`` lists ten.
     public var counts: [String: Int]
     /// Absent unless the push is to a segment that is due.
     public var slices: Slices?

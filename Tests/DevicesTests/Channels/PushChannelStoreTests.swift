@@ -86,7 +86,7 @@ import Testing
         guard case .accepted(let answer, _) = acceptance, let id = answer.id.flatMap(UUID.init(uuidString:)) else {
             throw TestKitError("not accepted")
         }
-        pushes.activity.accepted(1, of: TestPushes.caller)
+        pushes.activity.accepted(QueueLoad(devices: 1), of: TestPushes.caller)
         return id
     }
 
@@ -174,7 +174,7 @@ import Testing
             #expect(try await pushes.store.replay(waiting, of: TestPushes.caller, until: .now + 3600) == 1)
             pushes.activity.notePending()
             try await pushes.sending(through: FakeLane()) {
-                pushes.activity.accepted(1, of: TestPushes.caller)
+                pushes.activity.accepted(QueueLoad(devices: 1), of: TestPushes.caller)
                 try await pushes.eventually(waiting, is: "accepted")
             }
         }

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Postgres
 import Synchronization
 import TestKit
 import Testing
@@ -207,6 +208,36 @@ import Testing
         }
     }
 
+    /// It may read many devices.
+    @Test func aCallersDryRunsCountOneAtATime() async throws {
+        try await DevicesWithLane.$lane.withValue(FakeLane()) {
+            try await withDevicesDependencies(callers: Self.callers) { dependencies in
+                try await withService(DevicesWithLane.self, settings: dependencies.settings) { service in
+                    let devices = TestDevices(url: service.url, tokens: dependencies.tokens)
+                    @Sendable func run(as caller: String) async throws -> TestHTTPClient.Response {
+                        try await devices.client.post(
+                            "/internal/push", json: request { $0.dryRun = true }, headers: headers(caller))
+                    }
+                    // While devices cannot be read, a dry run stays in progress for a time.
+                    try await dependencies.database.pool.withTransaction { transaction in
+                        try await transaction.query("LOCK TABLE devices IN ACCESS EXCLUSIVE MODE")
+                        try await eventually("one of two at once is refused") {
+                            async let first = run(as: "orders")
+                            async let second = run(as: "orders")
+                            let refused = try await [first, second].filter { $0.status == 429 }
+                            for response in refused {
+                                #expect(response.header("Retry-After") == "1")
+                                #expect(try response.problem().code == "RATE_LIMITED")
+                            }
+                            return refused.count == 1
+                        }
+                    }
+                    #expect(try await run(as: "orders").status == 200)
+                }
+            }
+        }
+    }
+
     @Test func callersPushToTheirAppsOnly() async throws {
         try await withDevices(FakeLane()) { devices in
             for (credential, change, status) in [
@@ -287,6 +318,52 @@ import Testing
             let voip = PushRequest(
                 targets: .init(users: [ada.id]), bundleId: "com.example.chat", pushType: .voip, payload: .object([:]))
             #expect(try await devices.client.post("/internal/push", json: voip, headers: headers("chat")).status == 202)
+        }
+    }
+
+    /// A push that is not started counts by its recipients and bytes.
+    @Test func scheduledPushesFillTheQueue() async throws {
+        @Sendable func send(_ devices: TestDevices, users: Int, caller: String = "orders") async throws
+            -> TestHTTPClient.Response
+        {
+            let push = request {
+                $0.targets = .init(users: (0..<users).map { _ in UUID() })
+                $0.sendAt = .now + 3600
+                $0.payload = .object(["a": .string(String(repeating: "x", count: 3000))])
+            }
+            return try await devices.client.post("/internal/push", json: push, headers: headers(caller))
+        }
+        try await withDevices(FakeLane(), settings: ["DEVICES_PUSH_QUEUE_LIMIT": "30"]) { devices in
+            #expect(try await send(devices, users: 29).status == 202)
+            #expect(try await send(devices, users: 1).status == 202)
+            let refused = try await send(devices, users: 1)
+            #expect(refused.status == 429 && refused.header("Retry-After") == "5")
+            #expect(try refused.problem().detail == "Too many pushes wait.")
+            #expect(try await send(devices, users: 1, caller: "news").status == 202)
+        }
+        try await withDevices(FakeLane(), settings: ["DEVICES_PUSH_QUEUE_BYTES": "1000000"]) { devices in
+            // Each has 3 KB of payload and 42 KB of recipients.
+            for _ in 0..<22 { #expect(try await send(devices, users: 1000).status == 202) }
+            let refused = try await send(devices, users: 1)
+            #expect(refused.status == 429)
+            #expect(try refused.problem().detail == "The pushes that wait are too large.")
+            #expect(try await send(devices, users: 1, caller: "news").status == 202)
+        }
+    }
+
+    /// Many users, so many devices: more than one statement may add.
+    @Test func aPushToManyUsersIsAddedInSteps() async throws {
+        let lane = FakeLane()
+        try await withDevices(lane) { devices in
+            _ = try await devices.register(token: "aabb", as: ada)
+            let others = (0..<999).map { _ in UUID() }
+            let response = try await devices.client.post(
+                "/internal/push", json: request { $0.targets = .init(users: others + [ada.id]) }, headers: headers())
+            #expect(response.status == 202)
+            let accepted = try response.decode(PushAccepted.self)
+            #expect(accepted.devices == nil)
+            try await eventually("it is done") { try await status(devices, of: accepted.id).state == .done }
+            #expect(try await status(devices, of: accepted.id).counts == ["accepted": 1] && lane.sent.count == 1)
         }
     }
 

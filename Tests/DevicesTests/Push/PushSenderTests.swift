@@ -737,10 +737,13 @@ import Testing
             let broken = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
             try await pushes.database.query(
                 "UPDATE pushes SET rate_per_minute = 0, send_at = now() - interval '1 hour' WHERE id = \(broken)")
-            await #expect(throws: PostgresError.self) { try await pushes.store.startScheduled() }
+            let starter = pushes.starter
+            await #expect(throws: PushStarter.StepFailure.self) { try await starter.step() }
+            // It waits alone.
+            #expect(try await starter.step() == .nothingDue)
             let push = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
             try await pushes.database.query("UPDATE pushes SET send_at = now() WHERE id = \(push)")
-            #expect(try await pushes.store.startScheduled() == 1)
+            #expect(try await starter.step() == .added)
             #expect(try await pushes.status(of: push).state == .sending)
         }
     }
@@ -760,7 +763,9 @@ import Testing
                 let acceptance = try await pushes.store.accept(
                     TestPushes.valid(.init(users: [ada.id])), of: "orders", key: nil, hash: Data(count: 32))
                 if case .accepted(let answer, _) = acceptance { push = UUID(uuidString: answer.id ?? "") ?? push }
-                try await eventually("the queue is surveyed") { pushes.activity.queueLength(of: "orders") == count }
+                try await eventually("the queue is surveyed") {
+                    pushes.activity.queueLoad(of: "orders").devices == count
+                }
             }
             #expect(lane.sent.isEmpty)
             pushes.activity.feedWasRead()
@@ -770,13 +775,28 @@ import Testing
         }
     }
 
+    /// A long queue may take longer to count than a statement may.
+    @Test func pushesAreSentAlthoughTheQueueCannotBeCounted() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            try await pushes.database.query("DROP FUNCTION count_waiting_push_targets(text, text, bigint)")
+            try await pushes.database.query("DROP FUNCTION push_callers()")
+            var limits = TestPushes.limits
+            limits.surveyInterval = .zero
+            try await pushes.sending(through: FakeLane(), limits: limits) {
+                let push = try await pushes.accept(.init(users: [ada.id]))
+                try await pushes.eventually(push, is: "accepted")
+            }
+        }
+    }
+
     @Test func theFeedAgesFromItsLastPage() {
         let activity = PushActivity()
         #expect(!activity.isFeedFresh(within: .seconds(60)))
         activity.feedWasRead()
         #expect(activity.isFeedFresh(within: .seconds(60)) && !activity.isFeedFresh(within: .zero))
         #expect(!activity.isPending)
-        activity.accepted(1, of: "orders")
+        activity.accepted(QueueLoad(devices: 1), of: "orders")
         #expect(activity.isPending)
     }
 

@@ -69,6 +69,9 @@ import Testing
             for user in users { #expect(try await pushes.store.undelivered(to: user.id).entries == []) }
         }
         _ = try await pushes.queue.survey(limit: 10)
+        _ = try await pushes.store.dryRun(TestPushes.valid(.init(users: users.map(\.id))))
+        _ = try await pushes.accept(.init(users: users.map(\.id) + (0..<60).map { _ in UUID() }))
+        #expect(try await pushes.startDue() == 2)
         try await pushToSegment(pushes)
     }
 
@@ -146,6 +149,7 @@ import Testing
                 "DELETE FROM push_token_owners WHERE token_hash IN":
                     "the sweep looks for the registration of each owner",
                 "WITH RECURSIVE callers": "targets are due in any bucket",
+                "GROUP BY waiting.state": "and wait in any bucket",
                 "WHERE state = 'dead'": "operators and callers list dead letters now and then",
                 "SELECT DISTINCT bucket, session_id FROM devices": "after a reset of the feed every session is checked",
                 "SELECT bucket, session_id FROM revoked_sessions": "a sweep",

@@ -275,7 +275,7 @@ import Testing
                 """)[0].decode((Int, Int, Int).self)
             #expect(changed.0 == 1 && changed.1 == 1 && changed.2 == 1)
             // One that waits does not fill the caller's queue.
-            #expect(try await pushes.queue.survey(limit: 100).length(of: TestPushes.caller) == 0)
+            #expect(try await pushes.queue.survey(limit: 100).load(of: TestPushes.caller) == QueueLoad())
         }
     }
 
@@ -368,7 +368,7 @@ import Testing
             #expect(try await pushes.status(of: push).slices == nil)
             #expect(try await pushes.registry.count("push_slices") == 0)
             try await pushes.database.query("UPDATE pushes SET send_at = now()")
-            #expect(try await pushes.store.startScheduled() == 1)
+            #expect(try await pushes.startDue() == 1)
             #expect(try await pushes.status(of: push).slices?.total == 64)
             #expect(try await pushes.registry.count("push_rates") == 1)
         }

@@ -96,6 +96,8 @@ struct TestPushes: Sendable {
     var database: PostgresPool { registry.database }
     var store: PushStore { PushStore(database: database, unseen: Self.unseen, logger: .quiet) }
     var queue: PushQueueStore { PushQueueStore(database: database) }
+    /// As of another replica, each time.
+    var starter: PushStarter { PushStarter(database: database) }
     var channels: PushChannelStore { PushChannelStore(database: database) }
     var slices: PushSliceStore { store.slices }
 
@@ -190,7 +192,7 @@ struct TestPushes: Sendable {
         guard case .accepted(let answer, _) = acceptance, let id = answer.id.flatMap(UUID.init(uuidString:)) else {
             throw TestKitError("not accepted")
         }
-        activity.accepted(answer.devices ?? 0, of: caller)
+        activity.accepted(QueueLoad(devices: answer.devices ?? 0), of: caller)
         return id
     }
 
@@ -228,7 +230,7 @@ struct TestPushes: Sendable {
     ) -> PushSender {
         PushSender(
             delivery: delivery(lane, limits, liveness: liveness, queue: queue), activity: activity ?? self.activity,
-            scheduled: store)
+            starter: starter)
     }
 
     /// - Parameter slices: those of another link to PostgreSQL.
@@ -303,6 +305,14 @@ struct TestPushes: Sendable {
             }
             try await open()
         }
+    }
+
+    /// Starts all pushes that are due. Returns the number of steps.
+    func startDue() async throws -> Int {
+        let starter = starter
+        var steps = 0
+        while try await starter.step() == .added { steps += 1 }
+        return steps
     }
 
     /// Makes waiting targets due, and ends leases.

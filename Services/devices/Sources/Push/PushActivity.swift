@@ -2,6 +2,22 @@ import Foundation
 import ServiceKitPostgres
 import Synchronization
 
+/// What pushes of a caller take up in the queue.
+struct QueueLoad: Sendable, Equatable {
+    /// Devices that wait; of a push without its targets the recipients.
+    var devices = 0
+    /// Of the payloads and recipients of pushes without their targets.
+    var bytes = 0
+
+    static func + (first: Self, second: Self) -> Self {
+        Self(devices: first.devices + second.devices, bytes: first.bytes + second.bytes)
+    }
+
+    static func - (first: Self, second: Self) -> Self {
+        Self(devices: first.devices - second.devices, bytes: first.bytes - second.bytes)
+    }
+}
+
 /// The state that the parts of one replica share: whether pushes wait, and how old the knowledge of ended sessions
 /// is.
 final class PushActivity: Sendable {
@@ -10,8 +26,8 @@ final class PushActivity: Sendable {
         var pendingUntil = ContinuousClock.now
         var feedReadAt: ContinuousClock.Instant?
         var survey = PushQueueStore.Survey()
-        /// Targets that this replica has accepted since the survey.
-        var added: [String: Int] = [:]
+        /// What this replica has accepted since the survey began.
+        var added: [String: QueueLoad] = [:]
         var hasPriority = false
     }
 
@@ -47,23 +63,33 @@ final class PushActivity: Sendable {
     }
 
     /// This replica has accepted a push. It is sent without a wait for the next look.
-    ///
-    /// - Parameter targets: of a push whose time has not come: 1.
-    func accepted(_ targets: Int, of caller: String) {
-        state.withLock { $0.added[caller, default: 0] += targets }
+    func accepted(_ load: QueueLoad, of caller: String) {
+        state.withLock { $0.added[caller, default: QueueLoad()] = ($0.added[caller] ?? QueueLoad()) + load }
         wake()
     }
 
-    /// The targets of a caller that wait, as far as this replica knows.
-    func queueLength(of caller: String) -> Int {
-        state.withLock { $0.survey.length(of: caller) + ($0.added[caller] ?? 0) }
+    /// This replica has accepted a push that is due, and whose targets are not there.
+    func acceptedUnstarted() { starts.send() }
+
+    /// What waits of a caller, as far as this replica knows.
+    func queueLoad(of caller: String) -> QueueLoad {
+        state.withLock { $0.survey.load(of: caller) + ($0.added[caller] ?? QueueLoad()) }
     }
 
-    func surveyed(_ survey: PushQueueStore.Survey) {
+    /// Replaces the survey. What was accepted while it ran counts until the next one, because it may not have seen it.
+    func survey(
+        by read: (_ former: PushQueueStore.Survey) async throws -> PushQueueStore.Survey
+    ) async throws -> PushQueueStore.Survey {
+        let (former, before) = state.withLock { ($0.survey, $0.added) }
+        let survey = try await read(former)
         state.withLock { state in
             state.survey = survey
-            state.added = [:]
+            for (caller, load) in before {
+                let rest = (state.added[caller] ?? QueueLoad()) - load
+                state.added[caller] = rest == QueueLoad() ? nil : rest
+            }
         }
+        return survey
     }
 
     // MARK: - Bulk pushes

@@ -13,8 +13,8 @@ struct PushConfiguration: Sendable {
     /// Apple's keys. Without any, nothing can be sent, and pushes are refused.
     var keys: [APNsKey]
     var endpoints: APNsEndpoints
-    /// Targets of one caller that may wait.
-    var queueLimit: Int
+    /// What one caller's pushes may take up before further ones are refused.
+    var queueLimit: QueueLoad
     /// Pushes to segments of one caller that may be open.
     var bulkLimit: Int
     /// Seconds until a push is repeated that APNs could not take.
@@ -58,10 +58,20 @@ struct PushConfiguration: Sendable {
                 "address of APNs' management of channels in the sandbox environment", settings),
             trustRootsFile: settings.optionalPath(
                 "apnsAuthoritiesFile", "PEM authorities for the certificates of APNs. Without it, the system's"))
-        queueLimit = settings.int(
-            "pushQueueLimit", default: 100_000, in: 1...10_000_000,
-            "devices of one caller's pushes that may wait; further pushes are refused with 429")
-        limits.surveyLimit = queueLimit
+        queueLimit = QueueLoad(
+            devices: settings.int(
+                "pushQueueLimit", default: 100_000, in: 1...1_000_000,
+                """
+                devices of one caller's pushes that may wait, and recipients of its scheduled ones; further pushes are \
+                refused with 429
+                """),
+            bytes: settings.int(
+                "pushQueueBytes", default: 100_000_000, in: 1...10_000_000_000, unit: "bytes",
+                """
+                payloads and recipients of one caller's scheduled pushes, and of those to many recipients that are not in \
+                the queue yet; further pushes are refused with 429
+                """))
+        limits.surveyLimit = queueLimit.devices
         bulkLimit = settings.int(
             "pushBulkLimit", default: 20, in: 1...1000,
             "one caller's pushes to segments that may be open; further ones are refused with 429")

@@ -9,7 +9,9 @@ struct PushMetrics: Sendable {
         "devices_push_answer_seconds", help: "Time from handing a push to the lane until Apple's answer.")
     private let outcomes: [TargetState: Counter]
     private let lengths: [TargetState: Gauge]
-    private let scheduled = Gauge("devices_push_scheduled", help: "Pushes whose time has not come.")
+    private let scheduled = Gauge(
+        "devices_push_scheduled",
+        help: "Pushes whose time has not come, and large ones whose devices are not all in the queue.")
     private let oldest = Gauge(
         "devices_push_oldest_due_seconds", help: "For how long the oldest push has been due; 0 without any.")
     private let superseded = Counter(
@@ -45,7 +47,8 @@ struct PushMetrics: Sendable {
         for (state, gauge) in lengths {
             gauge.set(survey.lengths.reduce(0) { $0 + ($1.state == state ? $1.count : 0) })
         }
-        scheduled.set(survey.scheduled.values.reduce(0, +))
-        oldest.set(survey.oldestDueAt.map { max(0, survey.now.timeIntervalSince($0)) } ?? 0)
+        scheduled.set(survey.waiting.values.reduce(0) { $0 + $1.pushes })
+        let oldestDueAt = survey.lengths.map(\.oldestDueAt).min()
+        oldest.set(oldestDueAt.map { max(0, survey.now.timeIntervalSince($0)) } ?? 0)
     }
 }

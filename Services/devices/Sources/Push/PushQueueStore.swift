@@ -206,44 +206,92 @@ struct PushQueueStore: Sendable {
     struct Survey: Sendable, Equatable {
         struct Length: Sendable, Equatable {
             var caller: String
+            var urgency: PushUrgency
             var state: TargetState
             var count: Int
+            /// When the longest waiting of them was due.
+            var oldestDueAt: Date
+        }
+
+        /// Pushes whose targets are not all there.
+        struct Waiting: Sendable, Equatable {
+            var pushes: Int
+            var recipients: Int
+            /// Of payloads and recipients.
+            var bytes: Int
         }
 
         var lengths: [Length] = []
-        /// Pushes whose time has not come, by caller.
-        var scheduled: [String: Int] = [:]
-        /// When the longest waiting target was due; `nil` without any.
-        var oldestDueAt: Date?
+        /// By caller.
+        var waiting: [String: Waiting] = [:]
         /// By PostgreSQL's clock.
         var now = Date(timeIntervalSince1970: 0)
 
-        /// The targets of a caller that are not final, and its scheduled pushes.
-        func length(of caller: String) -> Int {
-            lengths.reduce(scheduled[caller] ?? 0) { $0 + ($1.caller == caller ? $1.count : 0) }
+        /// The targets of a caller that are not final, the recipients of its pushes that wait, and these pushes' bytes.
+        func load(of caller: String) -> QueueLoad {
+            let waiting = waiting[caller]
+            return lengths.reduce(QueueLoad(devices: waiting?.recipients ?? 0, bytes: waiting?.bytes ?? 0)) {
+                $1.caller == caller ? $0 + QueueLoad(devices: $1.count) : $0
+            }
         }
     }
 
-    /// - Parameter limit: how many targets of each caller and urgency are counted.
-    func survey(limit: Int) async throws(PostgresError) -> Survey {
-        let targets = try await database.query(
+    /// Counts the queue in a statement for each caller and urgency, so none of them takes long.
+    ///
+    /// - Parameters:
+    ///   - limit: how many targets of each caller and urgency are counted, and pushes of each caller that wait.
+    ///   - former: the survey before. Of a count that fails its one stays.
+    ///   - report: is told each error but those of the first statement, which is thrown.
+    func survey(
+        limit: Int, former: Survey = Survey(), report: (any Error) -> Void = { _ in }
+    ) async throws(PostgresError) -> Survey {
+        let callers = try await database.query("SELECT name, statement_timestamp() FROM push_callers() AS name")
+            .decode((String, Date).self)
+        var survey = Survey(now: callers.first?.1 ?? .now)
+        for (caller, _) in callers {
+            for urgency in PushUrgency.allCases {
+                do throws(PostgresError) {
+                    survey.lengths += try await lengths(of: caller, urgency, limit: limit)
+                } catch {
+                    report(error)
+                    survey.lengths += former.lengths.filter { $0.caller == caller && $0.urgency == urgency }
+                }
+            }
+            do throws(PostgresError) {
+                survey.waiting[caller] = try await waiting(of: caller, limit: limit)
+            } catch {
+                report(error)
+                survey.waiting[caller] = former.waiting[caller]
+            }
+        }
+        return survey
+    }
+
+    private func lengths(
+        of caller: String, _ urgency: PushUrgency, limit: Int
+    ) async throws(PostgresError) -> [Survey.Length] {
+        try await database.query(
             """
-            SELECT of_caller, in_state, number, oldest, statement_timestamp()
-            FROM count_waiting_push_targets(\(PushUrgency.allCases.map(\.rawValue)), \(limit))
+            SELECT in_state, number, oldest
+            FROM count_waiting_push_targets(\(caller), \(urgency.rawValue), \(limit))
             """
-        ).decode((String, String, Int, Date, Date).self)
-        let scheduled = try await database.query(
+        ).decode((String, Int, Date).self).compactMap { state, count, oldest in
+            TargetState(rawValue: state).map {
+                Survey.Length(caller: caller, urgency: urgency, state: $0, count: count, oldestDueAt: oldest)
+            }
+        }
+    }
+
+    /// `nil` without any.
+    private func waiting(of caller: String, limit: Int) async throws(PostgresError) -> Survey.Waiting? {
+        let (pushes, recipients, bytes) = try await database.query(
             """
-            SELECT caller, count(*) FROM (SELECT caller FROM pushes WHERE state = 'scheduled' LIMIT \(limit)) AS scheduled
-            GROUP BY caller
+            SELECT count(*), coalesce(sum(recipient_count), 0)::bigint, coalesce(sum(bytes), 0)::bigint FROM (
+                SELECT recipient_count, bytes FROM pushes WHERE state = 'scheduled' AND caller = \(caller)
+                LIMIT \(limit)) AS waiting
             """
-        ).decode((String, Int).self)
-        return Survey(
-            lengths: targets.compactMap { row in
-                TargetState(rawValue: row.1).map { .init(caller: row.0, state: $0, count: row.2) }
-            },
-            scheduled: Dictionary(uniqueKeysWithValues: scheduled), oldestDueAt: targets.map(\.3).min(),
-            now: targets.first?.4 ?? .now)
+        )[0].decode((Int, Int, Int).self)
+        return pushes == 0 ? nil : Survey.Waiting(pushes: pushes, recipients: recipients, bytes: bytes)
     }
 
     private static func precedes(_ first: PushTarget, _ second: PushTarget) -> Bool {

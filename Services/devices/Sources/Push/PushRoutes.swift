@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import ServiceKit
+import Synchronization
 
 /// The routes of services that push. A caller sees its own pushes only.
 struct PushRoutes: Sendable {
@@ -12,15 +13,31 @@ struct PushRoutes: Sendable {
     let callers: PushCallers
     let templates: PushTemplates
     let activity: PushActivity
-    /// Targets of one caller that may wait.
-    let queueLimit: Int
+    /// What one caller's pushes may take up before further ones are refused.
+    let queueLimit: QueueLoad
     /// Whether a lane exists that sends pushes.
     let canSend: Bool
+    private let dryRuns = DryRuns()
+
+    init(
+        store: PushStore, outcomes: PushOutcomeFeed, callers: PushCallers, templates: PushTemplates,
+        activity: PushActivity, queueLimit: QueueLoad, canSend: Bool
+    ) {
+        self.store = store
+        self.outcomes = outcomes
+        self.callers = callers
+        self.templates = templates
+        self.activity = activity
+        self.queueLimit = queueLimit
+        self.canSend = canSend
+    }
 
     /// Seconds after which a caller with a full queue may try again.
     private static let retryAfter = 5
     /// The same while too many of its pushes to segments are open.
     private static let retryAfterBulk = 60
+    /// The same while another dry run of the caller is counting.
+    private static let retryAfterDryRun = 1
 
     func add(to router: ServiceRouter) {
         router.internal(callers: callers.names)
@@ -67,22 +84,40 @@ struct PushRoutes: Sendable {
     ///
     /// - Parameter hash: of the request.
     func keep(_ push: ValidPush, of caller: PushCaller, key: String, hash: Data) async throws -> Response {
-        if !push.isDryRun { try checkQueue(of: caller) }
-        let acceptance = try await store.accept(
-            push, of: caller.name, key: push.isDryRun ? nil : key, hash: hash, through: activity.window)
+        if push.isDryRun { return try await count(push, of: caller) }
+        try checkQueue(of: caller)
+        let acceptance = try await store.accept(push, of: caller.name, key: key, hash: hash, through: activity.window)
         switch acceptance {
         case .keyReused: throw Problem(.idempotencyKeyReused)
         case .tooManyOpen:
             throw Problem(.rateLimited, "Too many pushes to segments are open.", retryAfter: Self.retryAfterBulk)
         case .accepted(let answer, let isNew):
-            if isNew { activity.accepted(answer.devices ?? 1, of: caller.name) }
-            return try .json(answer, status: push.isDryRun ? .ok : .accepted, holdsToken: true)
+            if isNew {
+                activity.accepted(
+                    answer.devices.map { QueueLoad(devices: $0) }
+                        ?? QueueLoad(devices: push.recipientCount, bytes: push.bytes), of: caller.name)
+                if answer.devices == nil, push.sendAt == nil { activity.acceptedUnstarted() }
+            }
+            return try .json(answer, status: .accepted, holdsToken: true)
         }
     }
 
+    /// Answers a dry run. Of a caller's one at a time counts, because it may read many devices.
+    private func count(_ push: ValidPush, of caller: PushCaller) async throws -> Response {
+        guard dryRuns.begin(of: caller.name) else {
+            throw Problem(.rateLimited, "A dry run is in progress.", retryAfter: Self.retryAfterDryRun)
+        }
+        defer { dryRuns.end(of: caller.name) }
+        return try .json(await store.dryRun(push), status: .ok, holdsToken: true)
+    }
+
     private func checkQueue(of caller: PushCaller) throws(Problem) {
-        guard activity.queueLength(of: caller.name) < queueLimit else {
+        let load = activity.queueLoad(of: caller.name)
+        guard load.devices < queueLimit.devices else {
             throw Problem(.rateLimited, "Too many pushes wait.", retryAfter: Self.retryAfter)
+        }
+        guard load.bytes < queueLimit.bytes else {
+            throw Problem(.rateLimited, "The pushes that wait are too large.", retryAfter: Self.retryAfter)
         }
     }
 
@@ -119,7 +154,7 @@ struct PushRoutes: Sendable {
         guard let devices = try await store.replay(id, of: caller.name, until: expiresAt) else {
             throw Problem(.notFound)
         }
-        activity.accepted(devices, of: caller.name)
+        activity.accepted(QueueLoad(devices: devices), of: caller.name)
         return try .json(
             PushAccepted(id: id.uuidString.lowercased(), devices: devices), status: .accepted, holdsToken: true)
     }
@@ -148,6 +183,18 @@ struct PushRoutes: Sendable {
         guard let text = request.uri.queryParameters.get("after") else { return nil }
         guard let cursor = parse(text) else { throw Problem.invalid("after", "This must be `next` of another page.") }
         return cursor
+    }
+}
+
+/// The callers whose dry runs are counting.
+private final class DryRuns: Sendable {
+    private let callers = Mutex<Set<String>>([])
+
+    /// - Returns: false if one of the caller is in progress.
+    func begin(of caller: String) -> Bool { callers.withLock { $0.insert(caller).inserted } }
+
+    func end(of caller: String) {
+        callers.withLock { _ = $0.remove(caller) }
     }
 }
 

@@ -14,6 +14,18 @@ struct ValidPush: Sendable, Equatable {
     /// `nil`: at once.
     let sendAt: Date?
     let isDryRun: Bool
+
+    /// About as many bytes as a row of `pushes` has for a recipient: its bucket, kind, and two ids.
+    private static let bytesOfRecipient = 42
+
+    /// What the caller's queue counts before the targets are there. A segment counts as one recipient.
+    var recipientCount: Int { max(1, recipients.count) }
+
+    /// About the bytes of its row.
+    var bytes: Int {
+        content.payload.count + content.localizedPayloads.values.reduce(0) { $0 + $1.count }
+            + recipients.count * Self.bytesOfRecipient
+    }
 }
 
 /// The content of a push.
@@ -57,7 +69,7 @@ struct PushContent: Sendable, Equatable {
 }
 
 /// A user, a session, a device or a channel that a push names. Its bucket has all its devices.
-struct PushRecipient: Sendable, Equatable {
+struct PushRecipient: Sendable, Hashable {
     enum Kind: String, Sendable {
         case user
         case session
@@ -165,7 +177,8 @@ enum PushRules {
         content.timing = timing
         content.capPerDay = [request.capPerDay, type == .alert ? caller?.capPerDay : nil].compactMap(\.self).min()
         return ValidPush(
-            content: content, recipients: recipients, segment: segment, ratePerMinute: request.ratePerMinute,
+            content: content, recipients: recipients.withoutRepetitions, segment: segment,
+            ratePerMinute: request.ratePerMinute,
             sendAt: due.lowerBound > now ? due.lowerBound : nil, isDryRun: request.dryRun ?? false)
     }
 
@@ -208,6 +221,13 @@ enum PushRules {
         withUnsafeBytes(of: push.uuid) { hash.update(bufferPointer: $0) }
         withUnsafeBytes(of: device.uuid) { hash.update(bufferPointer: $0) }
         return UUID(version5: Array(hash.finalize()))
+    }
+}
+
+extension [PushRecipient] {
+    fileprivate var withoutRepetitions: [PushRecipient] {
+        var seen: Set<PushRecipient> = []
+        return filter { seen.insert($0).inserted }
     }
 }
 

@@ -21,9 +21,9 @@ struct PushSender: Service {
         var interval: Duration = .milliseconds(500)
         /// The same after ``PushActivity/calm`` without any.
         var idleInterval: Duration = .seconds(5)
-        /// The time between two surveys of the queue.
+        /// The least time between two surveys of the queue.
         var surveyInterval: Duration = .seconds(10)
-        /// Targets that a survey counts of each caller and urgency.
+        /// Targets that a survey counts of each caller and urgency, and pushes of each caller that wait.
         var surveyLimit = 100_000
         /// No other replica claims a target for so long. A lane answers sooner.
         var lease: Duration = .seconds(30)
@@ -42,10 +42,12 @@ struct PushSender: Service {
     /// Targets that are read at once of each caller and urgency.
     private static let pageSize = 500
     private static let longestPause: Duration = .seconds(2)
+    /// How many times as long as a survey takes PostgreSQL rests from it, so that a long queue is counted more seldom.
+    private static let surveyRest = 20
 
     let delivery: PushDelivery
     let activity: PushActivity
-    let scheduled: PushStore
+    let starter: PushStarter
     private let outcomes = OutcomeBuffer()
 
     private var queue: PushQueueStore { delivery.queue }
@@ -60,7 +62,8 @@ struct PushSender: Service {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await recordOutcomes() }
             await withTaskGroup(of: Void.self) { senders in
-                senders.addTask { await startScheduled() }
+                senders.addTask { await startDue() }
+                senders.addTask { await surveyQueue() }
                 senders.addTask { await withDiscardingTaskGroup { await sendAccepted(in: &$0) } }
                 await withDiscardingTaskGroup { await send(in: &$0) }
                 activity.window.close()
@@ -79,32 +82,60 @@ struct PushSender: Service {
         var end = ContinuousClock.now
     }
 
-    /// Starts pushes whose time has come.
-    private func startScheduled() async {
-        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+    /// Adds the targets of pushes whose time has come, and of large ones.
+    private func startDue() async {
+        while !isEnding {
             let starts = activity.starts.count
             do {
-                if try await scheduled.startScheduled() > 0 { activity.wake() }
+                while !isEnding {
+                    let step = try await starter.step()
+                    if step == .nothingDue { break }
+                    if step == .added { activity.wake() }
+                }
+            } catch let error as PushStarter.StepFailure {
+                // The next step is another push's.
+                logger.warning(
+                    "a push could not be started", error: error.cause,
+                    metadata: ["push_id": "\(error.push.uuidString.lowercased())"])
+                continue
             } catch {
-                logger.warning("scheduled pushes could not be started", error: error)
+                logger.warning("pushes that are due could not be read", error: error)
             }
             let interval = activity.isPending ? limits.interval : limits.idleInterval
             await activity.starts.wait(after: starts, until: .now + interval)
         }
     }
 
+    private var isEnding: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
+
+    /// Counts the queue, in a task of its own: pushes are sent however long it takes, and also if it fails.
+    private func surveyQueue() async {
+        let never = Signal()
+        while !isEnding {
+            let start = ContinuousClock.now
+            do {
+                let survey = try await activity.survey { former in
+                    try await queue.survey(limit: limits.surveyLimit, former: former) {
+                        logger.warning("a part of the queue could not be counted", error: $0)
+                    }
+                }
+                metrics.record(survey)
+            } catch {
+                if Task.isCancelled { return }
+                logger.warning("the queue could not be counted", error: error)
+            }
+            let rest = max(limits.surveyInterval, (.now - start) * Self.surveyRest)
+            await never.wait(after: never.count, until: .now + rest)
+        }
+    }
+
     private func send(in group: inout DiscardingTaskGroup) async {
         var due = DueTargets()
-        var surveyedAt: ContinuousClock.Instant?
         var pause = limits.interval
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let seen = activity.wakeups.count
             let freed = outcomes.recorded.count
             do {
-                if surveyedAt.map({ .now - $0 >= limits.surveyInterval }) ?? true {
-                    try await survey()
-                    surveyedAt = .now
-                }
                 try await releaseLostClaims()
                 let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
                 metrics.isPaused.set(isPaused ? 1 : 0)
@@ -303,12 +334,6 @@ struct PushSender: Service {
     private func putBack(_ claim: ClaimedTarget, reason: String, for seconds: TimeInterval) {
         let decision = DeliveryDecision(state: .queued, reason: reason, dueAt: claim.claimedAt + seconds)
         outcomes.add(ClaimOutcome(claim: claim, decision: decision))
-    }
-
-    private func survey() async throws {
-        let survey = try await queue.survey(limit: limits.surveyLimit)
-        activity.surveyed(survey)
-        metrics.record(survey)
     }
 
     // MARK: - Outcomes

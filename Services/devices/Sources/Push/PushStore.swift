@@ -14,19 +14,25 @@ struct PushStore: Sendable {
     private static let bucketsOfChange = 16
     /// Seconds for which an idempotency key is kept.
     static let keyLifetime: TimeInterval = 86_400
-    /// Seconds between the due times of two recipients of one push, so that a push to many does not stand before one
-    /// that is accepted a moment later.
-    private static let pace = 0.0001
+    /// Recipients or buckets of a statement of a dry run.
+    private static let countedAtOnce = 100
 
     let database: PostgresPool
+    /// For dry runs, which read many devices: registrations and pushes do not wait for them.
+    private let dryRuns: PostgresPool
     let slices: PushSliceStore
     /// Pushes to segments of one caller that may be open.
     let bulkLimit: Int
     private let logger: Logger
 
-    /// - Parameter unseen: leaves devices out of segments.
-    init(database: PostgresPool, unseen: UnseenRules, bulkLimit: Int = 20, logger: Logger) {
+    /// - Parameters:
+    ///   - dryRuns: the pool of dry runs; `nil` for `database`.
+    ///   - unseen: leaves devices out of segments.
+    init(
+        database: PostgresPool, dryRuns: PostgresPool? = nil, unseen: UnseenRules, bulkLimit: Int = 20, logger: Logger
+    ) {
         self.database = database
+        self.dryRuns = dryRuns ?? database
         slices = PushSliceStore(database: database, unseen: unseen)
         self.bulkLimit = bulkLimit
         self.logger = logger
@@ -44,8 +50,8 @@ struct PushStore: Sendable {
 
     // MARK: - Accepting
 
-    /// Keeps a push, and the targets of one that is due at once, in one statement. A request with a known key and the
-    /// same hash gets the first answer.
+    /// Keeps a push. The targets of one that is due at once and names few devices come with it, in one statement; those
+    /// of a larger one a ``PushStarter`` adds. A request with a known key and the same hash gets the first answer.
     ///
     /// - Parameters:
     ///   - key: `nil` for a request that is never repeated.
@@ -55,13 +61,12 @@ struct PushStore: Sendable {
         _ push: ValidPush, of caller: String, key: String?, hash: Data, through window: SendWindow? = nil
     ) async throws -> Acceptance {
         let id = UUID()
-        if push.isDryRun { return try await dryRun(push, id, of: caller, hash: hash) }
-        let isNamed = push.segment == nil
+        if push.isDryRun { return .accepted(try await dryRun(push), isNew: false) }
         for _ in 0..<3 {
-            let kept: (devices: Int, claimed: Int)?
+            let kept: Kept?
             do {
                 kept =
-                    isNamed && push.ratePerMinute == nil
+                    push.segment == nil && (push.sendAt != nil || StartRules.isAddedAtOnce(push))
                     ? try await keep(push, id, of: caller, key: key, hash: hash, through: window)
                     : try await keepInSteps(push, id, of: caller, key: key, hash: hash)
             } catch is TooManyOpen {
@@ -69,9 +74,8 @@ struct PushStore: Sendable {
             }
             if let kept {
                 return .accepted(
-                    PushAccepted(
-                        id: id.uuidString.lowercased(), devices: isNamed && push.sendAt == nil ? kept.devices : nil),
-                    isNew: !isNamed || push.sendAt != nil || kept.claimed < kept.devices)
+                    PushAccepted(id: id.uuidString.lowercased(), devices: kept.devices),
+                    isNew: kept.devices.map { kept.claimed < $0 } ?? true)
             }
             if let former = try await former(key ?? "", of: caller) {
                 return former.hash == hash ? .accepted(former.answer, isNew: false) : .keyReused
@@ -87,14 +91,21 @@ struct PushStore: Sendable {
         throw PostgresError(.transactionAborted, "the key was taken and given back")
     }
 
-    /// - Returns: the number of new targets, and of those among them that the window's sender holds; `nil` if the key is
-    ///   taken.
+    /// What a request has kept.
+    private struct Kept {
+        /// `nil` while targets are missing.
+        var devices: Int?
+        /// Those among them that the window's sender holds.
+        var claimed = 0
+    }
+
+    /// - Returns: `nil` if the key is taken.
     private func keep(
         _ push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data, through window: SendWindow?
-    ) async throws -> (devices: Int, claimed: Int)? {
+    ) async throws -> Kept? {
+        let isDue = push.sendAt == nil
         let reservation =
-            push.sendAt == nil
-            ? window?.reserve(recipients: push.recipients.count, urgency: push.content.urgency) : nil
+            isDue ? window?.reserve(recipients: push.recipients.count, urgency: push.content.urgency) : nil
         var handover: SendWindow.Handover?
         defer { if let reservation { window?.end(reservation, handover) } }
         // Before the statement: so the lease that PostgreSQL keeps ends later.
@@ -102,7 +113,9 @@ struct PushStore: Sendable {
         let added: [ClaimedTarget.Added]
         do throws(PostgresError) {
             let rows = try await database.query(
-                Self.acceptance(of: push, id, of: caller, key: key, hash: hash, reservation: reservation))
+                Self.acceptance(
+                    of: push, id, of: caller, key: key, hash: hash, reservation: reservation,
+                    beginning: isDue ? .withTargets : .later))
             if rows.isEmpty { return nil }
             added = try rows.map { row throws(PostgresError) in try ClaimedTarget.Added(row) }
         } catch {
@@ -114,66 +127,100 @@ struct PushStore: Sendable {
         }
         handover = SendWindow.Handover(
             claims: added.compactMap(\.claim), content: push.content, claimedAt: claimedAt)
-        return (added.count { $0.isTarget }, added.count { $0.claim != nil })
+        return Kept(
+            devices: isDue ? added.count { $0.isTarget } : nil, claimed: added.count { $0.claim != nil })
     }
 
-    /// The same for a push to a segment, or with a rate. Nothing of it is sent at once.
+    /// The same for a push to a segment, and for one whose targets are not added with it. Nothing of it is sent at once.
     private func keepInSteps(
         _ push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data
-    ) async throws -> (devices: Int, claimed: Int)? {
+    ) async throws -> Kept? {
         let isSegment = push.segment != nil
         let sliceCount =
             isSegment ? SegmentRules.sliceCount(registrations: try await slices.registrations()) : nil
+        let hasOneStep = StartRules.possibleDevices(of: push.recipients) <= StartRules.devicesAtOnce
+        let beginning: Beginning =
+            push.sendAt != nil ? .later : isSegment ? .withSlices : hasOneStep ? .withOneStep : .inSteps
         return try await database.withTransaction { [bulkLimit] transaction in
             if isSegment { try await PushSliceStore.lockOpen(of: caller, on: transaction) }
             let kept = try await transaction.query(
                 Self.acceptance(
                     of: push, id, of: caller, key: key, hash: hash, reservation: nil, sliceCount: sliceCount,
-                    addsTargets: false))
+                    beginning: beginning))
             if kept.isEmpty { return nil }
             if isSegment, try await PushSliceStore.countOpen(of: caller, besides: id, on: transaction) >= bulkLimit {
                 throw TooManyOpen()
             }
-            guard push.sendAt == nil else { return (0, 0) }
-            let devices = try await Self.start(
-                id, isSegment: isSegment, hasRate: push.ratePerMinute != nil, on: transaction)
-            return (devices, 0)
+            switch beginning {
+            case .withSlices: try await PushSliceStore.addSlices(of: id, on: transaction)
+            case .withOneStep:
+                return Kept(devices: try await PushStarter.addRecipients(of: id, on: transaction).devices)
+            case .withTargets, .inSteps, .later: break
+            }
+            return Kept()
         }
     }
 
     /// Rolls back the insertion.
     private struct TooManyOpen: Error {}
 
-    private func dryRun(_ push: ValidPush, _ id: UUID, of caller: String, hash: Data) async throws -> Acceptance {
+    /// Counts the devices of a push, and keeps nothing.
+    func dryRun(_ push: ValidPush) async throws -> PushAccepted {
         if let segment = push.segment {
-            let (count, isExact) = try await slices.estimate(push, segment)
-            return .accepted(PushAccepted(devices: count, isEstimate: isExact ? nil : true), isNew: false)
+            let (count, isExact) = try await PushSliceStore(database: dryRuns, unseen: slices.unseen)
+                .estimate(push, segment)
+            return PushAccepted(devices: count, isEstimate: isExact ? nil : true)
         }
-        do {
-            return try await database.withTransaction { transaction in
-                let rows = try await transaction.query(
-                    Self.acceptance(of: push, id, of: caller, key: nil, hash: hash, reservation: nil))
-                throw DryRun(devices: try rows.map(ClaimedTarget.Added.init).count { $0.isTarget })
-            }
-        } catch let dryRun as DryRun {
-            return .accepted(PushAccepted(devices: dryRun.devices), isNew: false)
+        let content = push.content
+        var devices: Set<UUID> = []
+        for recipients in push.recipients.parts(of: Self.countedAtOnce) {
+            devices.formUnion(
+                try await dryRuns.query(
+                    """
+                    SELECT found.device_id
+                    FROM unnest(
+                        \(recipients.map(\.bucket.rawValue)), \(recipients.map(\.kind.rawValue)),
+                        \(recipients.map(\.id)), \(recipients.map(\.user))
+                    ) AS recipient (bucket, kind, id, user_id),
+                        find_push_devices(
+                            recipient.bucket, recipient.kind, recipient.id, recipient.user_id, \(content.bundleID),
+                            \(content.kind.rawValue), \(content.activity), \(content.attributesType),
+                            \(content.environment?.rawValue)) AS found
+                    """
+                ).decode(UUID.self))
         }
+        return PushAccepted(devices: devices.count)
     }
 
-    /// Rolls back what a dry run has done.
-    private struct DryRun: Error {
-        let devices: Int
+    /// How the targets of a push come into the queue.
+    private enum Beginning {
+        /// With the push, in one statement.
+        case withTargets
+        /// As one step, in the push's transaction.
+        case withOneStep
+        /// After the acceptance.
+        case inSteps
+        /// When the push is due.
+        case later
+        /// Those of a segment, from its slices.
+        case withSlices
+
+        var state: String {
+            switch self {
+            case .withTargets, .withSlices: "sending"
+            case .withOneStep, .inSteps, .later: "scheduled"
+            }
+        }
     }
 
     /// The statement that keeps a push. It waits for a concurrent request with the key. No row if the key is taken,
     /// otherwise one for each target, or one without.
     private static func acceptance(
         of push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data,
-        reservation: SendWindow.Reservation?, sliceCount: Int? = nil, addsTargets: Bool = true
+        reservation: SendWindow.Reservation?, sliceCount: Int? = nil, beginning: Beginning
     ) -> PostgresQuery {
         let content = push.content
         let segment = push.segment.map { $0.record(for: content) }
-        let isDue = push.sendAt == nil || push.isDryRun
         let recipients = push.recipients
         let timing = content.timing
         let localized = content.localizedPayloads.sorted { $0.key < $1.key }
@@ -186,8 +233,9 @@ struct PushStore: Sendable {
                      push_type, kind, activity, attributes_type, priority, collapse_id, payload, locales,
                      localized_payloads, send_at_local, fallback_time_zone, quiet_from, quiet_to, cap_per_day,
                      on_doubt, urgency, recipient_buckets, recipient_kinds, recipient_ids, recipient_users,
-                     channel, segment, slice_count, rate_per_minute)
-                VALUES (\(id), \(caller), \(key), \(hash), \(isDue ? "sending" : "scheduled"), \(push.sendAt),
+                     channel, segment, slice_count, rate_per_minute, recipient_count, bytes)
+                VALUES (\(id), \(caller), \(key), \(hash), \(beginning.state),
+                    CASE WHEN \(beginning == .inSteps) THEN now() ELSE \(push.sendAt) END,
                     \(content.expiresAt), (\(content.expiresAt) AT TIME ZONE 'UTC')::date, \(content.bundleID),
                     \(content.environment?.rawValue), \(content.type.rawValue), \(content.kind.rawValue),
                     \(content.activity), \(content.attributesType), \(Int16(content.priority.rawValue)),
@@ -198,7 +246,8 @@ struct PushStore: Sendable {
                     \(recipients.map(\.kind.rawValue)), \(recipients.map(\.id)), \(recipients.map(\.user)),
                     \(content.channel?.id),
                     CASE WHEN \(segment != nil) THEN jsonb_populate_record(NULL::push_segment, \(segment)) END,
-                    \(sliceCount.map(Int16.init)), \(push.ratePerMinute.map(Int32.init)))
+                    \(sliceCount.map(Int16.init)), \(push.ratePerMinute.map(Int32.init)),
+                    \(Int32(push.recipientCount)), \(Int32(clamping: push.bytes)))
                 ON CONFLICT (caller, idempotency_key) DO NOTHING
                 RETURNING id, bundle_id, kind, activity, attributes_type, environment AS for_environment, caller, urgency,
                     day, recipient_buckets, recipient_kinds, recipient_ids, recipient_users
@@ -210,10 +259,10 @@ struct PushStore: Sendable {
                     add_push_targets(
                         recipient.bucket, recipient.kind, recipient.id, recipient.user_id, kept.id, bundle_id,
                         kept.kind, activity, attributes_type, for_environment, caller, urgency,
-                        statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day,
+                        statement_timestamp() + make_interval(secs => \(StartRules.pace) * (recipient.position - 1)), day,
                         \(Int32(reservation?.targetsOfRecipient ?? 0)), \((reservation?.lease ?? .zero) / .seconds(1))
                     ) AS claim
-                WHERE \(isDue && addsTargets)
+                WHERE \(beginning == .withTargets)
             ) AS target ON true
             """
     }
@@ -227,7 +276,8 @@ struct PushStore: Sendable {
             SELECT id, request_hash, send_at IS NULL AND slice_count IS NULL, (
                 SELECT coalesce(sum(counted.number), 0)::bigint
                 FROM unnest(ARRAY(SELECT DISTINCT unnest(recipient_buckets))) AS bucket,
-                    count_push_targets(bucket, pushes.id) AS counted)
+                    count_push_targets(bucket, pushes.id) AS counted
+            ) + greatest(0, unknown_devices - \(StartRules.unknownDevices))
             FROM pushes
             WHERE caller = \(caller) AND idempotency_key = \(key)
               AND created_at >= statement_timestamp() - make_interval(secs => \(Self.keyLifetime))
@@ -238,89 +288,24 @@ struct PushStore: Sendable {
         return (hash, PushAccepted(id: id.uuidString.lowercased(), devices: hadTargets ? devices : nil))
     }
 
-    /// Adds the targets of all recipients of a push, or the slices of its segment. Returns the number of targets.
-    private static func start(
-        _ push: UUID, isSegment: Bool, hasRate: Bool, on transaction: PostgresTransaction
-    ) async throws(PostgresError) -> Int {
-        if isSegment {
-            try await PushSliceStore.addSlices(of: push, on: transaction)
-            return 0
-        }
-        if hasRate {
-            return try await transaction.query("SELECT add_spaced_push_targets(\(push))")[0].decode(Int.self)
-        }
-        return try await transaction.query(
-            """
-            SELECT count(target.device_id)
-            FROM pushes,
-                unnest(recipient_buckets, recipient_kinds, recipient_ids, recipient_users) WITH ORDINALITY
-                    AS recipient (bucket, kind, id, user_id, position),
-                add_push_targets(
-                    recipient.bucket, recipient.kind, recipient.id, recipient.user_id, pushes.id, bundle_id,
-                    pushes.kind, activity, attributes_type, environment, caller, urgency,
-                    statement_timestamp() + make_interval(secs => \(pace) * (recipient.position - 1)), day, 0, 0
-                ) AS target
-            WHERE pushes.id = \(push)
-            """
-        )[0].decode(Int.self)
-    }
-
-    /// Adds the targets of scheduled pushes that are due. Returns how many pushes were started.
-    ///
-    /// - Throws: an error if none could be started. One that fails does not hold up the others.
-    func startScheduled() async throws -> Int {
-        var (count, failed): (Int, [UUID]) = (0, [])
-        var failure: (any Error)?
-        while true {
-            do {
-                guard try await startNext(besides: failed) else { break }
-                count += 1
-            } catch let error as StartFailure {
-                failed.append(error.push)
-                failure = error.cause
-            }
-        }
-        if count == 0, let failure { throw failure }
-        return count
-    }
-
-    private struct StartFailure: Error {
-        let push: UUID
-        let cause: any Error
-    }
-
-    private func startNext(besides failed: [UUID]) async throws -> Bool {
-        try await database.withTransaction { transaction in
-            let due = try await transaction.query(
-                """
-                SELECT id, slice_count IS NOT NULL, rate_per_minute IS NOT NULL FROM pushes
-                WHERE state = 'scheduled' AND send_at <= statement_timestamp() AND id <> ALL (\(failed))
-                ORDER BY send_at LIMIT 1 FOR UPDATE SKIP LOCKED
-                """
-            ).decode((UUID, Bool, Bool).self)
-            guard let (id, isSegment, hasRate) = due.first else { return false }
-            do {
-                _ = try await Self.start(id, isSegment: isSegment, hasRate: hasRate, on: transaction)
-            } catch {
-                throw StartFailure(push: id, cause: error)
-            }
-            _ = try await transaction.commit(after: "UPDATE pushes SET state = 'sending' WHERE id = \(id)")
-            return true
-        }
-    }
-
     // MARK: - Looking up
 
     /// The push of this caller, with its devices after `cursor`.
     func status(of push: UUID, of caller: String, after cursor: TargetCursor?) async throws -> PushStatus? {
         let rows = try await database.query(
             """
-            SELECT state, created_at, send_at, send_at_local, expires_at, slice_count IS NOT NULL FROM pushes
-            WHERE id = \(push) AND caller = \(caller)
+            SELECT
+                CASE WHEN state = 'scheduled' AND (send_at = created_at OR recipients_done > 0) THEN 'sending'
+                    ELSE state END,
+                state = 'scheduled', created_at, CASE WHEN send_at <> created_at AND send_at_local IS NULL THEN send_at END,
+                send_at_local, expires_at, slice_count IS NOT NULL,
+                greatest(0, unknown_devices - \(StartRules.unknownDevices))
+            FROM pushes WHERE id = \(push) AND caller = \(caller)
             """)
         guard let row = rows.first else { return nil }
-        let (state, createdAt, sendAt, sendAtLocal, expiresAt, isSegment) = try row.decode(
-            (String, Date, Date?, String?, Date, Bool).self)
+        // The targets are read after the push, to which a step may add some meanwhile.
+        let (state, isAdding, createdAt, sendAt, sendAtLocal, expiresAt, isSegment, unlisted) = try row.decode(
+            (String, Bool, Date, Date?, String?, Date, Bool, Int).self)
         // Before the targets, which a slice may add meanwhile.
         let slices = isSegment ? try await slices.status(of: push) : nil
         let buckets = try await buckets(of: push)
@@ -334,6 +319,7 @@ struct PushStore: Sendable {
             ).decode((String, Int).self)
             for (state, number) in counted { counts[state, default: 0] += number }
         }
+        if unlisted > 0 { counts[TargetState.suppressed.rawValue, default: 0] += unlisted }
         // A segment may have targets in every bucket.
         let rest = buckets.filter { $0 >= cursor?.bucket ?? 0 }
         var page: [PostgresRow] = []
@@ -350,10 +336,11 @@ struct PushStore: Sendable {
         }
         let entries = try page.prefix(Self.pageSize).map(PushStatus.Entry.init)
         let isOpen =
-            counts.keys.contains { TargetState(rawValue: $0)?.isFinal == false } || slices?.isOpen == true
+            isAdding || slices?.isOpen == true
+            || counts.keys.contains { TargetState(rawValue: $0)?.isFinal == false }
         return PushStatus(
             id: push, state: state == "sending" && !isOpen ? .done : PushState(rawValue: state), createdAt: createdAt,
-            sendAt: sendAtLocal == nil ? sendAt : nil, sendAtLocal: sendAtLocal, expiresAt: expiresAt,
+            sendAt: sendAt, sendAtLocal: sendAtLocal, expiresAt: expiresAt,
             counts: counts.merging(slices?.counts ?? [:], uniquingKeysWith: +),
             slices: slices?.progress, devices: entries,
             next: page.count > Self.pageSize
@@ -426,16 +413,28 @@ struct PushStore: Sendable {
 
     /// Targets of a user that are listed.
     static let undeliveredLimit = 50
+    /// Those among them of devices that are not registered, which a caller may have invented.
+    static let unknownLimit = 10
 
-    /// The user's newest targets that ended otherwise than with Apple's acceptance, the newest first.
+    /// The user's newest targets that ended otherwise than with Apple's acceptance, the newest first. Devices that are not
+    /// registered take no place of others.
     func undelivered(to user: UUID) async throws -> UndeliveredPushList {
-        let targets = try await database.query(
+        let failed = try await database.query(
             """
             SELECT push_id, device_id, caller, state, reason, updated_at, attempts FROM push_targets
             WHERE bucket = \(Bucket(user: user)) AND user_id = \(user) AND due_at IS NULL AND state <> 'accepted'
+              AND reason IS DISTINCT FROM 'noDevice'
             ORDER BY updated_at DESC LIMIT \(Self.undeliveredLimit)
             """
         ).decode((UUID, UUID, String, String, String?, Date, Int).self)
+        let unknown = try await database.query(
+            """
+            SELECT push_id, device_id, caller, state, reason, updated_at, attempts FROM push_targets
+            WHERE bucket = \(Bucket(user: user)) AND user_id = \(user) AND due_at IS NULL AND reason = 'noDevice'
+            ORDER BY updated_at DESC LIMIT \(min(Self.unknownLimit, Self.undeliveredLimit - failed.count))
+            """
+        ).decode((UUID, UUID, String, String, String?, Date, Int).self)
+        let targets = (failed + unknown).sorted { $0.5 > $1.5 }
         let pushes = try await database.query(
             "SELECT id, bundle_id, push_type FROM pushes WHERE id = ANY(\(Array(Set(targets.map(\.0)))))"
         ).decode((UUID, String, String).self)
@@ -480,7 +479,8 @@ struct PushStore: Sendable {
             """
             UPDATE pushes SET expires_at = greatest(expires_at, \(expiresAt)),
                 day = (greatest(expires_at, \(expiresAt)) AT TIME ZONE 'UTC')::date
-            WHERE id = \(push) AND caller = \(caller) AND state = 'sending' RETURNING id
+            WHERE id = \(push) AND caller = \(caller)
+              AND (state = 'sending' OR state = 'scheduled' AND recipients_done > 0) RETURNING id
             """)
         guard !rows.isEmpty else { return nil }
         var count = 0

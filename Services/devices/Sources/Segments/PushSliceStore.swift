@@ -7,6 +7,8 @@ import ServiceKitPostgres
 struct PushSliceStore: Sendable {
     /// Slices of a push that a read returns.
     private static let slicesPerPush = 8
+    /// Buckets of a statement that counts a segment.
+    private static let bucketsAtOnce = 512
 
     let database: PostgresPool
     let unseen: UnseenRules
@@ -262,14 +264,17 @@ struct PushSliceStore: Sendable {
     /// The number of devices of a push to a segment: exact while there are few registrations, otherwise extrapolated.
     func estimate(_ push: ValidPush, _ segment: Segment) async throws(PostgresError) -> (count: Int, isExact: Bool) {
         let buckets = SegmentRules.buckets(sampled: try await registrations(in: SegmentRules.sample))
-        let counted = try await database.query(
-            """
-            SELECT sum(count_segment(
-                bucket, jsonb_populate_record(NULL::push_segment, \(segment.record(for: push.content))),
-                \(Int32(unseen.pauseDays))))::bigint
-            FROM unnest(\(buckets)) AS bucket
-            """
-        )[0].decode(Int.self)
+        let record = segment.record(for: push.content)
+        var counted = 0
+        for part in buckets.parts(of: Self.bucketsAtOnce) {
+            counted += try await database.query(
+                """
+                SELECT sum(count_segment(
+                    bucket, jsonb_populate_record(NULL::push_segment, \(record)), \(Int32(unseen.pauseDays))))::bigint
+                FROM unnest(\(part)) AS bucket
+                """
+            )[0].decode(Int.self)
+        }
         return (SegmentRules.total(of: counted, in: buckets.count), buckets.count == Bucket.count)
     }
 }
