@@ -343,7 +343,7 @@ import Testing
         }
         try await withDevices(FakeLane(), settings: ["DEVICES_PUSH_QUEUE_BYTES": "1000000"]) { devices in
             // Each has 3 KB of payload and 42 KB of recipients.
-            for _ in 0..<22 { #expect(try await send(devices, users: 1000).status == 202) }
+            for _ in 0..<23 { #expect(try await send(devices, users: 1000).status == 202) }
             let refused = try await send(devices, users: 1)
             #expect(refused.status == 429)
             #expect(try refused.problem().detail == "The pushes that wait are too large.")

@@ -592,9 +592,9 @@ import Testing
     @Test func whatAReplayDoesNotReachStaysADeadLetter() async throws {
         try await TestPushes.with { pushes in
             // In more buckets than one statement changes.
-            let targets = (0..<32).map { _ in PushRequest.DeviceTarget(user: UUID(), device: UUID()) }
-            let push = try await pushes.accept(.init(devices: targets))
-            try await pushes.database.query("UPDATE push_targets SET state = 'dead'")
+            let targets = try await pushes.insertUsers(32, devices: 1)
+            let push = try await pushes.accept(.init(users: targets))
+            try await pushes.database.query("UPDATE push_targets SET state = 'dead', due_at = NULL")
             let log = CapturedLog()
             let store = PushStore(database: pushes.database, unseen: TestPushes.unseen, logger: log.logger)
             let count: Int? = try await pushes.database.withTransaction { transaction in

@@ -8,21 +8,6 @@ import Testing
 
 /// Pushes that get their targets in steps.
 @Suite struct PushStarterTests {
-    /// Users with devices of their own, which are inserted as rows: registering many takes long.
-    private func users(_ count: Int, devices: Int, in pushes: TestPushes) async throws -> [UUID] {
-        let users = (0..<count).map { _ in UUID() }
-        try await pushes.database.query(
-            """
-            INSERT INTO devices
-                (bucket, user_id, session_id, token_hash, token_epoch, sealed_token, environment, bundle_id, kind)
-            SELECT bucket, id, gen_random_uuid(), sha256(uuid_send(gen_random_uuid())), 1, ''::bytea, 'sandbox',
-                \(TestPushes.app), 'alert'
-            FROM unnest(\(users.map { Bucket(user: $0).rawValue }), \(users)) AS named (bucket, id),
-                generate_series(1, \(Int32(devices)))
-            """)
-        return users
-    }
-
     private func acceptance(_ targets: PushRequest.Targets, in pushes: TestPushes, key: String = UUID().uuidString)
         async throws -> PushAccepted
     {
@@ -37,7 +22,7 @@ import Testing
     /// One statement would take longer than it may.
     @Test func aLargePushIsAcceptedWithOneRowAndAddedInSteps() async throws {
         try await TestPushes.with { pushes in
-            let users = try await users(120, devices: 2, in: pushes)
+            let users = try await pushes.insertUsers(120, devices: 2)
             let answer = try await acceptance(.init(users: users), in: pushes, key: "k")
             #expect(answer.devices == nil)
             #expect(try await pushes.registry.count("push_targets") == 0)
@@ -61,7 +46,7 @@ import Testing
     /// Nothing of it stays.
     @Test func aStepThatDiesIsRepeatedAsAWhole() async throws {
         try await TestPushes.with { pushes in
-            let users = try await users(60, devices: 1, in: pushes)
+            let users = try await pushes.insertUsers(60, devices: 1)
             let push = try id(try await acceptance(.init(users: users), in: pushes))
             _ = try? await pushes.database.withTransaction { transaction in
                 let (isFound, devices) = try await PushStarter.addRecipients(of: push, on: transaction)
@@ -93,7 +78,7 @@ import Testing
 
     @Test func aPushIsCancelledBetweenTwoSteps() async throws {
         try await TestPushes.with { pushes in
-            let users = try await users(120, devices: 1, in: pushes)
+            let users = try await pushes.insertUsers(120, devices: 1)
             let push = try id(try await acceptance(.init(users: users), in: pushes))
             #expect(try await pushes.starter.step() == .added)
             #expect(try await pushes.store.cancel(push, of: TestPushes.caller))
@@ -105,7 +90,7 @@ import Testing
 
     @Test func deadLettersAreReplayedBetweenTwoSteps() async throws {
         try await TestPushes.with { pushes in
-            let users = try await users(60, devices: 1, in: pushes)
+            let users = try await pushes.insertUsers(60, devices: 1)
             let push = try id(try await acceptance(.init(users: users), in: pushes))
             #expect(try await pushes.starter.step() == .added)
             try await pushes.database.query("UPDATE push_targets SET state = 'dead', due_at = NULL")
@@ -115,7 +100,7 @@ import Testing
 
     @Test func aRateHoldsOverSteps() async throws {
         try await TestPushes.with { pushes in
-            let users = try await users(55, devices: 2, in: pushes)
+            let users = try await pushes.insertUsers(55, devices: 2)
             _ = try await pushes.accept(.init(users: users)) { $0.ratePerMinute = 60 }
             #expect(try await pushes.startDue() == 2)
             let due = try await pushes.database.query("SELECT due_at FROM push_targets ORDER BY due_at").decode(
@@ -128,7 +113,7 @@ import Testing
     /// Many of one caller were due before.
     @Test func anotherCallersUrgentPushStartsWithTheNextStep() async throws {
         try await TestPushes.with { pushes in
-            let users = try await users(120, devices: 1, in: pushes)
+            let users = try await pushes.insertUsers(120, devices: 1)
             for _ in 0..<5 { _ = try await pushes.accept(.init(users: users), of: "news") { $0.sendAt = .now + 3600 } }
             try await pushes.database.query("UPDATE pushes SET send_at = now() - interval '1 hour'")
             let starter = pushes.starter
@@ -175,7 +160,7 @@ import Testing
 
     @Test func aDryRunCountsDistinctDevicesAndWritesNothing() async throws {
         try await TestPushes.with { pushes in
-            let users = try await users(120, devices: 3, in: pushes)
+            let users = try await pushes.insertUsers(120, devices: 3)
             let push = try TestPushes.valid(
                 .init(users: users, devices: [.init(user: users[0], device: UUID())])
             ) { $0.dryRun = true }

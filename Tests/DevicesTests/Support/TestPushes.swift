@@ -170,6 +170,21 @@ struct TestPushes: Sendable {
         return device
     }
 
+    /// Users with devices of their own, which are inserted as rows: registering many takes long.
+    func insertUsers(_ count: Int, devices: Int) async throws -> [UUID] {
+        let users = (0..<count).map { _ in UUID() }
+        try await database.query(
+            """
+            INSERT INTO devices
+                (bucket, user_id, session_id, token_hash, token_epoch, sealed_token, environment, bundle_id, kind)
+            SELECT bucket, id, gen_random_uuid(), sha256(uuid_send(gen_random_uuid())), 1, ''::bytea, 'sandbox',
+                \(Self.app), 'alert'
+            FROM unnest(\(users.map { Bucket(user: $0).rawValue }), \(users)) AS named (bucket, id),
+                generate_series(1, \(Int32(devices)))
+            """)
+        return users
+    }
+
     static func valid(
         _ targets: PushRequest.Targets, templates: PushTemplates = PushTemplates(),
         _ change: (inout PushRequest) -> Void = { _ in }
