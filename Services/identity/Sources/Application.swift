@@ -58,7 +58,8 @@ public enum IdentityApplication: MigratingApplication {
         ConsoleRoutes.add(to: router)
         return ServiceAssembly(
             services: [
-                parts.database, parts.redis, parts.hasher, parts.worker, parts.purger, parts.events.stamper,
+                parts.database, parts.redis, parts.hasher, parts.unusedSessions, parts.worker, parts.purger,
+                parts.events.stamper,
                 auditWorker, parts.webhookWorker, parts.revocationFollower,
                 DatabaseWatch(service: name, database: parts.database, logger: boot.logger),
             ],
@@ -111,6 +112,7 @@ struct IdentityParts {
     // Signing in.
     private let limits: AttemptLimits
     private let sessions: SessionIssuer
+    let unusedSessions: UnusedSessions
     private let appleVerifier: AppleTokenVerifier
 
     init(
@@ -197,9 +199,13 @@ struct IdentityParts {
             }
         ).purger(logger: logger)
 
+        unusedSessions = UnusedSessions(
+            enqueue: { [outbox] session in
+                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
+            }, revoke: { [tokens] session in try await tokens.revokeUnused(session: session) }, logger: logger)
         sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens,
-            logger: logger)
+            unused: unusedSessions, logger: logger)
         appleVerifier = AppleTokenVerifier(
             keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { [apple] in try await apple.keys() },
             logger: logger)

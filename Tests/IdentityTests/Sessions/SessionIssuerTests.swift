@@ -216,6 +216,20 @@ extension ServiceTests {
             }
         }
 
+        /// Neither tokens' answer arrives, nor can the outbox be written before the client's answer.
+        @Test func aSessionWhoseRevocationCannotBeEnqueuedIsTakenBackLater() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                identity.tokens.state.withLock { $0.losesAnswers = true }
+                try await identity.database.query(
+                    "ALTER TABLE outbox ADD CONSTRAINT full_disk CHECK (kind <> 'take_back') NOT VALID")
+                #expect(try await identity.login("ada@example.com").code == "UNAVAILABLE")
+                try await identity.database.query("ALTER TABLE outbox DROP CONSTRAINT full_disk")
+                try await eventually("the outbox has the revocation") { try await identity.outboxCount == 1 }
+                #expect(identity.tokens.live(id) == 1)
+            }
+        }
+
         /// The request's deadline passes while tokens makes the session. It must not stop the revocation, nor the entry
         /// in the outbox.
         @Test func aSessionThatIsMadeTooLateIsTakenBack() async throws {
@@ -238,8 +252,10 @@ extension ServiceTests {
                     #expect(answer.code == "UNAVAILABLE")
                     return made.withLock { $0 } > 0
                 }
-                try await eventually("it is taken back") { identity.tokens.live(id) == 1 }
-                #expect(try await identity.outboxCount > 0)
+                try await eventually("it is taken back") {
+                    let isEnqueued = try await identity.outboxCount > 0
+                    return isEnqueued && identity.tokens.live(id) == 1
+                }
             }
         }
 

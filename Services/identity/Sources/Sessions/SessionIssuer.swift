@@ -15,6 +15,7 @@ struct SessionIssuer: Sendable {
     let knownDevices: KnownDeviceStore
     let deviceTokens: KnownDeviceTokens
     let tokens: TokensClient
+    let unused: UnusedSessions
     let logger: Logger
 
     struct Issued {
@@ -77,14 +78,14 @@ struct SessionIssuer: Sendable {
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
         } catch {
-            await revokeUnused(issued.sessionID)
+            await unused.revoke(issued.sessionID, exists: true)
             throw error
         }
         if outcome == .valid {
             await remember(device, methods, of: account, context: context)
             return issued
         }
-        await revokeUnused(issued.sessionID)
+        await unused.revoke(issued.sessionID, exists: true)
         switch outcome {
         case .gone: throw refusal
         case .disabled: throw Problem(.accountDisabled)
@@ -132,37 +133,10 @@ struct SessionIssuer: Sendable {
         } catch .userDeleted {
             throw refusal
         } catch .unknown(let error) {
-            await revokeIfCreated(request.sessionID)
+            await unused.revoke(request.sessionID, exists: false)
             throw error
         } catch .notMade(let error) {
             throw error
-        }
-    }
-
-    /// Revokes a session that may not exist yet, because the request that creates it may still be in progress. The
-    /// session is revoked at once, and again by the outbox when that request must have ended. The client waits for
-    /// neither revocation, and neither ends at the request's deadline.
-    private func revokeIfCreated(_ session: UUID) async {
-        await Deadline.shielded {
-            do {
-                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
-            } catch {
-                logger.warning("A session may not be revoked", metadata: ["error": "\(error)"])
-            }
-        }
-        Task { try? await tokens.revokeUnused(session: session) }
-    }
-
-    /// Revokes a session that was issued to no client, even if the client has disconnected or the request's deadline
-    /// has passed. If tokens is unavailable now, the outbox does so later.
-    private func revokeUnused(_ session: UUID) async {
-        await Deadline.shielded {
-            do {
-                try await tokens.revokeUnused(session: session)
-            } catch {
-                logger.warning("A session could not be revoked yet", metadata: ["error": "\(error)"])
-                _ = try? await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
-            }
         }
     }
 }
