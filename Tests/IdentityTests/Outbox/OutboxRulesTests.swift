@@ -5,6 +5,22 @@ import Testing
 @testable import IdentityService
 
 @Suite struct OutboxRulesTests {
+    @Test func aTaskThatEndsMakesRoomForThoseThatWait() {
+        var places = OutboxPlaces()
+        #expect(places.findFree() == OutboxPlaces.limit)
+        // Fewer were due: the end of one is no reason to claim again.
+        places.take(3, of: OutboxPlaces.limit)
+        let isFirstRoom = places.release()
+        #expect(!isFirstRoom)
+        #expect(places.findFree() == OutboxPlaces.limit - 2)
+        // As many as there were places: more may be due.
+        places.take(OutboxPlaces.limit - 2, of: OutboxPlaces.limit - 2)
+        #expect(places.findFree() == 0)
+        let claims = [places.release(), places.release()]
+        #expect(claims == [true, false])
+        #expect(places.findFree() == 2)
+    }
+
     @Test func theDelayDoublesUpToABound() {
         #expect(OutboxSchedule.delay(after: 1, spread: 0.5) == 0.5)
         #expect(OutboxSchedule.delay(after: 2, spread: 0.5) == 1)

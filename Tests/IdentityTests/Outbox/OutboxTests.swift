@@ -38,18 +38,22 @@ import Testing
             let log = CapturedLog()
             let delivered = Mutex<[UUID]>([])
             let worker = worker(on: pool, log: log) { entry in delivered.withLock { $0.append(entry.id) } }
-            #expect(await worker.deliverDue(.tokens) == 2)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await worker.run() }
+                try await eventually("both were tried") {
+                    let left = try await pool.query("SELECT isfinite(next_attempt_at) FROM outbox")
+                    return try left.decode(Bool.self) == [true]
+                }
+                group.cancelAll()
+            }
             #expect(delivered.withLock { $0 } == [known.id])
             // It stays, is due again before its claim would have run out, and the log reports it.
             let rows = try await pool.query(
                 """
-                SELECT id, attempts, isfinite(next_attempt_at),
-                    next_attempt_at < now() + interval '5 seconds'
-                FROM outbox
+                SELECT id, attempts > 0, next_attempt_at < now() + interval '10 seconds' FROM outbox
                 """
-            ).decode((UUID, Int, Bool, Bool).self)
-            #expect(rows.count == 1 && rows[0] == (strange, 1, true, true))
-            #expect(log.lines.count == 1)
+            ).decode((UUID, Bool, Bool).self)
+            #expect(rows.count == 1 && rows[0] == (strange, true, true))
             #expect(log.lines.first?.contains("cannot be read") == true && log.lines[0].contains(kind))
         }
     }
@@ -132,6 +136,35 @@ import Testing
         }
     }
 
+    /// An exchange with a server that hangs holds one place, and no task of the same destination behind it.
+    @Test func aSlowTaskHoldsUpNoOtherOfItsDestination() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            let store = OutboxStore(database: pool)
+            let isSlowUnderWay = Mutex(false)
+            let delivered = Mutex(0)
+            let slow = try await OutboxStore.enqueue(.message(channel: .email), user: nil, dueAtOnce: true, on: pool)
+            let worker = OutboxWorker(store: store, logger: CapturedLog().logger) { entry in
+                if entry.id == slow.id {
+                    isSlowUnderWay.withLock { $0 = true }
+                    try await Task.sleep(for: .seconds(3600))
+                }
+                try await store.complete(entry)
+                delivered.withLock { $0 += 1 }
+            }
+            // More than are carried out at once.
+            for _ in 0..<40 {
+                try await OutboxStore.enqueue(.message(channel: .email), user: nil, dueAtOnce: true, on: pool)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await worker.run() }
+                try await eventually("the others are delivered") { delivered.withLock { $0 } == 40 }
+                #expect(isSlowUnderWay.withLock { $0 })
+                group.cancelAll()
+            }
+        }
+    }
+
     /// An authorization code serves once: stopping in the middle of its exchange would lose what came of it.
     @Test func aTaskUnderWayIsFinishedWhenTheServiceStops() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
@@ -163,9 +196,14 @@ import Testing
     @Test func aClaimThatFailsIsLogged() async throws {
         try await withDatabase { database in
             let log = CapturedLog()
-            #expect(await worker(on: database.pool, log: log).deliverDue(.tokens) == 0)
-            #expect(log.lines.count == 1)
-            #expect(log.lines.first?.hasPrefix("warning The outbox could not be read") == true)
+            let worker = worker(on: database.pool, log: log)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await worker.run() }
+                try await eventually("it is logged") {
+                    log.lines.contains { $0.hasPrefix("warning The outbox could not be read") }
+                }
+                group.cancelAll()
+            }
         }
     }
 }

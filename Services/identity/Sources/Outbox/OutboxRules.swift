@@ -96,6 +96,36 @@ enum OutboxSchedule {
     }
 }
 
+/// The places of one destination's tasks that are carried out concurrently.
+struct OutboxPlaces: Sendable {
+    static let limit = 16
+
+    private var taken = 0
+    /// Whether more tasks may be due than were claimed.
+    private var hasMore = false
+
+    /// The number of free places. Where there is none, ``release()`` says when to claim again.
+    mutating func findFree() -> Int {
+        let free = Self.limit - taken
+        hasMore = free == 0
+        return free
+    }
+
+    /// - Parameter limit: the most tasks that were asked for.
+    mutating func take(_ count: Int, of limit: Int) {
+        taken += count
+        if count == limit { hasMore = true }
+    }
+
+    /// A task has ended.
+    /// - Returns: whether to claim more tasks now.
+    mutating func release() -> Bool {
+        taken -= 1
+        defer { hasMore = false }
+        return hasMore
+    }
+}
+
 /// The steps of a deletion after the account's rows are gone from this service's database, in their order.
 ///
 /// Each step is idempotent, so a crash between performing and recording it is harmless. Sessions are revoked a second

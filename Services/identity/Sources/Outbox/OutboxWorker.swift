@@ -9,6 +9,7 @@ import NIOHTTP1
 import Postgres
 import ServiceKitPostgres
 import ServiceLifecycle
+import Synchronization
 
 /// Carries out the tasks of the outbox. Failed tasks are retried without limit.
 final class OutboxWorker: Service, Sendable {
@@ -25,19 +26,27 @@ final class OutboxWorker: Service, Sendable {
     private let postponed = Signal()
 
     /// The queue of the tasks for one destination. The queues are independent of each other.
-    private struct Queue: Sendable {
+    private final class Queue: Sendable {
         let destination: OutboxDestination
         let wakeUps: AsyncStream<Void>
         let wakeUp: AsyncStream<Void>.Continuation
+        private let places = Mutex(OutboxPlaces())
 
         init(_ destination: OutboxDestination) {
             self.destination = destination
             (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         }
-    }
 
-    /// Concurrent tasks for each destination.
-    private static let batch = 16
+        var free: Int { places.withLock { $0.findFree() } }
+
+        func take(_ count: Int, of limit: Int) {
+            places.withLock { $0.take(count, of: limit) }
+        }
+
+        func release() {
+            if places.withLock({ $0.release() }) { wakeUp.yield() }
+        }
+    }
 
     init(
         store: OutboxStore, logger: Logger, deliver: @escaping @Sendable (OutboxEntry) async throws -> Void
@@ -87,11 +96,7 @@ final class OutboxWorker: Service, Sendable {
                 }
             }
             for queue in self.queues {
-                group.addTask {
-                    for await _ in queue.wakeUps {
-                        while !self.isStopping, await self.deliverDue(queue.destination) == Self.batch {}
-                    }
-                }
+                group.addTask { await self.deliverDue(from: queue) }
             }
         }
     }
@@ -101,12 +106,38 @@ final class OutboxWorker: Service, Sendable {
         Task.isCancelled || Task.isShuttingDownGracefully
     }
 
-    /// Tries the due tasks for one destination, once.
-    /// - Returns: the number of tasks.
-    func deliverDue(_ destination: OutboxDestination) async -> Int {
-        let claim: OutboxClaim
+    /// Carries out the queue's due tasks whenever it is woken up. A task that has ended makes room for the next one, so
+    /// a slow task delays no other.
+    private func deliverDue(from queue: Queue) async {
+        await withDiscardingTaskGroup { group in
+            for await _ in queue.wakeUps {
+                while !isStopping {
+                    let free = queue.free
+                    guard free > 0 else { break }
+                    let claim = await claim(for: queue.destination, limit: free)
+                    queue.take(claim.count, of: free)
+                    for entry in claim.entries {
+                        group.addTask {
+                            await self.deliverOrPostpone(entry)
+                            queue.release()
+                        }
+                    }
+                    for entry in claim.unreadable {
+                        group.addTask {
+                            await self.postpone(entry)
+                            queue.release()
+                        }
+                    }
+                    if claim.count < free { break }
+                }
+            }
+        }
+    }
+
+    /// - Returns: no tasks where the outbox cannot be read.
+    private func claim(for destination: OutboxDestination, limit: Int) async -> OutboxClaim {
         do {
-            claim = try await store.claim(for: destination, limit: Self.batch)
+            return try await store.claim(for: destination, limit: limit)
         } catch {
             // Stopping the service cancels a claim in progress. That is not a failure.
             if !Task.isCancelled {
@@ -115,17 +146,8 @@ final class OutboxWorker: Service, Sendable {
                     "The outbox could not be read",
                     metadata: ["destination": "\(destination.rawValue)", "error": "\(error)"])
             }
-            return 0
+            return OutboxClaim()
         }
-        await withDiscardingTaskGroup { group in
-            for entry in claim.entries {
-                group.addTask { await self.deliverOrPostpone(entry) }
-            }
-            for entry in claim.unreadable {
-                group.addTask { await self.postpone(entry) }
-            }
-        }
-        return claim.count
     }
 
     private func deliverOrPostpone(_ entry: OutboxEntry) async {
