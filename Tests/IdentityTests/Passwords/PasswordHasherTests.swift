@@ -1,10 +1,12 @@
 import Contracts
 import Crypto
+import Dispatch
 import Foundation
 import Limits
 import MetricsTestKit
 import Sealing
 import ServiceKit
+import Synchronization
 import TestKit
 import Testing
 
@@ -93,6 +95,47 @@ import Testing
             try await group.waitForAll()
         }
         try hasher.requireRoom()
+    }
+
+    /// The time of a hash is expected to be 50 ms, until one has been measured.
+    @Test func whatWouldBeLateIsRefusedAtOnceOrWhenItIsCertain() async throws {
+        let start = ContinuousClock.now
+        let passed = Mutex(Duration.zero)
+        let gate = DispatchSemaphore(value: 0)
+        let metrics = TestMetrics()
+        let hasher = PasswordHasher(
+            threads: 1, queue: 10, pepper: try Self.ring("p1"), parameters: Self.small, metrics: metrics,
+            now: { start + passed.withLock(\.self) })
+        @Sendable func isRefused(within milliseconds: Int) async -> Bool {
+            let outcome = await Deadline.with(Deadline(start + .milliseconds(milliseconds))) {
+                Result { try hasher.requireRoom() }
+            }
+            return (try? outcome.get()) == nil
+        }
+        #expect(await !isRefused(within: 1))
+        let first = Task {
+            try await hasher.run { () -> Int? in
+                gate.wait()
+                return 1
+            }
+        }
+        try await eventually("the thread is busy") { await isRefused(within: 100) }
+        #expect(await !isRefused(within: 1000))
+        let second = Task {
+            try await Deadline.with(Deadline(start + .seconds(1))) {
+                try await hasher.hash(try Password("tulpenzwiebel"))
+            }
+        }
+        let waiting = try metrics.expectMeter("identity_password_hashes_waiting")
+        try await eventually("it waits") { waiting.lastValue == 1 }
+        // The first takes long: there is no more time for the second.
+        passed.withLock { $0 = .milliseconds(960) }
+        let error = await #expect(throws: Problem.self) { try await second.value }
+        #expect(error?.code == .unavailable)
+        gate.signal()
+        #expect(try await first.value == 1)
+        // The thread is free, however long that took.
+        #expect(await !isRefused(within: 961))
     }
 
     @Test func doesNotWorkForThoseWhoHaveStoppedWaiting() async throws {

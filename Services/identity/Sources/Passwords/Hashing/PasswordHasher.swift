@@ -12,23 +12,28 @@ import ServiceLifecycle
 import Synchronization
 import Threads
 
-/// Hashes and verifies passwords on its own threads, which have a lower priority than the machine's other work.
+/// Hashes and verifies passwords on its own threads.
 ///
-/// A flood of sign-ins must not overload the service. A full queue refuses a request at once. A request whose deadline
-/// passes before a thread is free is not hashed.
+/// A flood of sign-ins must not overload the service: all threads but one have a lower priority than the machine's other
+/// work. ``HashQueueRules`` decide which requests are admitted, and on which thread.
 final class PasswordHasher: Service, Sendable {
+    private typealias Rules = HashQueueRules<CheckedContinuation<HashPriority?, Never>>
+
     private let threads: NIOThreadPool
-    private let priority = LowerPriority()
-    private let threadCount: Int
-    private let capacity: Int
-    private let admitted = Mutex(0)
+    private let usualThread = NIOThreadPool(numberOfThreads: 1)
+    private let lowerPriority = LowerPriority()
+    private let queue: Mutex<Rules>
+    /// Whether a task refuses the requests whose deadlines come too close.
+    private let isExpiring = Atomic(false)
     private let pepper: KeyRing
     private let parameters: Argon2Parameters
     private let foreign: ForeignHashing
+    private let now: @Sendable () -> ContinuousClock.Instant
     /// The hash of no password. A sign-in without an account is verified against it.
     private let decoy: PasswordHash
     private let refusals = Counter(
-        "identity_password_hash_refused_total", help: "Passwords that were not hashed because the queue was full.")
+        "identity_password_hash_refused_total",
+        help: "Passwords that were not hashed because the queue was full or too slow for the request's deadline.")
     private let duration = DurationHistogram("identity_password_hash_seconds", help: "How long a hash takes.")
     private let waiting: Gauge
     /// Yields after hashes.
@@ -39,21 +44,23 @@ final class PasswordHasher: Service, Sendable {
     ///   - queue: how many more may wait.
     init(
         threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .floor,
-        foreign: ForeignHashing = ForeignHashing(), metrics: (any MetricsFactory)? = nil
+        foreign: ForeignHashing = ForeignHashing(), metrics: (any MetricsFactory)? = nil,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         waiting = Gauge(
             "identity_password_hashes_waiting", help: "Passwords that wait for a hashing thread.",
             factory: metrics)
         self.threads = NIOThreadPool(numberOfThreads: threads)
-        self.threadCount = threads
-        self.capacity = threads + queue
+        self.queue = Mutex(Rules(threads: threads, places: queue))
         self.pepper = pepper
         self.parameters = parameters
         self.foreign = foreign
+        self.now = now
         self.decoy = PasswordHash(
             parameters: parameters, pepperID: pepper.current.id, salt: .random(count: PasswordHash.saltLength),
             hash: .random(count: PasswordHash.hashLength))
         self.threads.start()
+        usualThread.start()
     }
 
     func run() async throws {
@@ -71,12 +78,13 @@ final class PasswordHasher: Service, Sendable {
     /// Ends the threads when the hashes in progress are done.
     func stop() async throws {
         try await threads.shutdownGracefully()
+        try await usualThread.shutdownGracefully()
     }
 
-    /// Refuses a request when the queue is full, before anything is read or looked up for it.
+    /// Refuses a request that would not be hashed in time, before anything is read or looked up for it.
     /// - Throws: `UNAVAILABLE`.
     func requireRoom() throws(Problem) {
-        guard admitted.withLock({ $0 < capacity }) else { throw refusal() }
+        guard queue.withLock({ $0.admits(at: now(), until: Deadline.current?.instant) }) else { throw refusal() }
     }
 
     /// The PHC string to store for a password.
@@ -132,16 +140,27 @@ final class PasswordHasher: Service, Sendable {
     /// Runs `work` on a thread for hashes.
     /// - Parameter work: returns `nil` where memory ran out.
     /// - Throws: `UNAVAILABLE` when there is no room, no memory or no time, and what `work` throws.
-    private func run<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result?) async throws -> Result {
-        guard admit() else { throw refusal() }
-        defer { leave() }
-        // The threads have no task-local values.
-        let deadline = Deadline.current
-        let result = try await threads.runIfActive { [duration, priority] () -> Result? in
-            priority.apply()
-            guard deadline?.hasPassed != true else { return nil }
-            let started = ContinuousClock.now
-            defer { duration.record(ContinuousClock.now - started) }
+    func run<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result?) async throws -> Result {
+        let deadline = Deadline.current?.instant
+        let priority = await withCheckedContinuation { waiter in
+            perform { $0.admit(waiter, at: now(), until: deadline) }
+            expireInTime()
+        }
+        guard let priority else { throw refusal() }
+        let time = Mutex<Duration?>(nil)
+        defer {
+            perform { $0.ended(priority, after: time.withLock(\.self), at: now()) }
+            hashed.continuation.yield()
+        }
+        let result = try await (priority == .usual ? usualThread : threads).runIfActive {
+            [duration, lowerPriority, now] () -> Result? in
+            if priority == .lower { lowerPriority.apply() }
+            let started = now()
+            defer {
+                let taken = now() - started
+                duration.record(taken)
+                time.withLock { $0 = taken }
+            }
             return try work()
         }
         guard let result else { throw Problem(.unavailable) }
@@ -153,22 +172,31 @@ final class PasswordHasher: Service, Sendable {
         return Problem(.unavailable)
     }
 
-    /// - Returns: whether there is room.
-    private func admit() -> Bool {
-        admitted.withLock { admitted in
-            guard admitted < capacity else { return false }
-            admitted += 1
-            waiting.set(max(0, admitted - threadCount))
-            return true
+    private func perform(_ change: (inout Rules) -> Rules.Effects) {
+        let effects = queue.withLock { queue in
+            defer { waiting.set(queue.waiting) }
+            return change(&queue)
         }
+        for (waiter, priority) in effects.started { waiter.resume(returning: priority) }
+        for waiter in effects.refused { waiter.resume(returning: nil) }
     }
 
-    private func leave() {
-        admitted.withLock { admitted in
-            admitted -= 1
-            waiting.set(max(0, admitted - threadCount))
+    /// Refuses waiting requests when their deadlines come too close, even while no hash ends.
+    private func expireInTime() {
+        guard queue.withLock({ $0.nextExpiry != nil }),
+            isExpiring.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+        else { return }
+        // The task is not of one request, so that request's deadline is not its own.
+        Task.detached { [self] in
+            while let next = queue.withLock(\.nextExpiry) {
+                // Not longer, because a request with an earlier deadline may come.
+                try? await Task.sleep(for: min(next - now(), .milliseconds(100)))
+                perform { $0.expire(at: now()) }
+            }
+            isExpiring.store(false, ordering: .relaxed)
+            // A request may have come after the last check.
+            expireInTime()
         }
-        hashed.continuation.yield()
     }
 
     /// What the stored hash may be a hash of. One without a pepper is from another system, which hashed the password as
