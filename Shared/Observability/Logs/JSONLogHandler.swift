@@ -90,9 +90,15 @@ public struct LogField: Sendable {
     public static func method(_ method: String) -> LogField { LogField("method", .string(method)) }
     /// A path template, never a path, because a path contains identifiers.
     public static func route(_ route: String) -> LogField { LogField("route", .string(route)) }
-    public static func duration(_ duration: Duration) -> LogField {
+    public static func duration(_ duration: Duration) -> LogField { LogField("duration_us", microseconds: duration) }
+    /// How long the process had stalled.
+    public static func stall(_ duration: Duration) -> LogField { LogField("stall_us", microseconds: duration) }
+    /// How long a request had waited.
+    public static func waited(_ duration: Duration) -> LogField { LogField("waited_us", microseconds: duration) }
+
+    private init(_ key: String, microseconds duration: Duration) {
         let (seconds, attoseconds) = duration.components
-        return LogField("duration_us", .stringConvertible(seconds * 1_000_000 + attoseconds / 1_000_000_000_000))
+        self.init(key, .stringConvertible(seconds * 1_000_000 + attoseconds / 1_000_000_000_000))
     }
 }
 

@@ -20,6 +20,8 @@ public struct GatehouseRequestContext: RequestContext {
     let readAt: ContinuousClock.Instant
     /// When the request arrived: when its head was read, or earlier if the gateway or a stall shows that it waited.
     public private(set) var arrivedAt: ContinuousClock.Instant
+    /// For how long the request may have waited in its socket, because the process had stalled.
+    private(set) var stall = Duration.zero
     /// When the caller stops waiting. While the request is handled, `Deadline.current` is the same.
     public private(set) var deadline: Deadline
     /// The service whose credential the request has.
@@ -84,6 +86,7 @@ public struct GatehouseRequestContext: RequestContext {
 
     /// Counts the time for which the request waited before its head was read. Its caller waited too.
     mutating func waited(for duration: Duration) {
+        stall = duration
         arrivedAt -= duration
         deadline = deadline.earlier(by: duration)
     }

@@ -28,10 +28,11 @@ struct RequestPipeline: Sendable {
 
     func respond(to request: Request, channel: any Channel) async -> Response {
         let source = ApplicationRequestContextSource(channel: channel, logger: logger)
+        let arrivals = ArrivalTimes.ofConnection
         var context = GatehouseRequestContext(
-            fields: request.headers, readAt: ArrivalTimes.ofConnection?.next() ?? .now, source: source,
+            fields: request.headers, readAt: arrivals?.next() ?? .now, source: source,
             credentials: credentials, databaseTimeout: databaseTimeout, sampler: tracing?.sampler)
-        if let stalls { context.waited(for: stalls.wait(ofReadAt: context.readAt)) }
+        if let stalls { context.waited(for: stalls.wait(ofReadAt: context.readAt, openedAt: arrivals?.openedAt)) }
         var scope = ServiceContext.topLevel
         let spans = context.trace.isSampled ? tracing?.spans : nil
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
@@ -52,6 +53,9 @@ struct RequestPipeline: Sendable {
             // The caller no longer waits for the response, so the request is not handled.
             guard !context.deadline.hasPassed else {
                 await routes.noteRoute(of: request, in: context)
+                logger.warning(
+                    "unavailable", .reason("the deadline had passed before the request was handled"),
+                    .route(route(context)), .stall(context.stall), .waited(context.arrivedAt.duration(to: .now)))
                 throw Problem(.unavailable)
             }
             guard endsAtDeadline else { return try await routes.respond(to: request, context: context) }

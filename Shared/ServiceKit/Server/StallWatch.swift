@@ -16,8 +16,11 @@ final class StallWatch: Sendable {
         }
     }
 
-    func wait(ofReadAt instant: ContinuousClock.Instant) -> Duration {
-        record.withLock { $0.wait(ofReadAt: instant) }
+    /// - Parameter openedAt: when the request's connection was accepted.
+    func wait(
+        ofReadAt instant: ContinuousClock.Instant, openedAt: ContinuousClock.Instant? = nil
+    ) -> Duration {
+        record.withLock { $0.wait(ofReadAt: instant, openedAt: openedAt) }
     }
 }
 
@@ -30,6 +33,8 @@ public struct StallRecord: Sendable {
     static let shortest = Duration.seconds(1)
     /// How long reading the waiting requests may take after a stall.
     static let backlog = Duration.seconds(1)
+    /// How long accepting the connections may take that the system established during a stall.
+    static let acceptance = Duration.milliseconds(100)
 
     private var lastBeat: Instant?
     private var lastStall: Range<Instant>?
@@ -43,8 +48,12 @@ public struct StallRecord: Sendable {
     }
 
     /// How long a request that is read at `instant` may have waited; usually zero.
-    public func wait(ofReadAt instant: Instant) -> Duration {
+    ///
+    /// - Parameter openedAt: when its connection was accepted, if that is known. A connection that was opened after the
+    ///   stall carries no request from before its end.
+    public func wait(ofReadAt instant: Instant, openedAt: Instant? = nil) -> Duration {
         if let lastStall, instant > lastStall.lowerBound, instant < lastStall.upperBound + Self.backlog {
+            if let openedAt, openedAt > lastStall.upperBound + Self.acceptance { return .zero }
             return lastStall.lowerBound.duration(to: instant)
         }
         // The request was read before the first beat after a stall.
@@ -64,6 +73,8 @@ final class ArrivalTimes: Sendable {
     /// The times of the connection that the current task serves.
     @TaskLocal static var ofConnection: ArrivalTimes?
 
+    /// When the connection was accepted.
+    let openedAt = Instant.now
     private let waiting = Mutex<[Instant]>([])
 
     /// Records that the event loop has read a head.

@@ -162,7 +162,7 @@ struct PushBenchmark {
             request.headers.add(name: "Content-Type", value: "application/json")
             request.body = .bytes(ByteBuffer(bytes: try JSON.encode(body)))
         }
-        let response = try await http.execute(request, timeout: .seconds(60))
+        let response = try await http.executeRepeatingOne503(request, timeout: .seconds(60))
         let data = Data((try await response.body.collect(upTo: 1 << 24)).readableBytesView)
         guard status.contains(Int(response.status.code)) else {
             throw BenchmarkError("\(path) answered \(response.status): \(String(decoding: data, as: UTF8.self))")

@@ -60,7 +60,7 @@ struct GatewayClient: Sendable {
             request.headers.add(name: "Content-Type", value: "application/json")
             request.body = .bytes(ByteBuffer(bytes: try JSON.encode(body)))
         }
-        return try await http.execute(request, timeout: .seconds(10))
+        return try await http.executeRepeatingOne503(request, timeout: .seconds(10))
     }
 
     private func answer<Answer: Decodable>(to response: HTTPClientResponse) async throws -> Answer {

@@ -60,4 +60,17 @@ struct DeadlineTests {
             #expect(answer.status == 504 && answer.code == "TIMEOUT")
         }
     }
+
+    @Test("A request that is refused because its deadline has passed is logged with the reason")
+    func passed() async throws {
+        let log = CapturedLog()
+        try await withService(Sleeper.self, logger: log.logger) { service in
+            let answer = try await TestHTTPClient(service.url, timeout: .seconds(60)).get(
+                "/v1/sleep", headers: [HeaderName.deadline: "0"])
+            #expect(answer.status == 503 && answer.code == "UNAVAILABLE")
+        }
+        let line = try #require(log.lines.first { $0.contains("deadline had passed") })
+        #expect(line.hasPrefix("warning unavailable") && line.contains("/v1/sleep"))
+        #expect(line.contains("stall_us") && line.contains("waited_us"))
+    }
 }

@@ -26,4 +26,18 @@ import Testing
         #expect(wait(record, ofReadAt: 61) == 0, "what has waited is read by then")
         #expect(wait(record, ofReadAt: -1) == 0, "read before the stall")
     }
+
+    /// A connection that was established during the stall is accepted shortly after it.
+    @Test func aConnectionThatWasOpenedAfterAStallHasNoOldRequest() {
+        var record = StallRecord()
+        record.beat(at: start)
+        record.beat(at: start + .seconds(60))
+        func wait(openedAt seconds: Double) -> Double {
+            record.wait(ofReadAt: start + .seconds(60.5), openedAt: start + .seconds(seconds)) / .seconds(1)
+        }
+        #expect(wait(openedAt: -5) == 60.5)
+        #expect(wait(openedAt: 60.01) == 60.5)
+        #expect(wait(openedAt: 60.2) == 0)
+        #expect(wait(openedAt: 60.5) == 0)
+    }
 }

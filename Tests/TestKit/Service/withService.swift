@@ -1,4 +1,5 @@
 public import Foundation
+public import Logging
 import Observability
 public import ServiceKit
 
@@ -18,7 +19,7 @@ public struct RunningService: Sendable {
 ///   machine does not reach.
 /// - Throws: the errors of the settings, the application or `body`.
 public func withService<Application: ServiceApplication, Result: Sendable>(
-    _ application: Application.Type, settings: [String: String] = [:],
+    _ application: Application.Type, settings: [String: String] = [:], logger: Logger = .quiet,
     _ body: @Sendable (RunningService) async throws -> Result
 ) async throws -> Result {
     let prefix = Application.name.uppercased().replacing("-", with: "_")
@@ -32,7 +33,7 @@ public func withService<Application: ServiceApplication, Result: Sendable>(
     let configuration = try ServiceConfiguration<Application>.load(
         environment: defaults.merging(settings) { $1 })
     _ = Telemetry.metrics
-    let process = ServiceProcess(configuration, logger: .quiet)
+    let process = ServiceProcess(configuration, logger: logger)
     return try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await process.run() }
         let service = try await address(of: process, in: &group)

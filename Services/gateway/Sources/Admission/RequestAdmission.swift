@@ -52,7 +52,7 @@ struct RequestAdmission: AdmissionChecks {
         requestID = Self.requestID(bytes, worker)
         now = worker.now
         hasWaitedForKeys = client.state.arrivedAt != nil
-        arrivedAt = client.state.arrivedAt ?? now - worker.socketDelay
+        arrivedAt = client.state.arrivedAt ?? now - worker.socketDelay(openedAt: client.peer.openedAt)
         address = Self.clientAddress(bytes, of: client.peer, worker)
         let path = UnsafeRawBufferPointer(rebasing: bytes[worker.requestHead.path])
         match = worker.routes.table.match(path: path, method: method)

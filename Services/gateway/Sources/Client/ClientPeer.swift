@@ -6,6 +6,8 @@ final class ClientPeer {
     private let gateway: Gateway
     /// Whether the connection is carried by TLS.
     let isSecure: Bool
+    /// When the connection was accepted.
+    let openedAt = ContinuousClock.now
     /// Whether its connection speaks HTTP/2.
     var isHTTP2 = false
     private(set) var address: ClientAddress

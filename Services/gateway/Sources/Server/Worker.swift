@@ -63,7 +63,11 @@ final class Worker {
     var wallClock: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
     /// Nanoseconds for which a request that is read now may have waited in its socket.
-    var socketDelay: Int64 { stalls.wait(ofReadAt: .now).nanoseconds }
+    ///
+    /// - Parameter openedAt: when its connection was accepted.
+    func socketDelay(openedAt: ContinuousClock.Instant) -> Int64 {
+        stalls.wait(ofReadAt: .now, openedAt: openedAt).nanoseconds
+    }
 
     /// The `Date` field, a whole line.
     var dateLine: [UInt8] {
