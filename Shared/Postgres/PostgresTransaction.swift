@@ -57,7 +57,7 @@ public final class PostgresTransaction: PostgresQuerying {
     /// Cancellation does not stop a COMMIT: its outcome would be unknown.
     func commit() async throws(PostgresError) {
         // Where no statement was sent, neither was BEGIN.
-        guard end(), await !connection.isIdle else { return }
+        guard end(), !connection.isIdle else { return }
         let result = try await connection.run(PostgresConnection.commit, deadline: deadline, isShielded: true)
         guard result.commandTag == "COMMIT" else {
             throw PostgresError(
@@ -67,7 +67,7 @@ public final class PostgresTransaction: PostgresQuerying {
 
     /// If this fails, the connection is left in a transaction, and its owner closes it.
     func rollback() async {
-        guard end(), await !connection.isIdle, !connection.isClosed else { return }
+        guard end(), !connection.isIdle, !connection.isClosed else { return }
         _ = try? await connection.run(
             PostgresConnection.rollback, deadline: .now + .seconds(1), isShielded: true)
     }

@@ -68,8 +68,8 @@ public actor PostgresConnection: PostgresQuerying {
     /// Whether the connection has ended, by ``close()`` or by a failure.
     public nonisolated var isClosed: Bool { [.closed, .unanswered].contains(control.status) }
 
-    /// After the calls before it: whether the connection is open and in no transaction.
-    var isIdle: Bool { libpq?.status == .idle }
+    /// After the calls that have returned: whether the connection is open and in no transaction.
+    nonisolated var isIdle: Bool { control.status == .idle }
 
     /// Ends the connection after the calls before it. Repeated calls have no effect.
     public func close() {
