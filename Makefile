@@ -43,7 +43,7 @@ test-overload: ## load the gateway with three times its capacity for two minutes
 test-threads: ## drivers, pools, tokens' feed and the gateway under the thread sanitizer
 	@tools/test.sh --threads
 
-test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
+test-fuzz: ## libFuzzer against the gateway's parsers and the requests to the services, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
 	@tools/test-fuzz.sh
 
 test-alerts: ## every alert fires when it should, and not when it should not

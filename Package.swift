@@ -293,6 +293,12 @@ let everyTest: [Target] =
                 "AccessToken", "Contracts", "Limits", .gatehouseClient, "Postgres", "Redis", "Sealing", "ServiceKit",
                 "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
+        // Requests to all services but the gateway, changed at random.
+        tests(
+            "Fuzz",
+            uses: [
+                "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "ServiceKit", "TokensService",
+            ], besides: ["FuzzEntry.swift", "Corpus"]),
         tests(
             "Devices",
             uses: [
@@ -314,7 +320,12 @@ let fuzzers: [Target] = [
     .executableTarget(
         name: "fuzz",
         dependencies: ["AccessToken", "Bytes", "Contracts", "GatewayService", .nioCore, .nioEmbedded, .nioHTTP1],
-        path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours)
+        path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours),
+    .executableTarget(
+        name: "fuzz-requests",
+        dependencies: [
+            "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "ServiceKit", "TokensService",
+        ], path: "Tests/FuzzTests", exclude: ["Corpus", "RequestFuzzTests.swift"], swiftSettings: ours),
 ]
 
 // MARK: - The package

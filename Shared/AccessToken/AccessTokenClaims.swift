@@ -57,7 +57,7 @@ public struct AccessTokenClaims: Sendable, Equatable {
 
 extension AccessTokenClaims {
     /// Times beyond the year 9999 are mistakes or attacks.
-    static let timeRange: ClosedRange<Int64> = 0...253_402_300_799
+    static let timeRange = UTCTime.accepted
 
     /// The claims as the signer writes them: fixed order, no white space, UUIDs in lower case.
     var json: [UInt8] {

@@ -12,9 +12,20 @@ public struct UTCTime: Sendable, Equatable {
     public let minute: Int64
     public let second: Int64
 
-    /// - Parameter secondsSince1970: of the years 0 to 9999.
+    /// The seconds since 1970 of the years 1970 to 9999.
+    ///
+    /// No other time is accepted from outside, in JSON, a query, a token or the answer of a peer: the text forms have
+    /// four digits for a year, and PostgreSQL's times end earlier than Foundation's.
+    public static let accepted: ClosedRange<Int64> = 0...253_402_300_799
+
+    /// The seconds since 1970 of the years 0 to 9999, which the text forms can express.
+    private static let expressible: ClosedRange<Int64> = -62_167_219_200...accepted.upperBound
+
+    /// - Parameter secondsSince1970: an earlier time than the year 0 becomes its beginning, and a later one than the
+    ///   year 9999 its end.
     public init(secondsSince1970: Int64) {
-        let days = Self.divide(secondsSince1970, by: 86_400)
+        let seconds = min(max(secondsSince1970, Self.expressible.lowerBound), Self.expressible.upperBound)
+        let days = Self.divide(seconds, by: 86_400)
         (hour, minute, second) = (days.rest / 3600, days.rest / 60 % 60, days.rest % 60)
         // 1 January 1970 was a Thursday.
         weekday = Self.divide(days.quotient + 4, by: 7).rest
@@ -38,11 +49,13 @@ public struct UTCTime: Sendable, Equatable {
     }
 
     /// As in `2026-11-20T12:00:00.000042Z`.
+    ///
+    /// - Parameter microseconds: of the second. A number outside 0 to 999,999 becomes the nearest of these.
     public func rfc3339(microseconds: Int64) -> String {
         Self.text(length: 27) { digits in
             writeRFC3339(to: &digits)
             digits.add(".")
-            digits.add(microseconds, 6)
+            digits.add(min(max(microseconds, 0), 999_999), 6)
             digits.add("Z")
         }
     }
@@ -113,10 +126,11 @@ private struct DigitWriter {
         count += text.utf8CodeUnitCount
     }
 
+    /// Writes the last `width` digits of a number, without its sign.
     mutating func add(_ number: Int64, _ width: Int) {
-        var number = number
+        var number = number.magnitude
         for index in (count..<count + width).reversed() {
-            buffer[index] = UInt8(ascii: "0") + UInt8(number % 10)
+            buffer[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10)
             number /= 10
         }
         count += width

@@ -133,7 +133,7 @@ extension ForwardedUser {
     fileprivate init(_ claims: AccessTokenClaims) {
         self.init(
             id: claims.subject, sessionID: claims.sessionID, role: claims.role, storeIDs: claims.storeIDs,
-            authenticatedAt: claims.authenticationTime.map { Date(timeIntervalSince1970: TimeInterval($0)) },
+            authenticatedAt: claims.authenticationTime.flatMap(Date.init(accepting:)),
             authenticationMethods: claims.authenticationMethods.map(AuthenticationMethod.init(rawValue:)))
     }
 }
@@ -176,7 +176,7 @@ public struct IntrospectionVerifier: BearerVerifier {
         }
         return ForwardedUser(
             id: subject, sessionID: session, role: answer.role ?? "", storeIDs: answer.storeIDs ?? [],
-            authenticatedAt: answer.authenticationTime.map { Date(timeIntervalSince1970: TimeInterval($0)) },
+            authenticatedAt: answer.authenticationTime.flatMap(Date.init(accepting:)),
             authenticationMethods: answer.authenticationMethods ?? [])
     }
 

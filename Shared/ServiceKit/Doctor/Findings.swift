@@ -161,7 +161,7 @@ public enum ClockFinding {
         formatter.locale = Locale(identifier: "en_US_POSIX")
         formatter.timeZone = TimeZone(identifier: "GMT")
         formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
-        return formatter.date(from: field)
+        return formatter.date(from: field).flatMap { $0.isAccepted ? $0 : nil }
     }
 
     private static func seconds(_ value: TimeInterval) -> String {

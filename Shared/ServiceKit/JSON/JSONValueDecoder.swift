@@ -84,9 +84,8 @@ struct JSONValueDecoder: Decoder {
     }
 
     private func date() throws -> Date {
-        let text = try string()
-        guard let date = try? Date(text, strategy: .iso8601) else {
-            throw mismatch(Date.self, "This must be a time as in 2026-11-20T12:00:00Z.")
+        guard let date = Date(accepting: try string()) else {
+            throw mismatch(Date.self, "This must be a time as in 2026-11-20T12:00:00Z, of the years 1970 to 9999.")
         }
         return date
     }

@@ -33,9 +33,7 @@ public struct ForwardedUser: Sendable, Equatable {
         self.init(
             id: id, sessionID: sessionID, role: fields[.gatehouseRole] ?? "",
             storeIDs: Self.list(fields[.gatehouseStoreIDs]),
-            authenticatedAt: fields[.gatehouseAuthenticationTime].flatMap { Int64($0) }.map {
-                Date(timeIntervalSince1970: TimeInterval($0))
-            },
+            authenticatedAt: fields[.gatehouseAuthenticationTime].flatMap { Int64($0) }.flatMap(Date.init(accepting:)),
             authenticationMethods: Self.list(fields[.gatehouseAuthenticationMethods]).map(
                 AuthenticationMethod.init(rawValue:)))
     }

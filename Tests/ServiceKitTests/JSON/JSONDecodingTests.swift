@@ -97,7 +97,10 @@ import Testing
         (#"{"text":"a","flag":"true"}"#, "flag", "This must be true or false."),
         (#"{"text":"a","kind":"huge"}"#, "kind", "This has a value that is not allowed."),
         (#"{"text":"a","id":"x"}"#, "id", "This has a value that is not allowed."),
-        (#"{"text":"a","time":"yesterday"}"#, "time", "This must be a time as in 2026-11-20T12:00:00Z."),
+        (
+            #"{"text":"a","time":"yesterday"}"#, "time",
+            "This must be a time as in 2026-11-20T12:00:00Z, of the years 1970 to 9999."
+        ),
         (#"{"text":"a","time":5}"#, "time", "This must be a text."),
         (#"{"text":"a","inner":"x"}"#, "inner", "This must be an object."),
         (#"{"text":"a","inner":{}}"#, "inner.name", "This is missing."),

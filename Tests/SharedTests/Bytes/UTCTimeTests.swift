@@ -14,6 +14,20 @@ import Testing
         #expect(UTCTime(secondsSince1970: -1).rfc3339 == "1969-12-31T23:59:59Z")
     }
 
+    /// A value from outside that no rule has limited must not end the process.
+    @Test(arguments: [
+        (Int64.min, "0000-01-01T00:00:00Z"), (-62_167_219_201, "0000-01-01T00:00:00Z"),
+        (-62_167_219_200, "0000-01-01T00:00:00Z"), (253_402_300_800, "9999-12-31T23:59:59Z"),
+        (Int64.max, "9999-12-31T23:59:59Z"),
+    ])
+    func isTotal(_ seconds: Int64, _ text: String) {
+        let time = UTCTime(secondsSince1970: seconds)
+        #expect(time.rfc3339 == text)
+        #expect(time.imfFixdate.utf8.count == 29)
+        #expect(time.rfc3339(microseconds: .min).hasSuffix(".000000Z"))
+        #expect(time.rfc3339(microseconds: .max).hasSuffix(".999999Z"))
+    }
+
     /// Every day from 1900 to 2400: leap years, those that are none, and the turn of an era.
     @Test func agreesWithTheSystemOnEveryDay() {
         for day in Int64(-25_567)...157_054 {

@@ -12,8 +12,10 @@ struct LocalTime: Sendable, Equatable {
     }
 
     init?(_ text: String) {
-        guard text.utf8.count == 19, let date = try? Date(text + "Z", strategy: .iso8601) else { return nil }
-        seconds = Int64(date.timeIntervalSince1970)
+        guard text.utf8.count == 19, let date = try? Date(text + "Z", strategy: .iso8601),
+            let seconds = Int64(exactly: date.timeIntervalSince1970), UTCTime.accepted.contains(seconds)
+        else { return nil }
+        self.seconds = seconds
         // Foundation reads 30 February as a day in March.
         guard self.text.utf8.elementsEqual(text.utf8) else { return nil }
     }
@@ -147,7 +149,9 @@ extension RecipientTiming {
     init(of request: PushRequest, caller: PushCaller?, report: (String, String) -> Void) {
         if let text = request.sendAtLocal {
             sendAt = LocalTime(text)
-            if sendAt == nil { report("sendAtLocal", "Must be a time as in 2026-12-24T09:00:00.") }
+            if sendAt == nil {
+                report("sendAtLocal", "Must be a time as in 2026-12-24T09:00:00, of the years 1970 to 9999.")
+            }
             if request.sendAt != nil { report("sendAtLocal", "A push with sendAt cannot have this.") }
         }
         if let name = request.fallbackTimeZone {

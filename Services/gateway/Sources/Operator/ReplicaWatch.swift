@@ -148,14 +148,16 @@ struct ReplicaStatus: Encodable, Equatable, Sendable {
         guard let answer else { return next }
         switch answer.status {
         case 200:
-            guard let health = try? JSON.decode(ServiceHealth.self, from: answer.body) else { return next }
+            guard let health = try? StrictJSON.decode(ServiceHealth.self, from: Array(answer.body)) else { return next }
             next.state = .ready
             next.version = health.version.flatMap(Self.bounded)
             next.revision = health.revision.flatMap(Self.bounded)
             next.startedAt = health.startedAt
             next.readyAt = time
         case 503:
-            guard let problem = try? JSON.decode(ProblemDocument.self, from: answer.body) else { return next }
+            guard let problem = try? StrictJSON.decode(ProblemDocument.self, from: Array(answer.body)) else {
+                return next
+            }
             next.state = .notReady
             next.failing = (problem.errors ?? []).prefix(8).compactMap { Self.bounded($0.field) }
         default: return next

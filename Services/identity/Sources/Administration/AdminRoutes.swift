@@ -213,8 +213,8 @@ extension Request {
 
     func queriedTime(_ name: String) throws(Problem) -> Date? {
         try queried(name) { text throws(Refusal) in
-            guard text.utf8.count <= 32, let time = try? Date(text, strategy: .iso8601) else {
-                throw Refusal("Want a time like 2026-11-20T12:00:00Z.")
+            guard let time = Date(accepting: text) else {
+                throw Refusal("Want a time like 2026-11-20T12:00:00Z, of the years 1970 to 9999.")
             }
             return time
         }

@@ -73,7 +73,7 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
 
 /// A time in seconds since 1970, of the years 1970 to 9999, which may have a fraction (RFC 7519 §2).
 struct NumericDate: Decodable {
-    static let range = 0.0...253_402_300_799
+    static let range = Double(UTCTime.accepted.lowerBound)...Double(UTCTime.accepted.upperBound)
 
     private let seconds: Double
 

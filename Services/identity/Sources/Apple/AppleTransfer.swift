@@ -18,6 +18,8 @@ public struct AppleTransfer: Sendable {
     static let width = 8
     /// Seconds for which the token must still be valid when a page begins.
     private static let margin = 1800.0
+    /// Seconds for which a token of Apple is used at most, whatever Apple says of its lifetime.
+    private static let longestUse = 86_400.0
 
     /// Why a command failed, in words for the operator.
     public struct Failure: Error, CustomStringConvertible {
@@ -83,7 +85,7 @@ public struct AppleTransfer: Sendable {
                     let token = try await retrying {
                         try await apple.migrationToken(clientID: clientID, secret: secret)
                     }
-                    tokens[clientID] = (token.accessToken, .now + token.expiresIn)
+                    tokens[clientID] = (token.accessToken, .now + min(token.expiresIn, Self.longestUse))
                 }
                 let texts = tokens.mapValues(\.text)
                 try await forEach(users) { user in

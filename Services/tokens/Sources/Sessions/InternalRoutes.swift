@@ -30,13 +30,7 @@ struct InternalRoutes: Sendable {
     /// Creates a session for a user whose credentials identity has verified.
     @Sendable func createSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let body = try await request.decode(CreateSessionRequest.self)
-        guard (0..<SessionStore.signOutMemory).contains(body.signInAge) else {
-            throw Problem.invalid("signInAge", "No sign-in takes this long.")
-        }
-        try Self.check(body.authenticationMethods ?? [], field: "authenticationMethods")
-        guard Bucket(session: body.sessionID) == Bucket(user: body.snapshot.user.id) else {
-            throw Problem.invalid("sessionID", "This is not a session id of this user.")
-        }
+        try Self.check(body)
         let token = RefreshToken(sessionID: body.sessionID, generation: 0, keys: keys)
         let grant = try await store.create(token, for: body, arrivedAt: context.arrivedAt, limit: sessionLimit)
         return .tokens(try issuer.issue(token, for: grant).json)
@@ -60,8 +54,18 @@ struct InternalRoutes: Sendable {
         return .empty()
     }
 
+    static func check(_ request: CreateSessionRequest) throws(Problem) {
+        guard (0..<SessionStore.signOutMemory).contains(request.signInAge) else {
+            throw Problem.invalid("signInAge", "No sign-in takes this long.")
+        }
+        try check(request.authenticationMethods ?? [], field: "authenticationMethods")
+        guard Bucket(session: request.sessionID) == Bucket(user: request.snapshot.user.id) else {
+            throw Problem.invalid("sessionID", "This is not a session id of this user.")
+        }
+    }
+
     /// Every access token contains the methods. Verifiers refuse empty texts and control characters.
-    private static func check(_ methods: [AuthenticationMethod], field: String) throws(Problem) {
+    static func check(_ methods: [AuthenticationMethod], field: String) throws(Problem) {
         let areWords = methods.allSatisfy { method in
             (1...32).contains(method.rawValue.utf8.count)
                 && method.rawValue.utf8.allSatisfy { (0x21...0x7E).contains($0) }
