@@ -73,8 +73,8 @@ public enum DevicesApplication: MigratingApplication {
         OperatorPushRoutes(pushes: pushRoutes, devices: devices).add(to: router)
         PushChannelRoutes(store: PushChannelStore(database: database), pushes: pushRoutes, send: channels)
             .add(to: router)
-        UserTagRoutes(store: UserTagStore(database: database), callers: configuration.push.callers.names).add(
-            to: router)
+        UserTagRoutes(store: UserTagStore(database: database), callers: configuration.push.callers)
+            .add(to: router)
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,

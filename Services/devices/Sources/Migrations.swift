@@ -41,5 +41,8 @@ enum Migrations {
         PostgresMigration(
             number: 13, name: "claims", up: PackageResources._013_claims_up_sql,
             down: PackageResources._013_claims_down_sql),
+        PostgresMigration(
+            number: 14, name: "bounds", up: PackageResources._014_bounds_up_sql,
+            down: PackageResources._014_bounds_down_sql),
     ]
 }

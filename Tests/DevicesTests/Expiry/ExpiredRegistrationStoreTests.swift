@@ -107,6 +107,39 @@ import Testing
         }
     }
 
+    @Test func tagsWithoutARegistrationAreRemovedAfterTheRetention() async throws {
+        try await DeviceStoreTests.withStore { store in
+            let tags = UserTagStore(database: store.database)
+            let space = TagSpace(name: "a")
+            try await register(store, ada)
+            for user in [ada, bob] { #expect(try await tags.set(["x", "y"], of: user, in: space)) }
+            #expect(try await purge(store, .tags) == 0, "the users may register later")
+            try await store.database.query("UPDATE user_tags SET written_at = now() - interval '271 days'")
+            #expect(try await purge(store, .tags) == 2)
+            #expect(try await tags.tags(of: ada, in: space) == ["x", "y"])
+            // Setting tags again says that the caller still needs them.
+            #expect(try await tags.set(["x"], of: ada, in: space))
+            try await store.database.query("DELETE FROM devices")
+            #expect(try await purge(store, .tags) == 0)
+        }
+    }
+
+    @Test func erasedUsersAndCountsOfTokensAreForgotten() async throws {
+        try await DeviceStoreTests.withStore { store in
+            try await register(store, bob)
+            try await store.erase(user: ada)
+            for (days, count) in [(759, 0), (761, 1)] {
+                try await store.database.query(
+                    "UPDATE erased_users SET erased_at = now() - make_interval(days => \(Int32(days)))")
+                #expect(try await purge(store, .erased) == count)
+            }
+            for (days, count) in [(1, 0), (2, 1)] {
+                try await store.database.query("UPDATE push_token_days SET day = current_date - \(Int32(days))")
+                #expect(try await purge(store, .newTokens) == count)
+            }
+        }
+    }
+
     @Test func aDeviceIsReachedUntilThePause() {
         let now = Date.now
         for (days, isReached) in [(-1.0, true), (0, true), (59.9, true), (60, false), (269, false)] {

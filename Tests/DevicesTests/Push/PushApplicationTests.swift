@@ -27,6 +27,12 @@ import Testing
             pushTypes: alert
             quietHours: {from: "\(clock(-2))", to: "\(clock(3))"}
             capPerDay: 1
+            tags: marketing
+          - name: alerts
+            credential: dev-alerts-devices
+            bundleIds: [com.example.app]
+            pushTypes: alert
+            tags: marketing
         """
 
     /// The time of day some hours from now, in UTC.

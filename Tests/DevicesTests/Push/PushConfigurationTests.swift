@@ -30,7 +30,14 @@ import Testing
         let limited = good.replacing("}", with: ", quietHours: {from: 22:00, to: 07:00}, capPerDay: 3}")
         let caller = try PushCallers(yaml: "callers: [\(limited)]", reserved: []).callers["a"]
         #expect(caller?.quietHours == QuietHours(from: "22:00", to: "07:00") && caller?.capPerDay == 3)
+        #expect(caller?.tagSpace == TagSpace(name: "a"))
+        let sharing = good.replacing("}", with: ", tags: team}")
+        let sharer = try PushCallers(yaml: "callers: [\(sharing)]", reserved: []).callers["a"]
+        #expect(sharer?.tagSpace == TagSpace(name: "team"))
         for wrong in [
+            "callers: [\(good.replacing("}", with: ", tags: a}"))]",
+            "callers: [\(good.replacing("}", with: ", tags: 'a b'}"))]",
+            "callers: [\(good.replacing("}", with: ", tags: ''}"))]",
             "", "[]", "callers: []", "callers: [a]", "other: [\(good)]", "callers: [\(good), \(good)]",
             "callers: [\(good.replacing("name: a", with: "name: gateway"))]",
             "callers: [\(good.replacing("name: a", with: "name: ''"))]",

@@ -9,7 +9,8 @@ import Testing
 /// The plans of the service's statements on partitioned tables.
 @Suite struct PartitionPruningTests {
     private static let tables = [
-        "devices", "pending_push_outcomes", "push_targets", "push_user_days", "revoked_sessions",
+        "devices", "erased_users", "pending_push_outcomes", "push_targets", "push_token_days", "push_user_days",
+        "revoked_sessions",
         "security_events", "user_tags",
     ]
 
@@ -90,7 +91,9 @@ import Testing
     private func pushToSegment(_ pushes: TestPushes) async throws {
         let user = SignedIn()
         let tags = UserTagStore(database: pushes.database)
-        for names in [["gold"], ["gold", "new"]] as [Set<String>] { try await tags.set(names, of: user.id) }
+        for names in [["gold"], ["gold", "new"]] as [Set<String>] {
+            _ = try await tags.set(names, of: user.id, in: TestPushes.tagSpace)
+        }
         #expect(try await tags.tags(of: user.id).count == 2)
         _ = try await pushes.register(user, token: "cc")
         let segment = PushSegment(tags: .init(all: ["gold"], any: ["new"]))

@@ -56,9 +56,12 @@ import Testing
             let first = try await store.owners()
             _ = try await register(store, ada, model: "new")
             #expect(try await store.owners() == first)
-            for (number, user) in [bob, ada].enumerated() {
+            var epoch = first[0].epoch
+            for user in [bob, ada] {
                 _ = try await register(store, user)
-                #expect(try await store.owners() == [.init(user: user, epoch: first[0].epoch + Int64(number) + 1)])
+                let owner = try #require(try await store.owners().first)
+                #expect(owner.user == user && owner.epoch > epoch)
+                epoch = owner.epoch
             }
             #expect(try await store.tokens().count == 1)
         }
@@ -73,8 +76,82 @@ import Testing
             #expect(change.token == store.protection.hash(try DeviceStoreTests.registration()).prefix(8))
             // A former owner without a registration too.
             try await store.database.query("DELETE FROM devices")
-            _ = try await register(store, bob)
+            _ = try await register(store, UUID())
             #expect(try await store.ownerChanges(of: ada).count == 2)
+        }
+    }
+
+    @Test func equalChangesAreOneEventWithTheTimeOfTheLast() async throws {
+        try await DeviceStoreTests.withStore { store in
+            for _ in 0..<5 { for user in [ada, bob] { _ = try await register(store, user) } }
+            #expect(try await store.count("security_events") == 2)
+            let first = try #require(try await store.ownerChanges(of: bob).first)
+            for user in [ada, bob] { _ = try await register(store, user) }
+            let last = try await store.ownerChanges(of: bob)
+            #expect(last.map(\.newUser) == [ada] && last[0].at > first.at)
+            // Another token is another event.
+            for user in [ada, bob] { _ = try await register(store, user, token: "cc") }
+            #expect(try await store.ownerChanges(of: ada).count == 2)
+        }
+    }
+
+    // MARK: - Invented tokens
+
+    @Test func aDisplacedRegistrationLeavesNoOwner() async throws {
+        try await DeviceStoreTests.withStore { store in
+            for number in 0..<RegistrationStore.maximumDevices + 20 {
+                _ = try await register(store, ada, token: String(format: "%04x", number))
+            }
+            #expect(try await store.count("devices") == RegistrationStore.maximumDevices)
+            #expect(try await store.count("push_token_owners") == RegistrationStore.maximumDevices)
+            #expect(try await store.devices(of: ada).count == RegistrationStore.maximumDevices)
+            let device = try #require(try await store.devices(of: ada).first?.id)
+            #expect(try await store.remove(device, of: ada))
+            #expect(try await store.count("push_token_owners") == RegistrationStore.maximumDevices - 1)
+        }
+    }
+
+    @Test func anInstallationsFormerTokenLeavesNoOwner() async throws {
+        try await DeviceStoreTests.withStore { store in
+            for token in ["aa", "bb"] {
+                _ = try await store.register(
+                    DeviceStoreTests.registration(token: token, installation: "i"), user: ada,
+                    session: Self.session(ada))
+            }
+            #expect(try await store.count("push_token_owners") == 1)
+            #expect(try await store.devices(of: ada).count == 1)
+        }
+    }
+
+    /// An outcome of a push to an earlier registration must not change a later one.
+    @Test func anEpochNeverReturns() async throws {
+        try await DeviceStoreTests.withStore { store in
+            var epochs: [Int64] = []
+            for _ in 0..<3 {
+                for user in [ada, bob] {
+                    let device = try #require(try await register(store, user))
+                    epochs.append(try #require(try await store.owners().first).epoch)
+                    #expect(try await store.remove(device.id, of: user))
+                    #expect(try await store.owners().isEmpty)
+                }
+            }
+            #expect(epochs == Set(epochs).sorted())
+        }
+    }
+
+    @Test func aUserRegistersSoManyNewTokensInADay() async throws {
+        try await DeviceStoreTests.withStore { store in
+            for token in ["aa", "aa"] { _ = try await register(store, ada, token: token, model: token) }
+            try await store.database.query(
+                "UPDATE push_token_days SET tokens = tokens + \(Int32(RegistrationStore.maximumNewTokens)) - 2")
+            #expect(try await register(store, ada, token: "bb") != nil)
+            await #expect(throws: TooManyNewTokens.self) { try await register(store, ada, token: "cc") }
+            #expect(try await store.count("push_token_owners") == 2, "nothing was written")
+            // A token that the user has is free, and another user has an allowance of their own.
+            #expect(try await register(store, ada, token: "aa", model: "new") != nil)
+            #expect(try await register(store, bob, token: "cc") != nil)
+            try await store.database.query("UPDATE push_token_days SET day = day - 1")
+            #expect(try await register(store, ada, token: "dd") != nil)
         }
     }
 

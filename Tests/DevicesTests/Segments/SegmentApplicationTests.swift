@@ -81,7 +81,7 @@ extension PushApplicationTests {
         try await withDevices(FakeLane()) { devices in
             let path = "/internal/users/\(ada.id)"
             #expect(try await put(["b", "a", "a"], of: ada.id, to: devices).status == 204)
-            let tags = try await devices.client.get(path + "/tags", headers: headers("chat"))
+            let tags = try await devices.client.get(path + "/tags", headers: headers())
             #expect(try tags.decode(UserTags.self) == UserTags(tags: ["a", "b"]))
             for wrong in [["a b"], [""], (0...50).map { "\($0)" }] {
                 let response = try await put(wrong, of: ada.id, to: devices)
@@ -97,6 +97,28 @@ extension PushApplicationTests {
             #expect(try await devices.client.delete(path, headers: identity).status == 204)
             let erased = try await devices.client.get(path + "/tags", headers: headers())
             #expect(try erased.decode(UserTags.self) == UserTags(tags: []))
+            #expect(try await put(["a"], of: ada.id, to: devices).status == 404)
+        }
+    }
+
+    @Test func aCallerNeitherSeesNorChangesTheTagsOfAnother() async throws {
+        try await withDevices(FakeLane()) { devices in
+            let path = "/internal/users/\(ada.id)/tags"
+            _ = try await devices.register(token: "aa", as: ada)
+            #expect(try await put(["gold"], of: ada.id, to: devices).status == 204)
+            // news and alerts share a space.
+            #expect(try await put(["silver"], of: ada.id, to: devices, as: "news").status == 204)
+            for (caller, tags) in [("orders", ["gold"]), ("news", ["silver"]), ("alerts", ["silver"])] {
+                let shown = try await devices.client.get(path, headers: headers(caller))
+                #expect(try shown.decode(UserTags.self).tags == tags, "\(caller)")
+                let dry = try await devices.client.post(
+                    "/internal/push",
+                    json: request {
+                        $0.targets = .init(segment: PushSegment(tags: .init(all: ["gold"])))
+                        $0.dryRun = true
+                    }, headers: headers(caller))
+                #expect(try dry.decode(PushAccepted.self).devices == (caller == "orders" ? 1 : 0), "\(caller)")
+            }
         }
     }
 }

@@ -22,7 +22,9 @@ import Testing
                 token: String(format: "%04x", number), environment: environment, bundleId: TestPushes.app, kind: kind,
                 locale: locale, timeZone: timeZone, appVersion: appVersion),
             timeZones: TimeZoneDatabase(["Europe/Vienna", "Europe/Berlin"]))
-        if !tags.isEmpty { try await UserTagStore(database: pushes.database).set(tags, of: user.id) }
+        if !tags.isEmpty {
+            _ = try await UserTagStore(database: pushes.database).set(tags, of: user.id, in: TestPushes.tagSpace)
+        }
         return try #require(try await pushes.registry.register(registration, user: user.id, session: user.session))
     }
 
@@ -433,17 +435,35 @@ import Testing
         try await TestPushes.with { pushes in
             let (ada, bob) = (UUID(), UUID())
             let store = UserTagStore(database: pushes.database)
-            #expect(try await store.tags(of: ada) == [])
-            try await store.set(["b", "a"], of: ada)
-            try await store.set(["a"], of: bob)
-            #expect(try await store.tags(of: ada) == ["a", "b"])
-            try await store.set(["c", "b"], of: ada)
-            #expect(try await store.tags(of: ada) == ["b", "c"])
-            try await store.set([], of: ada)
-            #expect(try await store.tags(of: ada) == [])
-            #expect(try await store.tags(of: bob) == ["a"])
+            let space = TagSpace(name: "a")
+            #expect(try await store.tags(of: ada, in: space) == [])
+            #expect(try await store.set(["b", "a"], of: ada, in: space))
+            #expect(try await store.set(["a"], of: bob, in: space))
+            #expect(try await store.tags(of: ada, in: space) == ["a", "b"])
+            #expect(try await store.set(["c", "b"], of: ada, in: space))
+            #expect(try await store.tags(of: ada, in: space) == ["b", "c"])
+            #expect(try await store.set([], of: ada, in: space))
+            #expect(try await store.tags(of: ada, in: space) == [])
+            #expect(try await store.tags(of: bob, in: space) == ["a"])
             try await pushes.registry.erase(user: bob)
             #expect(try await pushes.registry.count("user_tags") == 0)
+            #expect(try await store.set(["a"], of: bob, in: space) == false, "the account was deleted")
+            #expect(try await pushes.registry.count("user_tags") == 0)
+        }
+    }
+
+    /// A space's name that begins with another's is another space.
+    @Test func aSpaceHoldsItsOwnTagsAlone() async throws {
+        try await TestPushes.with { pushes in
+            let ada = UUID()
+            let store = UserTagStore(database: pushes.database)
+            let (short, long) = (TagSpace(name: "a"), TagSpace(name: "ab"))
+            for (tags, space) in [(["x", "y"], long), (["x"], short), (["z"], short)] {
+                _ = try await store.set(Set(tags), of: ada, in: space)
+            }
+            #expect(try await store.tags(of: ada, in: long) == ["x", "y"])
+            #expect(try await store.tags(of: ada, in: short) == ["z"])
+            #expect(try await store.tags(of: ada) == ["x", "y", "z"])
         }
     }
 }

@@ -102,6 +102,7 @@ struct TestPushes: Sendable {
     var slices: PushSliceStore { store.slices }
 
     static let caller = "orders"
+    static let tagSpace = TagSpace(name: caller)
     static let app = "com.example.app"
     static let unseen = UnseenRules(pauseDays: 60, retentionDays: 270)
 
@@ -191,7 +192,9 @@ struct TestPushes: Sendable {
     ) throws -> ValidPush {
         var request = PushRequest(targets: targets, bundleId: app, pushType: .alert, payload: .object([:]))
         change(&request)
-        return try PushRules.validate(request, payload: Array(#"{"aps":{}}"#.utf8), templates: templates, now: .now)
+        return try PushRules.validate(
+            request, payload: Array(#"{"aps":{}}"#.utf8), of: PushCaller(name: caller, bundleIDs: [], types: []),
+            templates: templates, now: .now)
     }
 
     /// Accepts a push. Returns its id.

@@ -18,6 +18,8 @@ struct ExpiredRegistrationStore: Sendable {
     private static let eventRetentionDays = 730
     /// Days for which the outcomes of a push are kept after its expiration.
     private static let pushRetentionDays = 7
+    /// Days for which an erased user is remembered, as in identity.
+    private static let erasureMemoryDays = 760
 
     enum Table: String, CaseIterable {
         case devices
@@ -26,6 +28,9 @@ struct ExpiredRegistrationStore: Sendable {
         case targets = "push_targets"
         case outcomes = "push_outcome_log"
         case counts = "push_user_days"
+        case newTokens = "push_token_days"
+        case tags = "user_tags"
+        case erased = "erased_users"
         case pushes
     }
 
@@ -58,6 +63,9 @@ struct ExpiredRegistrationStore: Sendable {
             case .targets: try await removeTargets(in: bucket)
             case .outcomes: try await removeOutcomes()
             case .counts: try await removeCounts(in: bucket)
+            case .newTokens: try await removeNewTokens(in: bucket)
+            case .tags: try await removeTags(in: bucket)
+            case .erased: try await removeErased(in: bucket)
             case .pushes: try await removePushes()
             }
         removed[table.rawValue]?.increment(by: count)
@@ -158,6 +166,42 @@ struct ExpiredRegistrationStore: Sendable {
             DELETE FROM push_user_days WHERE bucket = \(bucket) AND (user_id, day) IN (
                 SELECT user_id, day FROM push_user_days
                 WHERE bucket = \(bucket) AND day < current_date - \(Int32(Self.pushRetentionDays))
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    private func removeNewTokens(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM push_token_days WHERE bucket = \(bucket) AND (user_id, day) IN (
+                SELECT user_id, day FROM push_token_days
+                WHERE bucket = \(bucket) AND day < current_date - 1
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    /// Tags of users without a registration. A caller may tag a user who registers later, and may invent users.
+    private func removeTags(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM user_tags WHERE bucket = \(bucket) AND (user_id, tag) IN (
+                SELECT user_id, tag FROM user_tags AS tags
+                WHERE bucket = \(bucket) AND written_at < now() - make_interval(days => \(Int32(unseen.retentionDays)))
+                  AND NOT EXISTS (SELECT FROM devices WHERE bucket = \(bucket) AND user_id = tags.user_id)
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
+    }
+
+    private func removeErased(in bucket: Bucket) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM erased_users WHERE bucket = \(bucket) AND user_id IN (
+                SELECT user_id FROM erased_users
+                WHERE bucket = \(bucket)
+                  AND erased_at < now() - make_interval(days => \(Int32(Self.erasureMemoryDays)))
                 LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows

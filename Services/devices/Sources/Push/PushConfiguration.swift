@@ -26,7 +26,8 @@ struct PushConfiguration: Sendable {
             "pushCallersFile",
             """
             YAML list `callers` of the services that may push: `name`, `credential`, `bundleIds`, `pushTypes`; for \
-            their alerts `quietHours` (`from` and `to`, as in `22:00`) and `capPerDay`
+            their alerts `quietHours` (`from` and `to`, as in `22:00`) and `capPerDay`; \
+            `tags`, a name that callers with common tags share
             """)
         self.callers =
             settings.read("pushCallersFile", from: callers ?? "") {
@@ -124,6 +125,11 @@ struct PushCaller: Sendable, Equatable {
     var quietHours: QuietHours?
     /// Alerts that a user receives in a day.
     var capPerDay: Int?
+    /// The name of a space of tags that it shares; `nil`: its own.
+    var sharedTags: String?
+
+    /// Where its tags are. No shared space has the name of a caller.
+    var tagSpace: TagSpace { TagSpace(name: sharedTags ?? name) }
 
     func allows(_ type: PushType, to bundleID: String) -> Bool { types.contains(type) && bundleIDs.contains(bundleID) }
 }
@@ -141,9 +147,9 @@ struct PushCallers: Sendable {
         var credentials: [String: [String]] = [:]
         for entry in try PushFile.entries(of: "callers", in: yaml) {
             let name = try entry.text("name")
-            guard !name.isEmpty, name.utf8.count <= 64, name.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-                !reserved.contains(name), callers[name] == nil
-            else { throw entry.invalid("name must be new, and not \(reserved.sorted().joined(separator: ", "))") }
+            guard Self.isName(name), !reserved.contains(name), callers[name] == nil else {
+                throw entry.invalid("name must be new, and not \(reserved.sorted().joined(separator: ", "))")
+            }
             let shown = try entry.texts("credential")
             guard (1...2).contains(shown.count), shown.allSatisfy({ $0.utf8.count >= 8 }) else {
                 throw entry.invalid("credential must be one of at least 8 characters, or a list of two")
@@ -162,9 +168,13 @@ struct PushCallers: Sendable {
             }
             callers[name] = PushCaller(
                 name: name, bundleIDs: Set(bundleIDs), types: Set(types.compactMap { $0 }),
-                quietHours: try Self.quietHours(of: entry), capPerDay: try Self.cap(of: entry))
+                quietHours: try Self.quietHours(of: entry), capPerDay: try Self.cap(of: entry),
+                sharedTags: try Self.sharedTags(of: entry))
             credentials[name] = shown
-            try entry.allow(only: ["name", "credential", "pushTypes", "bundleIds", "quietHours", "capPerDay"])
+            try entry.allow(only: ["name", "credential", "pushTypes", "bundleIds", "quietHours", "capPerDay", "tags"])
+        }
+        if let caller = callers.values.first(where: { $0.sharedTags.map { callers[$0] != nil } ?? false }) {
+            throw InvalidPushFile(description: "names a file where tags of \(caller.name) is the name of a caller")
         }
         self.credentials = CallerCredentials(credentials)
     }
@@ -178,6 +188,18 @@ struct PushCallers: Sendable {
             let quietHours = QuietHours(from: from, to: to)
         else { throw entry.invalid("quietHours must have from and to, two different times as in 22:00") }
         return quietHours
+    }
+
+    private static func sharedTags(of entry: PushFile.Entry) throws(InvalidPushFile) -> String? {
+        guard entry.has("tags") else { return nil }
+        let name = try entry.text("tags")
+        guard Self.isName(name) else { throw entry.invalid("tags must be a name of at most 64 visible characters") }
+        return name
+    }
+
+    /// Of a caller, or of a space of tags.
+    private static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
     private static func cap(of entry: PushFile.Entry) throws(InvalidPushFile) -> Int? {

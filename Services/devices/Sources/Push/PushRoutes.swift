@@ -173,8 +173,7 @@ struct PushRoutes: Sendable {
         "Idempotency-Key", "This header must have 1 to \(PushRules.maximumKey) visible ASCII characters.")
 
     func caller(_ context: GatehouseRequestContext) throws(Problem) -> PushCaller {
-        guard let caller = context.caller.flatMap({ callers.callers[$0] }) else { throw Problem(.forbidden) }
-        return caller
+        try callers.caller(context)
     }
 
     static func cursor<Cursor>(
@@ -195,6 +194,14 @@ private final class DryRuns: Sendable {
 
     func end(of caller: String) {
         callers.withLock { _ = $0.remove(caller) }
+    }
+}
+
+extension PushCallers {
+    /// The caller of a request.
+    func caller(_ context: GatehouseRequestContext) throws(Problem) -> PushCaller {
+        guard let caller = context.caller.flatMap({ callers[$0] }) else { throw Problem(.forbidden) }
+        return caller
     }
 }
 

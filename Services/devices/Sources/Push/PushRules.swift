@@ -113,7 +113,7 @@ enum PushRules {
 
     /// - Parameters:
     ///   - payload: the bytes of the request's `payload`.
-    ///   - caller: gives the push its quiet hours and its cap.
+    ///   - caller: gives the push its quiet hours, its cap and the space of its tags.
     /// - Throws: every field that is wrong.
     static func validate(
         _ request: PushRequest, payload: [UInt8], of caller: PushCaller? = nil,
@@ -129,7 +129,9 @@ enum PushRules {
             + (request.targets.sessions ?? []).map(PushRecipient.session)
             + (request.targets.devices ?? []).map { PushRecipient.device($0.device, of: $0.user) }
 
-        let segment = request.targets.segment.map { SegmentRules.validate($0, report: report) }
+        let segment = request.targets.segment.map {
+            SegmentRules.validate($0, tagSpace: caller?.tagSpace, report: report)
+        }
         check(
             "targets", segment == nil ? (1...maximumRecipients).contains(recipients.count) : recipients.isEmpty,
             "Must name 1 to \(maximumRecipients) users, sessions and devices, or a segment and none of these.")

@@ -63,6 +63,14 @@ struct UserRoutes: Sendable {
     }
 }
 
+extension TooManyNewTokens: ProblemConvertible {
+    var problem: Problem {
+        // PostgreSQL counts by days in UTC.
+        let left = 86_400 - Int(Date.now.timeIntervalSince1970) % 86_400
+        return Problem(.rateLimited, "Too many new push tokens.", retryAfter: left)
+    }
+}
+
 extension InvalidRegistration: ProblemConvertible {
     var problem: Problem {
         Problem(

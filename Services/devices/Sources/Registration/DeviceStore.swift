@@ -34,21 +34,29 @@ struct DeviceStore: Sendable {
 
     /// Removes one of the user's devices. Returns whether it existed.
     func remove(_ device: UUID, of user: UUID) async throws(PostgresError) -> Bool {
-        let result = try await database.query(
-            "DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND id = \(device) AND user_id = \(user)"
-        )
-        return result.affectedRows > 0
+        let removed = try await database.query(
+            """
+            DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND id = \(device) AND user_id = \(user)
+            RETURNING token_hash, token_epoch
+            """
+        ).decode((Data, Int64).self).first
+        guard let (hash, epoch) = removed else { return false }
+        // If this fails, the owner is purged.
+        try await database.query("SELECT disown_push_token(\(hash), \(user), \(epoch))")
+        return true
     }
 
     /// Removes all of the user's devices, targets and counts of pushes to them, the user as the owner of tokens, and the
-    /// user's tags. Idempotent. The feed of outcomes and the recipients of pushes keep the user's id until they are
-    /// purged.
-    func erase(user: UUID) async throws(PostgresError) {
+    /// user's tags, and remembers the user, who gets no more tags. Idempotent. The feed of outcomes and the recipients
+    /// of pushes keep the user's id until they are purged.
+    func erase(user: UUID) async throws {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(
             "DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
         try await database.query(
             "DELETE FROM push_user_days WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
+        try await database.query(
+            "DELETE FROM push_token_days WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
         var position: (push: UUID, device: UUID)? = (PushStore.zero, PushStore.zero)
         while let after = position {
             let (push, device) = try await database.query(
@@ -59,7 +67,7 @@ struct DeviceStore: Sendable {
             )[0].decode((UUID?, UUID?).self)
             position = push.flatMap { push in device.map { (push, $0) } }
         }
-        try await database.query("DELETE FROM user_tags WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)")
+        try await UserTagStore(database: database).erase(user)
     }
 
     /// When tokens of the user passed to other users, the latest first.

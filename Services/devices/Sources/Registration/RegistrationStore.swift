@@ -8,6 +8,9 @@ struct RegistrationStore: Sendable {
     /// The maximum number of a user's devices of each kind. A further registration removes the user's device of that
     /// kind that was seen longest ago.
     static let maximumDevices = 50
+    /// Tokens that a user may register in a day without having had them. A token that is invented costs rows in other
+    /// buckets than the user's. Apple gives each Live Activity a token of its own.
+    static let maximumNewTokens = 200
 
     let database: PostgresPool
     let protection: PushTokenProtection
@@ -17,6 +20,7 @@ struct RegistrationStore: Sendable {
     ///
     /// - Returns: the device as its user sees it. If the session was revoked, or belongs to another user, `nil`, and
     ///   nothing has changed.
+    /// - Throws: ``TooManyNewTokens``
     func register(_ registration: ValidRegistration, user: UUID, session: UUID) async throws -> Device? {
         guard Bucket(session: session) == Bucket(user: user) else { return nil }
         let hash = protection.hash(registration)
@@ -33,7 +37,8 @@ struct RegistrationStore: Sendable {
             }
         }
         guard let row = rows.first else { return nil }
-        let (id, createdAt, lastSeenAt) = try row.decode((UUID, Date, Date).self)
+        guard try row.decode("is_allowed") else { throw TooManyNewTokens() }
+        let (id, createdAt, lastSeenAt, _) = try row.decode((UUID, Date, Date, Bool).self)
         return Device(
             id: id, installationId: registration.installationID, environment: registration.environment,
             bundleId: registration.bundleID, kind: registration.kind, activity: registration.activity,
@@ -49,7 +54,7 @@ struct RegistrationStore: Sendable {
         _ registration: ValidRegistration, hash: Data, user: UUID, session: UUID
     ) -> PostgresQuery {
         """
-        SELECT device_id, registered_at, statement_timestamp() AS seen_at
+        SELECT device_id, registered_at, statement_timestamp() AS seen_at, true AS is_allowed
         FROM find_unchanged_device(
             \(Bucket(user: user)), \(user), \(session), \(hash), \(registration.activity),
             \(registration.attributesType), \(registration.installationID), \(registration.locale),
@@ -71,8 +76,11 @@ struct RegistrationStore: Sendable {
                 -- Delays a revocation of the session until the commit. The steps below run only for a live session,
                 -- each for a row of the step before it.
                 SELECT session_is_live(\(bucket), \(session)) AS is_live
+            ), counted AS MATERIALIZED (
+                SELECT count_push_token(\(bucket), \(user), \(hash), \(Int32(maximumNewTokens))) AS is_allowed
+                FROM session WHERE is_live
             ), owned AS MATERIALIZED (
-                SELECT own_push_token(\(hash), \(user)) AS owner FROM session WHERE is_live
+                SELECT own_push_token(\(hash), \(user)) AS owner FROM counted WHERE is_allowed
             ), registered AS MATERIALIZED (
                 SELECT register_device(
                     \(bucket), \(user), \(session), \(hash), (owner).new_epoch, \(sealedToken),
@@ -86,9 +94,13 @@ struct RegistrationStore: Sendable {
                     bucket_of((owner).former_user), (owner).former_user, \(hash), (owner).former_epoch, \(user),
                     (owner).new_epoch)
                 FROM registered WHERE (owner).former_user IS NOT NULL
+            ), disowned AS MATERIALIZED (
+                SELECT count(disown_push_token(displaced.hash, \(user), displaced.epoch))
+                FROM registered, unnest((device).displaced_hashes, (device).displaced_epochs) AS displaced (hash, epoch)
             )
-            SELECT (device).device_id, (device).registered_at, (device).seen_at
-            FROM registered LEFT JOIN removed ON true WHERE (device).device_id IS NOT NULL
+            SELECT (device).device_id, (device).registered_at, (device).seen_at, is_allowed
+            FROM counted LEFT JOIN registered ON true LEFT JOIN removed ON true LEFT JOIN disowned ON true
+            WHERE NOT is_allowed OR (device).device_id IS NOT NULL
             """
     }
 
@@ -109,3 +121,6 @@ struct RegistrationStore: Sendable {
         return try await body()
     }
 }
+
+/// A user has registered too many new tokens today.
+struct TooManyNewTokens: Error {}

@@ -10,6 +10,7 @@ struct Segment: Sendable, Equatable {
     var fromVersion: [Int64]?
     var belowVersion: [Int64]?
     var lastSeenSince: Date?
+    /// Full names.
     var allTags: [String]?
     var anyTags: [String]?
 }
@@ -24,8 +25,15 @@ enum SegmentRules {
     static let tagRule = "Must be at most \(maximumTags) tags, each of 1 to \(maximumTag) visible ASCII characters."
     static let maximumRatePerMinute = 1_000_000
 
-    /// - Parameter report: is told each field that is wrong, and what it must be.
-    static func validate(_ segment: PushSegment, report: (String, String) -> Void) -> Segment {
+    /// - Parameters:
+    ///   - tagSpace: of the caller; `nil` for one without tags.
+    ///   - report: is told each field that is wrong, and what it must be.
+    static func validate(
+        _ segment: PushSegment, tagSpace: TagSpace? = nil, report: (String, String) -> Void
+    ) -> Segment {
+        func names(_ tags: [String]?) -> [String]? {
+            tags.map { tags in Set(tags).sorted().map { tagSpace?.name($0) ?? $0 } }
+        }
         func check(_ field: String, _ isGood: Bool, _ message: String) {
             if !isGood { report("targets.segment.\(field)", message) }
         }
@@ -50,7 +58,7 @@ enum SegmentRules {
             locales: segment.locales.map(pattern), timeZones: segment.timeZones,
             fromVersion: versions("from", segment.appVersion?.from),
             belowVersion: versions("below", segment.appVersion?.below), lastSeenSince: segment.lastSeenSince,
-            allTags: segment.tags?.all.map { Set($0).sorted() }, anyTags: segment.tags?.any)
+            allTags: names(segment.tags?.all), anyTags: names(segment.tags?.any))
     }
 
     static func areTags(_ tags: [String]) -> Bool {
