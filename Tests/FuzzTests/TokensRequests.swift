@@ -18,7 +18,7 @@ extension RequestType {
         RequestType(
             CreateSessionRequest.self,
             """
-            {"sessionID":"6ba01811-9dad-41d1-80b4-00c04fd430c8","snapshot":{"user":\(user),"version":7},\
+            {"sessionID":"4eb01811-9dad-41d1-80b4-00c04fd430c8","snapshot":{"user":\(user),"version":7},\
             "credentialsVersion":3,"signInAge":1.5,"device":{"name":"n"},"ipAddress":"192.0.2.1",\
             "authenticationMethods":["password"]}
             """

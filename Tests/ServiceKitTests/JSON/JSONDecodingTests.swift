@@ -62,7 +62,6 @@ import Testing
         let bytes = Array(text.utf8)
         let content = try StrictJSON.decode(JSONContent.self, from: bytes)
         #expect(try content == StrictJSON.decode(Conforming.self, from: bytes).content)
-        #expect(try content == JSON.decode(JSONContent.self, from: Data(bytes)))
         let member = try StrictJSON.decode([String: JSONContent].self, from: Array(#"{"x":[\#(text)]}"#.utf8))
         #expect(member == ["x": .array([content])])
     }

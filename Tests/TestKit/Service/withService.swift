@@ -28,7 +28,7 @@ public func withService<Application: ServiceApplication, Result: Sendable>(
         "GATEHOUSE_PATIENCE_MS": "60000",
         "\(prefix)_LISTEN_ADDRESS": "127.0.0.1:0",
         "\(prefix)_ADMIN_LISTEN_ADDRESS": "127.0.0.1:0",
-        "\(prefix)_SHUTDOWN_GRACE": "10",
+        "\(prefix)_SHUTDOWN_GRACE": "120",
     ]
     let configuration = try ServiceConfiguration<Application>.load(
         environment: defaults.merging(settings) { $1 })
