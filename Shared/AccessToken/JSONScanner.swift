@@ -12,12 +12,14 @@ struct JSONScanner {
     }
 
     private static let maximumDepth = 8
+    /// In a value that is skipped whatever it is.
+    private static let maximumSkippedDepth = 64
     private static let maximumMembers = 64
 
     private var lexer: JSONLexer
     private var depth = 0
-    /// Whether names that occur twice are refused, and objects with too many members.
-    private var checksNames = true
+    /// Whether any JSON is skipped: a name may then occur twice, and an object have many members.
+    private var skipsAnything = false
 
     init(_ bytes: [UInt8]) {
         lexer = JSONLexer(bytes)
@@ -37,7 +39,7 @@ struct JSONScanner {
         if !lexer.take(UInt8(ascii: "}")) {
             repeat {
                 let name = try name()
-                if checksNames {
+                if !skipsAnything {
                     guard !names.contains(name) else { throw .malformed("A name occurs twice in one object.") }
                     guard names.count < Self.maximumMembers else { throw .malformed("An object has too many members.") }
                     names.append(name)
@@ -126,10 +128,11 @@ struct JSONScanner {
         }
     }
 
-    /// Skips a value that is JSON, also if its objects have a name twice or many members.
+    /// Skips a value that is JSON, also if its objects have a name twice or many members, or are nested more deeply than
+    /// a value that is read.
     mutating func skipAnyValue() throws(AccessTokenError) {
-        checksNames = false
-        defer { checksNames = true }
+        skipsAnything = true
+        defer { skipsAnything = false }
         try skipValue()
     }
 
@@ -141,7 +144,8 @@ struct JSONScanner {
     private mutating func open(_ bracket: UInt8) throws(AccessTokenError) {
         try expect(bracket)
         depth += 1
-        guard depth <= Self.maximumDepth else { throw .malformed("The JSON is nested too deeply.") }
+        let maximum = skipsAnything ? Self.maximumSkippedDepth : Self.maximumDepth
+        guard depth <= maximum else { throw .malformed("The JSON is nested too deeply.") }
     }
 
     private mutating func expect(_ byte: UInt8) throws(AccessTokenError) {

@@ -17,6 +17,6 @@ ALTER ROLE :"name" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE CONNECTION LIMIT :c
 SELECT format('CREATE DATABASE %I OWNER %I', :'name', :'name')
 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = :'name') \gexec
 
--- Everybody may connect to a new database unless told otherwise. The databases postgres and template1 stay as they are:
+-- Every role may connect to a new database by default. The databases postgres and template1 stay as they are:
 -- roles of others use them, such as those of exporters, of poolers and of Patroni, which rewinds a former primary there.
 REVOKE ALL ON DATABASE :"name" FROM PUBLIC;

@@ -109,6 +109,11 @@ import Testing
         _ = queue.admit(7, at: at(1300), until: at(60_000))
         _ = queue.admit(8, at: at(1300), until: at(60_000))
         #expect(started(queue.ended(.lower, after: .milliseconds(50), at: at(1350))) == [7])
+        // One without a deadline cannot be late.
+        var endless = Queue(threads: 1, places: 10)
+        for request in 0..<2 { _ = endless.admit(request, at: at(0), until: nil) }
+        _ = endless.admit(2, at: at(1), until: at(60_000))
+        #expect(started(endless.ended(.lower, after: .seconds(1), at: at(1000))) == [1])
     }
 
     @Test func aRequestThatWouldBeLateIsRefusedAndNotHashed() {

@@ -199,8 +199,10 @@ import Testing
     @Test func entriesOfAnyShapeAreSkippedAndNamed() throws {
         let many = "{" + (0..<100).map { "\"m\($0)\":0" }.joined(separator: ",") + "}"
         let long = #"{"kid":"\#(String(repeating: "k", count: 5000))"}"#
-        let reading = try Self.read(with: "1", "null", "[]", "{}", #""key""#, many, long, #"{"kid":"a","kid":"b"}"#)
-        #expect(reading.keys.keyIDs == ["one"] && reading.unusable.count == 8)
+        let deep = #"{"vendor":"# + String(repeating: "[", count: 50) + String(repeating: "]", count: 50) + "}"
+        let reading = try Self.read(
+            with: "1", "null", "[]", "{}", #""key""#, many, long, #"{"kid":"a","kid":"b"}"#, deep)
+        #expect(reading.keys.keyIDs == ["one"] && reading.unusable.count == 9)
         #expect(reading.unusable[6].kid == String(repeating: "k", count: 64))
         #expect(reading.unusable.allSatisfy { !$0.reason.isEmpty })
     }

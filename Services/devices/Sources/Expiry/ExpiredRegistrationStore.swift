@@ -198,8 +198,8 @@ struct ExpiredRegistrationStore: Sendable {
     private func removeErased(in bucket: Bucket) async throws(PostgresError) -> Int {
         try await database.query(
             """
-            DELETE FROM erased_users WHERE bucket = \(bucket) AND user_id IN (
-                SELECT user_id FROM erased_users
+            DELETE FROM erased_users WHERE bucket = \(bucket) AND user_hash IN (
+                SELECT user_hash FROM erased_users
                 WHERE bucket = \(bucket)
                   AND erased_at < now() - make_interval(days => \(Int32(Self.erasureMemoryDays)))
                 LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)

@@ -20,9 +20,10 @@ CREATE INDEX push_token_days_day ON push_token_days (bucket, day);
 -- Users whose account was deleted. They get no tags.
 CREATE TABLE erased_users (
     bucket     smallint    NOT NULL,
-    user_id    uuid        NOT NULL,
+    -- SHA-256 of the id's bytes, so that no row names an erased user.
+    user_hash  bytea       NOT NULL,
     erased_at  timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (bucket, user_id)
+    PRIMARY KEY (bucket, user_hash)
 );
 
 CREATE INDEX erased_users_time ON erased_users (bucket, erased_at);

@@ -35,7 +35,9 @@ struct UserTagStore: Sendable {
         return try await database.withTransaction { transaction in
             try await transaction.query(Self.lock(user))
             let erased = try await transaction.query(
-                "SELECT true FROM erased_users WHERE bucket = \(bucket) AND user_id = \(user)")
+                """
+                SELECT true FROM erased_users WHERE bucket = \(bucket) AND user_hash = sha256(uuid_send(\(user)))
+                """)
             guard erased.isEmpty else { return false }
             try await transaction.query(
                 """
@@ -60,8 +62,8 @@ struct UserTagStore: Sendable {
             try await transaction.query(Self.lock(user))
             try await transaction.query(
                 """
-                INSERT INTO erased_users (bucket, user_id) VALUES (\(bucket), \(user))
-                ON CONFLICT (bucket, user_id) DO NOTHING
+                INSERT INTO erased_users (bucket, user_hash) VALUES (\(bucket), sha256(uuid_send(\(user))))
+                ON CONFLICT (bucket, user_hash) DO NOTHING
                 """)
             _ = try await transaction.commit(
                 after: "DELETE FROM user_tags WHERE bucket = \(bucket) AND user_id = \(user)")

@@ -91,7 +91,7 @@ struct AppleKeySet: Sendable {
     /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures, and those that cannot be used, are left
     /// out, as the RFC asks.
     ///
-    /// - Throws: if no key is left, or if two keys for RS256 have the same key id.
+    /// - Throws: if no key is left, or if two keys of one type have the same key id.
     init(jwks: Data) throws {
         let reading = try VerificationKeySet.read(jwks: Array(jwks))
         var verifiers: [VerbatimString: SignatureVerifier] = [:]

@@ -154,8 +154,8 @@ enum NationalPrefix {
         removed(from: national, prefixes(of: callingCode))
     }
 
-    /// A country code and the number after it, without a prefix in between. A 1 or 8 there is a part of the number
-    /// (`+7 812 …`), because only a 0 begins no other number.
+    /// A country code and the number after it, without a prefix in between. A 1 or 8 there may be a part of the
+    /// number (`+7 812 …`). Only a prefix with a 0 cannot.
     static func removed(fromInternational digits: String) -> String {
         let callingCode = callingCode(of: digits)
         let zeros = prefixes(of: callingCode).filter { $0.digits.hasPrefix("0") }

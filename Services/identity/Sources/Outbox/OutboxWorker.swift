@@ -107,7 +107,7 @@ final class OutboxWorker: Service, Sendable {
     }
 
     /// Carries out the queue's due tasks whenever it is woken up. A task that has ended makes room for the next one, so
-    /// a slow task delays no other.
+    /// a slow task delays no other while a place is free.
     private func deliverDue(from queue: Queue) async {
         await withDiscardingTaskGroup { group in
             for await _ in queue.wakeUps {

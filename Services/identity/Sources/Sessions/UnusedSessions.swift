@@ -115,13 +115,15 @@ final class UnusedSessions: Service, Sendable {
                 return try await enqueue(job.session)
             }
         }
+        // At once, also while PostgreSQL hangs.
+        async let revocation: Void = revoke(job.session)
         do {
             try await enqueue(job.session)
             job.attempted.send()
             // The outbox repeats it.
-            try? await revoke(job.session)
+            try? await revocation
         } catch {
-            try await revoke(job.session)
+            try await revocation
             // Revoking a session before it is created has no effect on it.
             guard ContinuousClock.now - job.startedAt > Self.longestCreation else { throw error }
         }

@@ -32,7 +32,7 @@ struct HashQueueRules<Request: Sendable>: Sendable {
         var request: Request
         var admittedAt: Instant
         var expectedWait: Duration
-        /// `nil`: nobody stops waiting for it.
+        /// `nil`: the caller waits without limit.
         var deadline: Instant?
         var reserve: Duration
     }
@@ -123,7 +123,8 @@ struct HashQueueRules<Request: Sendable>: Sendable {
             now + (hasThreadForEach ? .zero : hashTime + waiting.reserve) >= waiting.deadline
         }
         while running < threads, !queue.isEmpty {
-            let next = isOld(at: now) ? queue.removeLast() : queue.removeFirst()
+            // A request without a deadline cannot be late, so that it keeps its place.
+            let next = isOld(at: now) && queue[0].deadline != nil ? queue.removeLast() : queue.removeFirst()
             running += 1
             let priority = isUsualPriorityTaken || !queue.isEmpty ? HashPriority.lower : .usual
             if priority == .usual { isUsualPriorityTaken = true }
