@@ -75,7 +75,8 @@ if [ -n "$coverage" ]; then
     export LLVM_PROFILE_FILE=$profiles/%m.%p.profraw
 fi
 
-# On free ports, without the durability that tests have no use for, gone at the end.
+# On free ports, without the durability that tests have no use for, gone at the end. DROP DATABASE waits for each backend,
+# also for one whose client stopped while it authenticated: until `authentication_timeout`.
 stop_test_servers() {
     stop redis postgres
     rm -rf "$state/postgres" "$state/postgres.password" "$state/redis"
@@ -88,7 +89,7 @@ trap 'exit 130' INT TERM HUP
 make_cluster "$state/postgres"
 take_ports postgres_port
 start_postgres postgres "$state/postgres" "$postgres_port" -c max_connections=400 -c fsync=off -c synchronous_commit=off \
-    -c full_page_writes=off -c shared_buffers=64MB -c max_prepared_transactions=10
+    -c full_page_writes=off -c shared_buffers=64MB -c max_prepared_transactions=10 -c authentication_timeout=20
 redis_port=$((postgres_port + 1))
 start_redis "$state/redis" "$redis_port"
 GATEHOUSE_TEST_POSTGRES_URL=postgres://postgres:$(cat "$state/postgres.password")@127.0.0.1:$postgres_port/postgres

@@ -51,7 +51,7 @@ public struct TestHTTPClient: Sendable {
     private let timeout: TimeAmount
 
     /// - Parameter timeout: the time limit of an exchange until the response's head.
-    public init(_ baseURL: URL, timeout: Duration = .seconds(15)) {
+    public init(_ baseURL: URL, timeout: Duration = .seconds(60)) {
         let text = baseURL.absoluteString
         self.baseURL = text.hasSuffix("/") ? String(text.dropLast()) : text
         self.timeout = TimeAmount(timeout)
