@@ -96,13 +96,17 @@ extension RequestType {
             content.expiresAt, content.apnsExpiration, push.sendAt ?? now, content.payload(for: "de-DE"),
             content.timing.sendAt?.text ?? "", content.timing.fallbackTimeZone ?? "",
             Int16(content.priority.rawValue), Int32(content.capPerDay ?? 0), Int32(push.ratePerMinute ?? 0),
-            push.recipients.map(\.bucket.rawValue), push.recipients.map(\.id),
+            push.recipients.map(\.bucket.rawValue), push.recipients.map(\.id), content.activity ?? "",
+            content.attributesType ?? "", content.collapseID ?? "", content.localizedPayloads.keys.sorted(),
         ]
         for zone in [nil, "Pacific/Kiritimati", "Etc/GMT+12"] {
             if let wait = content.timing.wait(in: zone, at: now) { values.append(wait.until) }
         }
         if let segment = push.segment {
-            values += [segment.lastSeenSince ?? now, segment.fromVersion ?? [], segment.belowVersion ?? []]
+            values += [
+                segment.record(for: content), segment.lastSeenSince ?? now, segment.fromVersion ?? [],
+                segment.belowVersion ?? [],
+            ]
         }
         return values
     }

@@ -29,7 +29,7 @@ public enum StrictJSON {
 
     /// The bytes of a member of a JSON object, as they were written; `nil` without such a member.
     ///
-    /// - Parameter bytes: a text that ``decode(_:from:)`` has accepted.
+    /// - Parameter bytes: any text. Of one that ``decode(_:from:)`` refuses, the result has no meaning.
     public static func bytes(ofMember name: String, in bytes: [UInt8]) -> ArraySlice<UInt8>? {
         var parser = StrictJSONParser(bytes)
         return (try? parser.parseRange(ofMember: VerbatimString(name))).map { bytes[$0] }

@@ -117,9 +117,12 @@ import Testing
             try await store.database.query("UPDATE user_tags SET written_at = now() - interval '271 days'")
             #expect(try await purge(store, .tags) == 2)
             #expect(try await tags.tags(of: ada, in: space) == ["x", "y"])
+            // The retention begins when the registration ends.
+            try await store.database.query("DELETE FROM devices")
+            #expect(try await purge(store, .tags) == 0)
+            try await store.database.query("UPDATE user_tags SET written_at = now() - interval '271 days'")
             // Setting tags again says that the caller still needs them.
             #expect(try await tags.set(["x"], of: ada, in: space))
-            try await store.database.query("DELETE FROM devices")
             #expect(try await purge(store, .tags) == 0)
         }
     }

@@ -22,6 +22,16 @@ import Testing
         #expect(turns.next(among: []) == nil)
     }
 
+    @Test func lessUrgentPushesHaveSomeTurns() {
+        var turns = StartTurns()
+        let due = [push("orders", .urgent), push("news"), push("news", .bulk)]
+        let steps = 8 * StartTurns.turnsOfHighestUrgency
+        var counts: [PushUrgency: Int] = [:]
+        for _ in 0..<steps { counts[turns.next(among: due)!.urgency, default: 0] += 1 }
+        #expect(counts == [.urgent: steps - 8, .normal: 7, .bulk: 1])
+        #expect((0..<steps).allSatisfy { _ in turns.next(among: [due[0]]) == due[0] })
+    }
+
     @Test func aPushThatFailsWaitsAloneAndLonger() {
         var turns = StartTurns()
         let (broken, other) = (UUID(), UUID())
@@ -39,8 +49,11 @@ import Testing
         #expect(delays.map { $0 / .seconds(1) } == [1, 2, 4, 8, 16, 32, 60, 60, 60])
         #expect(turns.devices(of: broken) == 4 && turns.devices(of: other) == StartRules.devicesAtOnce)
         turns.succeeded(broken)
+        #expect(turns.devices(of: broken) == 9, "larger steps may fail again")
         turns.failed(broken, at: now)
         #expect(turns.postponed(at: now + .seconds(1)).isEmpty)
+        for _ in 0..<20 { turns.succeeded(broken) }
+        #expect(turns.devices(of: broken) == StartRules.devicesAtOnce)
     }
 
     @Test func aPushOfAnotherReplicaIsLeftToItForAMoment() {

@@ -182,9 +182,19 @@ struct ExpiredRegistrationStore: Sendable {
         ).affectedRows
     }
 
-    /// Tags of users without a registration. A caller may tag a user who registers later, and may invent users.
+    /// Tags of users without a registration. A caller may tag a user who registers later, and may invent users. Those of
+    /// users with a registration count as written anew before, so that the retention begins when it ends.
     private func removeTags(in bucket: Bucket) async throws(PostgresError) -> Int {
         try await database.query(
+            """
+            UPDATE user_tags SET written_at = now() WHERE bucket = \(bucket) AND (user_id, tag) IN (
+                SELECT user_id, tag FROM user_tags AS tags
+                WHERE bucket = \(bucket)
+                  AND written_at < now() - make_interval(days => \(Int32(unseen.retentionDays / 2)))
+                  AND EXISTS (SELECT FROM devices WHERE bucket = \(bucket) AND user_id = tags.user_id)
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """)
+        return try await database.query(
             """
             DELETE FROM user_tags WHERE bucket = \(bucket) AND (user_id, tag) IN (
                 SELECT user_id, tag FROM user_tags AS tags

@@ -117,6 +117,10 @@ BEGIN
 END
 $$;
 
+INSERT INTO user_tags (bucket, user_id, tag)
+    SELECT bucket, user_id, substr(tag, position(' ' IN tag) + 1) FROM user_tags WHERE position(' ' IN tag) > 0
+    ON CONFLICT DO NOTHING;
+DELETE FROM user_tags WHERE position(' ' IN tag) > 0;
 ALTER TABLE user_tags DROP COLUMN written_at;
 DROP TABLE erased_users;
 DROP TABLE push_token_days;

@@ -214,7 +214,10 @@ struct PushSender: Service {
     }
 
     /// Gives back what claims without an answer hold. Before targets are read, because a lease that ended meanwhile
-    /// would put its target in doubt.
+    /// would put its target in doubt. A claim that cannot be given back for another reason than availability, such as a
+    /// locked row, holds up no other push, and is dropped when its lease ends.
+    ///
+    /// - Throws: an error while PostgreSQL is unavailable.
     private func releaseLostClaims() async throws {
         while let claim = activity.window.takeLostClaim() {
             do {
@@ -227,8 +230,9 @@ struct PushSender: Service {
                     activity.window.lose(claim, pause: limits.interval)
                 }
             } catch {
-                activity.window.lose(claim, pause: limits.interval)
-                throw error
+                if .now < claim.lostUntil { activity.window.lose(claim, pause: limits.interval) }
+                guard error.code == .server else { throw error }
+                logger.warning("claims without an answer of PostgreSQL could not be given back", error: error)
             }
         }
     }

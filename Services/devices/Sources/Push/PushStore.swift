@@ -61,7 +61,6 @@ struct PushStore: Sendable {
         _ push: ValidPush, of caller: String, key: String?, hash: Data, through window: SendWindow? = nil
     ) async throws -> Acceptance {
         let id = UUID()
-        if push.isDryRun { return .accepted(try await dryRun(push), isNew: false) }
         for _ in 0..<3 {
             let kept: Kept?
             do {

@@ -36,7 +36,8 @@ extension PushRecipient.Kind {
 }
 
 /// The order in which a replica starts pushes: urgent before normal before bulk, and the callers in turn. A turn is one
-/// step of one push. A push that fails waits alone, and its next step is smaller.
+/// step of one push. Some turns belong to less urgent pushes, so that many urgent ones delay these but do not stop them.
+/// A push that fails waits alone, and its next step is smaller.
 struct StartTurns: Sendable {
     private struct Turn: Hashable {
         var caller: String
@@ -44,9 +45,15 @@ struct StartTurns: Sendable {
     }
 
     private struct Failure {
+        /// Since the last success.
         var count: Int
+        /// How often the size of its steps is halved.
+        var halvings: Int
         var until: ContinuousClock.Instant
     }
+
+    /// Every such turn belongs to the next lower urgency that waits, and after as many of these one to the lowest.
+    static let turnsOfHighestUrgency = 8
 
     /// Failed pushes that are remembered. More are tried again early.
     static let maximumFailures = 1000
@@ -62,8 +69,11 @@ struct StartTurns: Sendable {
 
     /// The push whose turn it is among those that are due, of each caller in their order.
     mutating func next(among due: [DuePush]) -> DuePush? {
-        guard let urgency = PushUrgency.allCases.first(where: { urgency in due.contains { $0.urgency == urgency } })
-        else { return nil }
+        let urgencies = PushUrgency.allCases.filter { urgency in due.contains { $0.urgency == urgency } }
+        guard !urgencies.isEmpty else { return nil }
+        let (turns, rest) = (count + 1).quotientAndRemainder(dividingBy: Self.turnsOfHighestUrgency)
+        let isOfLowest = turns.isMultiple(of: Self.turnsOfHighestUrgency)
+        let urgency = urgencies[rest > 0 ? 0 : isOfLowest ? urgencies.count - 1 : min(1, urgencies.count - 1)]
         let candidates = due.filter { $0.urgency == urgency }
         guard let push = candidates.min(by: { turn($0) < turn($1) }) else { return nil }
         // Turns of callers without pushes are of no more use.
@@ -76,27 +86,32 @@ struct StartTurns: Sendable {
 
     private func turn(_ push: DuePush) -> Int { last[Turn(caller: push.caller, urgency: push.urgency)] ?? 0 }
 
-    /// A step has succeeded.
-    mutating func succeeded(_ push: UUID) { failures[push] = nil }
+    /// A step has succeeded. The next one is twice as large, up to the usual size.
+    mutating func succeeded(_ push: UUID) {
+        guard let failure = failures[push] else { return }
+        failures[push] =
+            failure.halvings > 1 ? Failure(count: 0, halvings: failure.halvings - 1, until: failure.until) : nil
+    }
 
     /// Another replica is at the push.
     mutating func isBusy(_ push: UUID, at now: ContinuousClock.Instant) {
-        postpone(push, failures: failures[push]?.count ?? 0, until: now + Self.busyDelay)
+        let former = failures[push]
+        postpone(push, Failure(count: former?.count ?? 0, halvings: former?.halvings ?? 0, until: now + Self.busyDelay))
     }
 
     mutating func failed(_ push: UUID, at now: ContinuousClock.Instant) {
         let number = (failures[push]?.count ?? 0) + 1
         let delay = min(Self.shortestDelay * (1 << min(number - 1, 10)), Self.longestDelay)
-        postpone(push, failures: number, until: now + delay)
+        postpone(push, Failure(count: number, halvings: (failures[push]?.halvings ?? 0) + 1, until: now + delay))
     }
 
-    private mutating func postpone(_ push: UUID, failures number: Int, until: ContinuousClock.Instant) {
+    private mutating func postpone(_ push: UUID, _ failure: Failure) {
         if failures.count >= Self.maximumFailures, failures[push] == nil,
             let first = failures.min(by: { $0.value.until < $1.value.until })?.key
         {
             failures[first] = nil
         }
-        failures[push] = Failure(count: number, until: until)
+        failures[push] = failure
     }
 
     /// The pushes that wait after a failure.
@@ -104,6 +119,6 @@ struct StartTurns: Sendable {
 
     /// Devices that the next step of a push may add: after each failure half as many.
     func devices(of push: UUID) -> Int {
-        max(1, StartRules.devicesAtOnce >> min(failures[push]?.count ?? 0, 12))
+        max(1, StartRules.devicesAtOnce >> min(failures[push]?.halvings ?? 0, 12))
     }
 }

@@ -33,17 +33,19 @@ struct DeviceStore: Sendable {
     }
 
     /// Removes one of the user's devices. Returns whether it existed.
-    func remove(_ device: UUID, of user: UUID) async throws(PostgresError) -> Bool {
-        let removed = try await database.query(
-            """
-            DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND id = \(device) AND user_id = \(user)
-            RETURNING token_hash, token_epoch
-            """
-        ).decode((Data, Int64).self).first
-        guard let (hash, epoch) = removed else { return false }
-        // If this fails, the owner is purged.
-        try await database.query("SELECT disown_push_token(\(hash), \(user), \(epoch))")
-        return true
+    func remove(_ device: UUID, of user: UUID) async throws -> Bool {
+        // Until the commit, a registration of the token waits for the row or for the owner, so that it keeps both.
+        try await database.withTransaction { transaction in
+            let removed = try await transaction.query(
+                """
+                DELETE FROM devices WHERE bucket = \(Bucket(user: user)) AND id = \(device) AND user_id = \(user)
+                RETURNING token_hash, token_epoch
+                """
+            ).decode((Data, Int64).self).first
+            guard let (hash, epoch) = removed else { return false }
+            _ = try await transaction.commit(after: "SELECT disown_push_token(\(hash), \(user), \(epoch))")
+            return true
+        }
     }
 
     /// Removes all of the user's devices, targets and counts of pushes to them, the user as the owner of tokens, and the

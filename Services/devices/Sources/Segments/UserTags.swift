@@ -23,7 +23,10 @@ struct UserTagStore: Sendable {
     /// The user's tags in all spaces, in order.
     func tags(of user: UUID) async throws(PostgresError) -> [String] {
         let names = try await database.query(
-            "SELECT tag FROM user_tags WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)"
+            """
+            SELECT tag FROM user_tags
+            WHERE bucket = \(Bucket(user: user)) AND user_id = \(user) AND position(' ' IN tag) > 0
+            """
         ).decode(String.self)
         return Set(names.map(TagSpace.tag)).sorted()
     }
