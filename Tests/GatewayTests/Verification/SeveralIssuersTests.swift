@@ -42,6 +42,8 @@ struct SeveralIssuersTests {
     private func partnerToken(expiresIn: Int64 = 600) throws -> String {
         var claims = GatewayHarness.claims(expiresIn: expiresIn, audience: TrustedIssuer.partner.audience)
         claims.issuer = TrustedIssuer.partner.issuer
+        // By the clock of `outcome`: making the keys may take seconds.
+        claims.expiresAt = now + expiresIn
         return try GatewayHarness.token(claims, key: signing)
     }
 
