@@ -148,16 +148,6 @@ import Testing
         }
     }
 
-    @Test func aDryRunKeepsNothing() async throws {
-        try await TestPushes.with { pushes in
-            _ = try await pushes.register(ada, token: "aa")
-            let push = try TestPushes.valid(.init(users: [ada.id])) { $0.dryRun = true }
-            let acceptance = try await pushes.store.accept(push, of: "orders", key: nil, hash: Data(count: 32))
-            #expect(acceptance == .accepted(PushAccepted(devices: 1), isNew: false))
-            for table in ["pushes", "push_targets"] { #expect(try await pushes.registry.count(table) == 0) }
-        }
-    }
-
     // MARK: - Idempotency
 
     @Test func repeatedRequestsAtOnceAreOne() async throws {

@@ -98,7 +98,7 @@ import Testing
         _ = try await pushes.register(user, token: "cc")
         let segment = PushSegment(tags: .init(all: ["gold"], any: ["new"]))
         let dryRun = try TestPushes.valid(.init(segment: segment)) { $0.dryRun = true }
-        _ = try await pushes.store.accept(dryRun, of: TestPushes.caller, key: nil, hash: Data(count: 32))
+        _ = try await pushes.store.dryRun(dryRun)
         let push = try await pushes.accept(.init(segment: segment))
         while let slice = try await pushes.slices.due().first {
             guard let page = try await pushes.slices.claim(slice, lease: .seconds(30), most: 9) else { continue }
