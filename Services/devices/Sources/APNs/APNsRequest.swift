@@ -9,7 +9,8 @@ enum APNsRequest {
     private static let broadcastPath = "/4/broadcasts/apps/"
     private static let maximumReasonLength = 64
     /// Milliseconds: from 1970 to the end of 9999. PostgreSQL and RFC 3339 have no other dates in common.
-    private static let timestamps = 0.0...253_402_300_799_999
+    private static let timestamps =
+        Double(UTCTime.accepted.lowerBound * 1000)...Double(UTCTime.accepted.upperBound * 1000 + 999)
     /// Seconds. Apple names minutes.
     private static let longestRetryAfter = 86_400
 
