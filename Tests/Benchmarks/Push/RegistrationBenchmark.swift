@@ -80,8 +80,11 @@ extension PushBenchmark {
             \\set number random(1, 1000000000000000)
             WITH session AS MATERIALIZED (
                 SELECT session_is_live(bucket_of(\(user)), \(session)) AS is_live
+            ), counted AS MATERIALIZED (
+                SELECT count_push_token(bucket_of(\(user)), \(user), \(hash), 200) AS is_allowed
+                FROM session WHERE is_live
             ), owned AS MATERIALIZED (
-                SELECT own_push_token(\(hash), \(user)) AS owner FROM session WHERE is_live
+                SELECT own_push_token(\(hash), \(user)) AS owner FROM counted WHERE is_allowed
             ), registered AS MATERIALIZED (
                 SELECT register_device(
                     bucket_of(\(user)), \(user), \(session), \(hash), (owner).new_epoch,
@@ -93,9 +96,13 @@ extension PushBenchmark {
                     bucket_of((owner).former_user), (owner).former_user, \(hash), (owner).former_epoch, \(user),
                     (owner).new_epoch)
                 FROM registered WHERE (owner).former_user IS NOT NULL
+            ), disowned AS MATERIALIZED (
+                SELECT count(disown_push_token(displaced.hash, \(user), displaced.epoch))
+                FROM registered, unnest((device).displaced_hashes, (device).displaced_epochs) AS displaced (hash, epoch)
             )
-            SELECT (device).device_id, (device).registered_at, (device).seen_at
-            FROM registered LEFT JOIN removed ON true WHERE (device).device_id IS NOT NULL;
+            SELECT (device).device_id, (device).registered_at, (device).seen_at, is_allowed
+            FROM counted LEFT JOIN registered ON true LEFT JOIN removed ON true LEFT JOIN disowned ON true
+            WHERE NOT is_allowed OR (device).device_id IS NOT NULL;
             """
     }()
 }

@@ -829,6 +829,28 @@ import Testing
         }
     }
 
+    /// One device's row is refused whatever became of it. It keeps its claim until its lease ends, and holds up no other.
+    @Test func aRowThatPostgreSQLNeverTakesHoldsUpNoOther() async throws {
+        try await TestPushes.with { pushes in
+            _ = try await pushes.register(ada, token: "aa")
+            let refused = try await pushes.register(ada, token: "bb")
+            try await pushes.database.query(
+                """
+                ALTER TABLE push_targets ADD CHECK (
+                    device_id <> '\(unescaped: "\(refused.id)")' OR state IN ('queued', 'claimed'))
+                """)
+            let lane = FakeLane()
+            try await pushes.sending(through: lane) {
+                for count in 1...2 {
+                    let push = try await pushes.accept(.init(users: [ada.id]))
+                    try await pushes.eventually(push, is: "accepted", "claimed")
+                    try await eventually("its place is free") { pushes.activity.window.room == 900 }
+                    #expect(lane.sent.count == 2 * count)
+                }
+            }
+        }
+    }
+
     // MARK: - Claims without an answer
 
     /// PostgreSQL has claimed the push, and the link breaks before its answer comes. Nothing was sent, so the push is

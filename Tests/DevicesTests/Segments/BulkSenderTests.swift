@@ -248,6 +248,24 @@ import Testing
         }
     }
 
+    /// One device's row is refused whatever it contains. The slice ends without it, and nothing is sent again.
+    @Test func aPageWithARowThatPostgreSQLNeverTakesIsRecorded() async throws {
+        try await TestPushes.with { pushes in
+            let devices = try await register(pushes, 5, inFirstSlice: true)
+            try await pushes.database.query(
+                "ALTER TABLE push_targets ADD CHECK (device_id <> '\(unescaped: "\(devices[2].id)")')")
+            let lane = FakeLane { push in
+                guard push.destination == .device(PushToken(bytes: [0, 2])) else { return FakeLane.accepted }
+                return .answered(APNsAnswer(status: 400, reason: "BadDeviceToken"))
+            }
+            let push = try await pushes.accept(.init(segment: .init()))
+            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            #expect(try await pushes.status(of: push).counts == ["accepted": 4])
+            #expect(lane.sent.count == 5)
+            #expect(pushes.log.lines.count { $0.contains("cannot be recorded") } == 2)
+        }
+    }
+
     /// PostgreSQL has claimed the page, and the link breaks before its answer comes. Nothing was sent, so that nothing is
     /// in doubt.
     @Test func aPageWhoseAnswerIsLostIsGivenBack() async throws {

@@ -351,7 +351,13 @@ struct PushSender: Service {
                 batch, write: { (part) throws(PostgresError) in try await record(part) },
                 refused: { (outcome, error) throws(PostgresError) in
                     let decision = delivery.unrecordable(outcome.claim, outcome.decision, error)
-                    try await record([ClaimOutcome(claim: outcome.claim, decision: decision)])
+                    do throws(PostgresError) {
+                        try await record([ClaimOutcome(claim: outcome.claim, decision: decision)])
+                    } catch {
+                        guard error.mayConcernRow else { throw error }
+                        // Its lease ends, as that of a replica that has died.
+                        activity.window.release(1)
+                    }
                 })
             guard let left else {
                 outcomes.unblock()

@@ -142,18 +142,18 @@ struct BulkSender: Service {
         }
     }
 
-    /// Replaces the decisions that PostgreSQL refuses. Returns whether there are any.
+    /// Replaces the decisions that PostgreSQL refuses. One that is refused even so is left out: then only the log tells
+    /// of it. Returns whether there are any.
     private func replaceRefused(in progress: inout SliceProgress, of page: SlicePage) async -> Bool {
         guard let refusals = try? await slices.refusals(of: progress, on: page) else { return false }
-        var hasReplaced = false
-        for (place, error) in refusals {
-            let (index, decision) = (progress.outcomes[place].index, progress.outcomes[place].decision)
-            // One that is refused even so waits for an operator.
-            if decision.reason == DeliveryRules.notRecorded { continue }
-            hasReplaced = true
-            progress.replaceDecision(at: place, by: delivery.unrecordable(page.claims[index], decision, error))
+        // From the end, so that the places before stay valid.
+        for (place, error) in refusals.sorted(by: { $0.key > $1.key }) {
+            let outcome = progress.outcomes[place]
+            let decision = delivery.unrecordable(page.claims[outcome.index], outcome.decision, error)
+            let isFinal = outcome.decision.reason == DeliveryRules.notRecorded
+            progress.replaceDecision(at: place, by: isFinal ? nil : decision)
         }
-        return hasReplaced
+        return !refusals.isEmpty
     }
 
     // MARK: - Pages

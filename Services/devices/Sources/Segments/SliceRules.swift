@@ -44,9 +44,13 @@ struct SliceProgress: Sendable, Equatable {
         var decision: DeliveryDecision
     }
 
-    /// Replaces the decision of one of the outcomes.
-    mutating func replaceDecision(at place: Int, by decision: DeliveryDecision) {
+    /// Replaces the decision of one of the outcomes, or leaves the outcome out.
+    mutating func replaceDecision(at place: Int, by decision: DeliveryDecision?) {
         if outcomes[place].decision.state == .accepted { accepted -= 1 }
+        guard let decision else {
+            outcomes.remove(at: place)
+            return
+        }
         if decision.state == .accepted { accepted += 1 }
         outcomes[place].decision = decision
     }

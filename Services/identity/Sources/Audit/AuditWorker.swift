@@ -2,6 +2,7 @@ import Bytes
 import Foundation
 import Instruments
 import Logging
+import Postgres
 import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization
@@ -120,6 +121,9 @@ final class AuditWorker: Service, Sendable {
                         .signInRefused, key.userID, by: key.by == nil ? .unknown : .user, actorID: key.by,
                         detail: key.detail, count: counted.count, on: log.database)
                 }
+            } catch let error as PostgresError where error.mayConcernRow {
+                dropped.increment()
+                logger.error("Refused sign-ins cannot be stored", metadata: ["error": "\(error)"])
             } catch {
                 refusals.withLock { $0.putBack(counted, for: key) }
                 logger.warning("Refused sign-ins could not be stored yet", metadata: ["error": "\(error)"])
