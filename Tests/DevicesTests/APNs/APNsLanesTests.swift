@@ -262,16 +262,19 @@ import Testing
         ]
         options.receiveBuffer = 4096
         var limits = TestAPNs.limits
-        limits.bodyTime = .seconds(1)
+        limits.bodyTime = .seconds(5)
         limits.maximumConnections = 1
         let log = CapturedLog()
         var logger = log.logger
         logger.logLevel = .debug
-        try await TestAPNs.withLanes(options, limits: limits, logger: logger, script: Self.accept) { lanes, apns in
+        let last = String(repeating: "y", count: 100_000)
+        let script: TestAPNs.Script = { Self.accept($0) + ($0.body == last ? [.stopReading] : []) }
+        try await TestAPNs.withLanes(options, limits: limits, logger: logger, script: script) { lanes, apns in
             #expect(await lanes.send(.numbered(0)) == .accepted)
             let connection = try #require(apns.requests.first?.connection)
             apns.perform(.grow(window: 1 << 26), connection: connection)
-            apns.perform(.stopReading, connection: connection)
+            // It does not fit into the window of before.
+            #expect(await lanes.send(.test(payload: last)) == .accepted)
             let payload = String(repeating: "x", count: 100_000)
             let outcomes = await withTaskGroup(of: LaneOutcome.self) { group in
                 for _ in 0..<200 { group.addTask { await lanes.send(.test(payload: payload)) } }

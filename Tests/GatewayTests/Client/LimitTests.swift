@@ -21,8 +21,13 @@ struct LimitTests {
 
     /// Opens connections that all carry a request.
     private func fillBusy(_ gateway: GatewayHarness, _ count: Int) async throws -> [RawClient] {
-        let clients = try await fill(gateway, count)
-        for client in clients { try await client.send(GatewayHarness.request("GET /open")) }
+        var clients: [RawClient] = []
+        for _ in 0..<count {
+            let client = try await gateway.connect()
+            // At once: a connection without a request is closed after a while.
+            try await client.send(GatewayHarness.request("GET /open"))
+            clients.append(client)
+        }
         try await eventually("all requests are forwarded") { gateway.team.requests.count == count }
         return clients
     }

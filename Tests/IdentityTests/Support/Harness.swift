@@ -26,7 +26,7 @@ struct Harness: Sendable {
     ) async throws -> TestHTTPClient.Response {
         var headers = headers
         if json != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
-        return try await TestHTTPClient(url, timeout: .seconds(30)).send(
+        return try await TestHTTPClient(url, timeout: .seconds(90)).send(
             method.rawValue, path, headers: headers, body: json.map { Data($0.utf8) })
     }
 

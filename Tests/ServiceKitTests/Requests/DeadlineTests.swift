@@ -56,7 +56,7 @@ struct DeadlineTests {
     func route() async throws {
         try await withService(Sleeper.self) { service in
             let answer = try await TestHTTPClient(service.url, timeout: .seconds(60)).get(
-                "/v1/sleep", headers: [HeaderName.deadline: "5000"])
+                "/v1/sleep", headers: [HeaderName.deadline: "15000"])
             // A deadline that passes before the request is handled would be a 503.
             #expect(answer.status == 504 && answer.code == "TIMEOUT")
         }
