@@ -24,11 +24,39 @@ try() {
         ' || fail "the tests run too few lines of the $name"
 }
 
+# Sets `apple`: the package of stand-ins in a copy of the sources without the module FoundationNetworking, as on Apple's
+# systems, where Foundation has its types. A source that has not changed keeps its time, so that it is not compiled again.
+copy_for_apple() {
+    local copy=$state/apple file
+    local sources=(Client/{GatehouseClient,GatehouseUI,Tests,Examples/App} Shared/{Contracts/Public,System/COpenSSL}
+        Tests/AppleStandIns/{Package.swift,Sources,Tests,ClientTests})
+    apple=$copy/Tests/AppleStandIns
+    rm -rf "${sources[@]/#/$copy/}"
+    mkdir -p "$copy"
+    cp -Rp --parents "${sources[@]}" "$copy"
+    # A public import has to be of the module that the types are from.
+    grep -rlZ 'canImport(FoundationNetworking)' "$copy/Client" | while IFS= read -r -d '' file; do
+        touch -r "$file" "$copy/time"
+        sed -i -e 's/canImport(FoundationNetworking)/false/' \
+            -e 's/^    public import Foundation$/    import Foundation; public import FoundationNetworking/' "$file"
+        touch -r "$copy/time" "$file"
+    done
+    export APPLE_FOUNDATION=1
+}
+
+# build_for_apple SYSTEM CONFIGURATION
+build_for_apple() {
+    APPLE_STAND_INS=$1 swift build --package-path "$apple" --scratch-path "$apple/.build-$1" --configuration "$2" ||
+        fail "the client does not compile for $1 ($2)"
+}
+
 note "Testing the client's package"
 try Client client /GatehouseClient/ 96
 note "Testing the client against stand-ins for Apple's frameworks"
-try Tests/AppleStandIns "Keychain store" /Storage/Keychain 90
-APPLE_STAND_INS=macOS swift build --package-path Tests/AppleStandIns --scratch-path Tests/AppleStandIns/.build-macos ||
-    fail "the client's code for Macs does not compile"
+copy_for_apple
+try "$apple" "Keychain store" /Storage/Keychain 90
+build_for_apple macOS debug
+build_for_apple macOS release
+build_for_apple iOS release
 note "Building the client as an app gets it"
 tools/checks/test-client-package.sh debug

@@ -157,13 +157,13 @@ struct Challenges: Sendable {
     let delegate: (any URLSessionDelegate)?
 
     func forward(_ challenge: URLAuthenticationChallenge, of session: URLSession, _ completion: @escaping Completion) {
-        #if canImport(FoundationNetworking)
-            guard let delegate else { return completion(.performDefaultHandling, nil) }
-            delegate.urlSession(session, didReceive: challenge, completionHandler: completion)
-        #else
+        #if canImport(ObjectiveC)
             // The method is optional in Objective-C.
             let answer: Void? = delegate?.urlSession?(session, didReceive: challenge, completionHandler: completion)
             if answer == nil { completion(.performDefaultHandling, nil) }
+        #else
+            guard let delegate else { return completion(.performDefaultHandling, nil) }
+            delegate.urlSession(session, didReceive: challenge, completionHandler: completion)
         #endif
     }
 }

@@ -1,10 +1,10 @@
 #if DEBUG
     import Foundation
     import GatehouseClient
+    import GatehouseContracts
 
     #if canImport(FoundationNetworking)
         import FoundationNetworking
-        import GatehouseContracts
     #endif
 
     /// A simulated server for demo builds. It accepts every sign-in and stores nothing. It exists only in

@@ -5,14 +5,16 @@ import Testing
 
 @Suite("The client of an app")
 struct LiveClientTests {
-    @Test("It describes this device, keeps sessions in a file on Linux, and takes an app's own parts")
+    @Test("It describes this device, keeps sessions where the system does, and takes an app's own parts")
     func parts() throws {
         let url = try #require(URL(string: "https://api.example.com"))
         let client = GatehouseClient.live(baseURL: url) { $0.device?.installationId = "7" }
         #expect(client.configuration.baseURL == url)
         #expect(client.configuration.device?.model == SessionDevice.current.model)
         #expect(client.configuration.device?.installationId == "7")
-        #if os(Linux)
+        #if canImport(Security)
+            #expect(client.configuration.store is KeychainTokenStore)
+        #else
             #expect(client.configuration.store is FileTokenStore)
         #endif
         let transport = FakeTransport()

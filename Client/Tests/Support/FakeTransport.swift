@@ -1,9 +1,9 @@
 import Foundation
 import GatehouseClient
+import GatehouseContracts
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
-    import GatehouseContracts
 #endif
 
 /// Answers requests one after the other by a script, and remembers them.

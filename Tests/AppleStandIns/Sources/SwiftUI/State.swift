@@ -62,11 +62,14 @@ public struct EnvironmentObject<ObjectType: ObservableObject> {
 }
 
 // SwiftUI, "Binding"
-@MainActor
 @propertyWrapper
 @dynamicMemberLookup
 public struct Binding<Value> {
-    public init(get: @escaping @MainActor () -> Value, set: @escaping @MainActor (Value) -> Void) {}
+    @preconcurrency
+    public init(
+        @_inheritActorContext get: @escaping @isolated(any) @Sendable () -> Value,
+        @_inheritActorContext set: @escaping @isolated(any) @Sendable (Value) -> Void
+    ) {}
 
     public var wrappedValue: Value {
         get { notDrawn() }
@@ -80,6 +83,9 @@ public struct Binding<Value> {
         notDrawn()
     }
 }
+
+// The type has no stored property.
+extension Binding: Sendable where Value: Sendable {}
 
 // SwiftUI, "FocusState"
 @MainActor
