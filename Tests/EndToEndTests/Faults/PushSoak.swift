@@ -160,6 +160,17 @@ struct PushSoak: Sendable {
     /// Whether a fault interrupts a process or a link. None may in the two seconds after the end of a session.
     private final class Interruptions: Sendable {
         private let state = Mutex((isUnderWay: false, isPaused: false))
+        /// When replicas went on whose leases had ended, in milliseconds since 1970.
+        private let resumptions = Mutex<[Int]>([])
+
+        func replicaResumes() {
+            resumptions.withLock { $0.append(PushSoak.now) }
+        }
+
+        /// A replica may be stopped after it has checked a push's time, and before it writes the push.
+        func wasWrittenOnResumption(_ time: Int) -> Bool {
+            resumptions.withLock { $0.contains { (0...1000).contains(time - $0) } }
+        }
 
         var isUnderWay: Bool { state.withLock { $0.isUnderWay } }
 
@@ -220,6 +231,7 @@ struct PushSoak: Sendable {
         case 7 where end - .now > .seconds(60):
             await replica.suspend()
             try await Task.sleep(for: .seconds(32))
+            interruptions.replicaResumes()
             replica.resume()
             return "replica stopped for longer than its leases"
         case 7...9:
@@ -370,7 +382,8 @@ struct PushSoak: Sendable {
         #expect(doubted == status.devices.count { $0.state == .inDoubt && $0.attempts >= Self.mostSendings }, "\(push)")
         for recipient in segment {
             // A page is read again after its lease of 30 s. Other repetitions are attempts of a row.
-            let times = (sendings[recipient.token] ?? []).filter { !$0.wasStalled }.map(\.time).sorted()
+            let times = (sendings[recipient.token] ?? [])
+                .filter { !$0.wasStalled && !interruptions.wasWrittenOnResumption($0.time) }.map(\.time).sorted()
             let early = zip(times, times.dropFirst()).count { $1 - $0 < 15_000 }
             let attempts = status.devices.first { $0.user == recipient.user }?.attempts ?? 0
             #expect(early <= attempts, "\(push) was repeated after its success: \(times), \(attempts) attempts")
