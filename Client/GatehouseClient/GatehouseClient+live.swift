@@ -2,9 +2,9 @@ import GatehouseContracts
 public import Foundation
 
 extension GatehouseClient {
-    /// Creates the client of an app: with the Keychain, the system's connectivity and log, and a monitor that ends the
-    /// session when the user revokes the consent for Sign in with Apple. On Linux the session is in a file in the
-    /// user's application support folder.
+    /// Creates the client of an app: with the Keychain, the system's connectivity and log, and a monitor of the user's
+    /// consent to Sign in with Apple (``GatehouseConfiguration/monitorsAppleCredential``). On Linux the session is in a
+    /// file in the user's application support folder.
     ///
     /// ```swift
     /// let client = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
@@ -21,7 +21,9 @@ extension GatehouseClient {
         do throws(GatehouseError) {
             let client = try GatehouseClient(configuration: configuration)
             #if canImport(AuthenticationServices)
-                Task { await client.session.add(AppleCredentialMonitor(session: client.session)) }
+                if configuration.monitorsAppleCredential {
+                    Task { await client.session.add(AppleCredentialMonitor(session: client.session)) }
+                }
             #endif
             return client
         } catch {

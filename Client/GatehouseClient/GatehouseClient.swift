@@ -108,6 +108,10 @@ public struct GatehouseConfiguration: Sendable {
     /// Whether a restored session is verified with the server at once, in the background. A program that ends after one
     /// request does not need this, because the request itself verifies the session.
     public var checksAtLaunch: Bool
+    /// Whether a client of ``GatehouseClient/live(baseURL:_:)`` verifies a session that began with Sign in with Apple when
+    /// the device reports a revoked consent. Without it, the session ends with the first request after Apple has notified
+    /// the server.
+    public var monitorsAppleCredential = true
 
     public init(
         baseURL: URL, store: any TokenStore, transport: any GatehouseTransport = URLSessionTransport(),

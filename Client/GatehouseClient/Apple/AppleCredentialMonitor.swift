@@ -1,32 +1,45 @@
 import GatehouseContracts
 
-/// Ends a session that began with Sign in with Apple when the user revokes the consent. It checks the consent when the
-/// session begins or is restored, and whenever the system reports a revocation.
+/// Verifies a session that began with Sign in with Apple when the device reports that the user has revoked the consent.
+/// It checks the consent when the session begins or is restored, and whenever the system reports a revocation.
 ///
 /// ```swift
 /// await client.session.add(AppleCredentialMonitor(session: client.session))
 /// ```
 ///
-/// The effect of each state on the session:
-/// - revoked: the session ends (``SignOutReason/appleCredentialRevoked``).
-/// - not found: the client verifies the session with the server (`GET /v1/auth/me`), and the session continues if it is
-///   valid. The device may now be signed in to another Apple account, or to none, which does not end the session.
+/// The device alone never ends a session, because some devices report `revoked` right after a sign-in. Apple notifies the
+/// server of a revocation. The effect of each state on the session:
+/// - revoked: the client verifies the session with the server (`GET /v1/auth/me`), and the session continues if it is
+///   valid. Otherwise it ends (``SignOutReason/appleCredentialRevoked``). In a simulator no effect: simulators report
+///   this state for every user.
+/// - not found: the client verifies the session with the server too. The device may now be signed in to another Apple
+///   account, or to none.
 /// - transferred: no effect. The server moves its users to the other team without involving the app.
 /// - unknown to the system: no effect.
 actor AppleCredentialMonitor: SessionCompanion {
     /// Weak, because the session retains its companions.
     private weak var session: GatehouseSession?
     private let credentials: any AppleCredentials
+    private let isSimulator: Bool
     private var following: Task<Void, Never>?
 
-    init(session: GatehouseSession, credentials: any AppleCredentials) {
+    /// - Parameter isSimulator: whether the device is a simulator.
+    init(session: GatehouseSession, credentials: any AppleCredentials, isSimulator: Bool) {
         self.session = session
         self.credentials = credentials
+        self.isSimulator = isSimulator
     }
 
     #if canImport(AuthenticationServices)
         /// Uses the information of this device.
-        init(session: GatehouseSession) { self.init(session: session, credentials: SystemAppleCredentials()) }
+        init(session: GatehouseSession) {
+            #if targetEnvironment(simulator)
+                let isSimulator = true
+            #else
+                let isSimulator = false
+            #endif
+            self.init(session: session, credentials: SystemAppleCredentials(), isSimulator: isSimulator)
+        }
     #endif
 
     func sessionBegan(_ user: User) {
@@ -43,7 +56,7 @@ actor AppleCredentialMonitor: SessionCompanion {
         following = nil
     }
 
-    /// Checks the consent with the system, and ends the session if it was revoked.
+    /// Checks the consent with the system, and verifies the session with the server unless the consent is valid.
     func check() async {
         guard let session, let userID = await session.appleUserID,
             let state = try? await credentials.state(of: userID)
@@ -54,8 +67,7 @@ actor AppleCredentialMonitor: SessionCompanion {
         switch state {
         case .authorized, .transferred: break
         case .notFound: await session.check()
-        // If the store could not be cleared, the session has ended for this process. The next process checks it again.
-        case .revoked: try? await session.end(.appleCredentialRevoked)
+        case .revoked: if !isSimulator { await session.checkAfterAppleRevocation() }
         }
     }
 }
@@ -63,6 +75,14 @@ actor AppleCredentialMonitor: SessionCompanion {
 extension GatehouseSession {
     /// Apple's identifier of the user, if the session began with Sign in with Apple.
     var appleUserID: String? { machine.current?.appleUserID }
+
+    /// Verifies the session with the server. If the server refuses it, the reason is the revocation that the device has
+    /// reported.
+    func checkAfterAppleRevocation() async {
+        appleRevocation = machine.epoch
+        await check()
+        appleRevocation = nil
+    }
 }
 
 extension TelemetryEvent.Name {

@@ -4,8 +4,7 @@ import Foundation
 /// The session of one user on one device. It is restored at launch, and its tokens are refreshed before they expire.
 ///
 /// The session ends in these cases: the user signs out, here or in another process that shares the store; the server
-/// refuses the current refresh token; the user revokes the consent for Sign in with Apple and an
-/// `AppleCredentialMonitor` is active; the stored session is damaged. ``SignOutReason`` names the case. Lost answers,
+/// refuses the current refresh token; the stored session is damaged. ``SignOutReason`` names the case. Lost answers,
 /// killed processes, wrong clocks, locked devices and missing networks do not end a session. New tokens are stored
 /// before any caller sees them. If storing fails, the client refreshes again, and the server returns the same token.
 public actor GatehouseSession {
@@ -33,6 +32,8 @@ public actor GatehouseSession {
     var following: Task<Void, Never>?
     /// The epoch in which the server may have deleted the account without the client knowing.
     let unansweredDeletion = Locked<Int?>(nil)
+    /// The epoch that is being verified because the device has reported a revoked consent to Sign in with Apple.
+    var appleRevocation: Int?
 
     init(configuration: GatehouseConfiguration, api: API) {
         self.configuration = configuration
@@ -386,6 +387,7 @@ extension GatehouseSession {
     /// Handles the server's refusal of the current refresh token.
     func ended(byRefusalOf session: StoredSession) {
         if unansweredDeletion.withLock({ $0 }) == machine.epoch { return ended(.accountDeleted) }
+        if appleRevocation == machine.epoch { return ended(.appleCredentialRevoked) }
         let serverNow = configuration.clock.wall.addingTimeInterval(session.clockOffset)
         ended(serverNow >= session.refreshExpiresAt ? .expired : .endedByServer)
     }

@@ -205,7 +205,8 @@ public struct SignOutReason: Sendable, Hashable, CustomStringConvertible {
     public static let accountDeleted = Self("accountDeleted")
     /// Another process that shares the store signed out.
     public static let otherProcess = Self("otherProcess")
-    /// The user revoked the consent in the settings of their Apple account, or closed that account.
+    /// The server ended the session, and the device reports that the user revoked the consent in the settings of their
+    /// Apple account, or closed that account.
     public static let appleCredentialRevoked = Self("appleCredentialRevoked")
     /// The stored session was damaged.
     public static let storeCorrupt = Self("storeCorrupt")

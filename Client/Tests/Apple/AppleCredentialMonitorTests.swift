@@ -43,7 +43,7 @@ struct AppleCredentialMonitorTests {
     /// A session that began with Apple, of a user who has these ways to sign in.
     private func signedIn(
         _ providers: [AuthProvider] = [.apple], appleUserID: String? = "apple-ada",
-        then replies: [FakeTransport.Reply] = [.status(204)]
+        then replies: [FakeTransport.Reply] = [.json(Sample.user)]
     ) async throws -> GatehouseClient {
         var response = Sample.auth("first")
         response.user.authProviders = providers
@@ -58,39 +58,62 @@ struct AppleCredentialMonitorTests {
         return client
     }
 
-    private func monitor(_ client: GatehouseClient) -> AppleCredentialMonitor {
-        AppleCredentialMonitor(session: client.session, credentials: credentials)
+    private func monitor(_ client: GatehouseClient, isSimulator: Bool = false) -> AppleCredentialMonitor {
+        AppleCredentialMonitor(session: client.session, credentials: credentials, isSimulator: isSimulator)
     }
 
     @Test(
-        "The session's response to each state of the consent",
+        "No state of the consent ends a session that the server knows",
         arguments: [
-            (.authorized, [.apple], true), (.transferred, [.apple], true), (nil, [.apple], true),
-            (.revoked, [.apple], false), (.revoked, [.apple, .password], false),
+            (.authorized, [.apple], false), (.transferred, [.apple], false), (nil, [.apple], false),
+            (.revoked, [.apple], true), (.revoked, [.apple, .password], true),
             (.notFound, [.apple], true), (.notFound, [.apple, .password], true),
         ] as [(AppleCredentialState?, [AuthProvider], Bool)])
-    func answers(state: AppleCredentialState?, providers: [AuthProvider], stays: Bool) async throws {
+    func answers(state: AppleCredentialState?, providers: [AuthProvider], isVerified: Bool) async throws {
         let client = try await signedIn(providers)
+        let transport = try #require(client.configuration.transport as? FakeTransport)
         credentials.say(state)
         await monitor(client).check()
         #expect(credentials.questions == ["apple-ada"])
-        if stays {
-            #expect(await client.session.state.user != nil)
-        } else {
-            #expect(await client.session.state == .signedOut(reason: .appleCredentialRevoked))
-        }
+        #expect(await client.session.state.user != nil)
+        #expect(await transport.requests.dropFirst().map(\.line) == (isVerified ? ["GET /v1/auth/me"] : []))
+    }
+
+    @Test("Simulators report each consent as revoked, which has no effect")
+    func simulator() async throws {
+        let client = try await signedIn(then: [.problem(.tokenExpired), .problem(.invalidRefreshToken)])
+        let transport = try #require(client.configuration.transport as? FakeTransport)
+        credentials.say(.revoked)
+        await monitor(client, isSimulator: true).check()
+        #expect(credentials.questions == ["apple-ada"])
+        #expect(await client.session.state.user != nil)
+        #expect(await transport.requests.count == 1)
+    }
+
+    @Test("A reported revocation that the server did not confirm does not explain a later end")
+    func laterEnd() async throws {
+        let client = try await signedIn(
+            then: [.json(Sample.user), .problem(.tokenExpired), .problem(.invalidRefreshToken)])
+        credentials.say(.revoked)
+        await monitor(client).check()
+        await client.session.check()
+        #expect(await client.session.state == .signedOut(reason: .endedByServer))
     }
 
     @Test(
-        "Where the device knows nothing of the user, the server is asked",
+        "The server decides where the device reports no consent",
         arguments: [
-            ([.json(Sample.user)], nil), ([.failure(.timedOut), .failure(.timedOut), .failure(.timedOut)], nil),
-            ([.problem(.tokenExpired), .problem(.invalidRefreshToken)], .endedByServer),
-        ] as [([FakeTransport.Reply], SignOutReason?)])
-    func notFound(replies: [FakeTransport.Reply], reason: SignOutReason?) async throws {
+            (.notFound, [.json(Sample.user)], nil),
+            (.notFound, [.failure(.timedOut), .failure(.timedOut), .failure(.timedOut)], nil),
+            (.notFound, [.problem(.tokenExpired), .problem(.invalidRefreshToken)], .endedByServer),
+            (.revoked, [.json(Sample.user)], nil),
+            (.revoked, [.failure(.timedOut), .failure(.timedOut), .failure(.timedOut)], nil),
+            (.revoked, [.problem(.tokenExpired), .problem(.invalidRefreshToken)], .appleCredentialRevoked),
+        ] as [(AppleCredentialState, [FakeTransport.Reply], SignOutReason?)])
+    func noConsent(state: AppleCredentialState, replies: [FakeTransport.Reply], reason: SignOutReason?) async throws {
         let client = try await signedIn(then: replies)
         let transport = try #require(client.configuration.transport as? FakeTransport)
-        credentials.say(.notFound)
+        credentials.say(state)
         await monitor(client).check()
         #expect(await transport.requests.dropFirst().first?.line == "GET /v1/auth/me")
         #expect(await transport.requests.count == 1 + replies.count)
@@ -103,7 +126,7 @@ struct AppleCredentialMonitorTests {
 
     @Test("At launch, and when the system says that something was taken back")
     func follows() async throws {
-        let client = try await signedIn()
+        let client = try await signedIn(then: [.problem(.tokenExpired), .problem(.invalidRefreshToken)])
         await client.session.add(monitor(client))
         try await until("looked at") { credentials.questions.count == 1 }
         try await until("listening") { credentials.listening == 1 }

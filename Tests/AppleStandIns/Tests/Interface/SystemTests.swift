@@ -43,7 +43,7 @@ struct SystemTests {
         await task.value
     }
 
-    @Test("An app that was signed in with Apple is signed out when the system reports a revocation")
+    @Test("An app that was signed in with Apple is signed out when the server confirms a revocation")
     func monitor() async throws {
         let user = UUID().uuidString
         let token = ["{}", "{\"sub\":\"\(user)\"}", "s"].map {
@@ -54,11 +54,24 @@ struct SystemTests {
         let client = try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: try #require(URL(string: "https://api.example.com")), store: InMemoryTokenStore(),
-                transport: FakeTransport(.json(response), .status(204)), clock: ManualClock()))
+                transport: FakeTransport(
+                    .json(response), .problem(.tokenExpired), .problem(.invalidRefreshToken)), clock: ManualClock()))
         try await client.signIn(with: AppleCredential(identityToken: token))
         SimulatedAppleAccount.set(.revoked, of: user)
         await client.session.add(AppleCredentialMonitor(session: client.session))
         try await eventually("signed out") { await client.session.state == .signedOut(reason: .appleCredentialRevoked) }
+    }
+
+    @Test("An app may switch the monitor of the consent to Sign in with Apple off", arguments: [true, false])
+    func monitorOption(isOn: Bool) async throws {
+        let gatehouse = GatehouseClient.live(baseURL: try #require(URL(string: "https://api.example.com"))) {
+            $0.store = InMemoryTokenStore()
+            $0.monitorsAppleCredential = isOn
+        }
+        // `live` adds the monitor in a task of its own.
+        if isOn { try await eventually("added") { await !gatehouse.session.companions.entries.isEmpty } }
+        for _ in 0..<100 { await Task.yield() }
+        #expect(await gatehouse.session.companions.entries.count == (isOn ? 1 : 0))
     }
 
     @Test("Events are logged in the category auth")
