@@ -113,7 +113,10 @@ struct API: Sendable {
         _ method: String, _ path: String, json: (any Encodable & Sendable)?, bearer: GatehouseAccessToken? = nil,
         isIdempotent: Bool?, by deadline: Duration, unanswered: () -> Void = {}
     ) async throws(GatehouseError) -> Answer<Body> {
-        var request = URLRequest(url: configuration.baseURL.appendingPathComponent(path))
+        guard let url = configuration.url(forPath: path) else {
+            throw GatehouseError(.misuse, reason: "a path begins with / and is percent-encoded")
+        }
+        var request = URLRequest(url: url)
         request.httpMethod = method
         request.setValue("application/json", forHTTPHeaderField: "Accept")
         if let bearer { request = request.carrying(bearer) }

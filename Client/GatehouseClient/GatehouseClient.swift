@@ -133,6 +133,18 @@ public struct GatehouseConfiguration: Sendable {
 }
 
 extension GatehouseConfiguration {
+    /// Returns the URL of a path below ``baseURL``, whether that ends with a slash or not.
+    ///
+    /// - Parameter path: begins with `/`, and is percent-encoded where it needs to be. It may contain a query.
+    /// - Returns: `nil` for an invalid path.
+    public func url(forPath path: String) -> URL? {
+        guard path.hasPrefix("/") else { return nil }
+        // Older systems' `URL.appendingPathComponent` keeps the slashes of both sides.
+        var stem = Substring(baseURL.absoluteString)
+        while stem.hasSuffix("/") { stem.removeLast() }
+        return URL(string: stem + path)
+    }
+
     /// Identifies the server in the stored record.
     var origin: String {
         let scheme = baseURL.scheme?.lowercased() ?? ""

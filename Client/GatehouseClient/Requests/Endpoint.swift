@@ -59,8 +59,8 @@ public struct GatehouseEndpoint<Response: Sendable>: Sendable {
     }
 
     /// - Throws: ``GatehouseError/Kind/misuse`` if the path or the body is invalid.
-    func request(below base: URL) throws(GatehouseError) -> URLRequest {
-        guard path.hasPrefix("/"), let url = url(below: base) else {
+    func request(below base: GatehouseConfiguration) throws(GatehouseError) -> URLRequest {
+        guard let url = url(below: base) else {
             throw GatehouseError(.misuse, reason: "a path begins with / and is percent-encoded")
         }
         var request = URLRequest(url: url)
@@ -76,10 +76,10 @@ public struct GatehouseEndpoint<Response: Sendable>: Sendable {
         return request
     }
 
-    private func url(below base: URL) -> URL? {
-        let stem = base.absoluteString
-        let address = (stem.hasSuffix("/") ? String(stem.dropLast()) : stem) + path
-        guard !query.isEmpty, var components = URLComponents(string: address) else { return URL(string: address) }
+    private func url(below base: GatehouseConfiguration) -> URL? {
+        let url = base.url(forPath: path)
+        guard !query.isEmpty, var components = url.flatMap({ URLComponents(url: $0, resolvingAgainstBaseURL: false) })
+        else { return url }
         components.queryItems = (components.queryItems ?? []) + query
         // Many servers decode a plus sign in a query as a space.
         components.percentEncodedQuery = components.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")

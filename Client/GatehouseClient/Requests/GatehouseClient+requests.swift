@@ -37,7 +37,7 @@ extension GatehouseClient {
     public func send<Response: Sendable>(_ endpoint: GatehouseEndpoint<Response>) async throws(GatehouseError)
         -> Response
     {
-        let request = try endpoint.request(below: configuration.baseURL)
+        let request = try endpoint.request(below: configuration)
         let transport = configuration.transport
         let isIdempotent = endpoint.isIdempotent
         // Each attempt has a budget of its own: the user's answer may take longer.

@@ -13,7 +13,11 @@ private struct Order: Codable, Sendable, Equatable {
 }
 
 struct EndpointTests {
-    private let base = URL(string: "https://api.example.com/team/")!
+    private let base = Self.configuration("https://api.example.com/team/")
+
+    private static func configuration(_ address: String) -> GatehouseConfiguration {
+        GatehouseConfiguration(baseURL: URL(string: address)!, store: InMemoryTokenStore())
+    }
 
     @Test func aPathBelowTheBase() throws {
         let request = try GatehouseEndpoint<Order>("GET", "/v1/orders/7").request(below: base)
@@ -38,7 +42,7 @@ struct EndpointTests {
     @Test(arguments: ["", "v1/orders", ".evil.com/", "@evil.com/", ":8443/"])
     func aPathThatIsNone(path: String) {
         #expect {
-            try GatehouseEndpoint<Order>("GET", path).request(below: URL(string: "https://api.example.com")!)
+            try GatehouseEndpoint<Order>("GET", path).request(below: Self.configuration("https://api.example.com"))
         } throws: {
             ($0 as? GatehouseError)?.kind == .misuse
         }

@@ -3,6 +3,10 @@ import Testing
 
 @testable import GatehouseClient
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("The base URLs that may receive tokens")
 struct BaseURLTests {
     @Test(
@@ -28,6 +32,25 @@ struct BaseURLTests {
         let url = try #require(URL(string: address))
         #expect(!GatehouseClient.isSafe(url, isDebugBuild: true))
         #expect(!GatehouseClient.isSafe(url, isDebugBuild: false))
+    }
+
+    @Test(
+        "A base URL may end with slashes, for the library's requests and the app's",
+        arguments: ["", "/", "//", "/team", "/team/"])
+    func slashes(end: String) async throws {
+        let address = "https://api.example.com\(end)"
+        let transport = FakeTransport(.json(Sample.auth("first")), .json(Sample.user), .text("{}"))
+        let client = try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: address)), store: InMemoryTokenStore(), transport: transport))
+        try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await client.me()
+        _ = try await client.send(GatehouseEndpoint<Data>("GET", "/v1/orders?year=2026"))
+        let stem = end.hasPrefix("/team") ? "https://api.example.com/team" : "https://api.example.com"
+        #expect(
+            await transport.requests.map { $0.url?.absoluteString }
+                == ["/v1/auth/login", "/v1/auth/me", "/v1/orders?year=2026"].map { stem + $0 })
+        #expect(client.configuration.url(forPath: "v1/orders") == nil)
     }
 
     @Test(

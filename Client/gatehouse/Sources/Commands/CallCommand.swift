@@ -48,7 +48,7 @@ struct CallCommand: AsyncParsableCommand {
     func run() async throws {
         try await common.run { invocation in
             let client = try await invocation.client()
-            let request = try await request(client.configuration.baseURL, invocation.console)
+            let request = try await request(client.configuration, invocation.console)
             var (body, response) = try await client.data(for: request)
             if !invocation.isForScripts, Self.requiresReauthentication(body, response),
                 let password = try await invocation.console.ask(.secret("Your password, to confirm that it is you: "))
@@ -70,8 +70,10 @@ struct CallCommand: AsyncParsableCommand {
             && (try? JSON.decode(ProblemDocument.self, from: body))?.problem?.code == .reauthenticationRequired
     }
 
-    private func request(_ base: URL, _ console: Console) async throws(CommandFailure) -> URLRequest {
-        guard let url = URL(string: base.absoluteString + path) else {
+    private func request(
+        _ base: GatehouseConfiguration, _ console: Console
+    ) async throws(CommandFailure) -> URLRequest {
+        guard let url = base.url(forPath: path) else {
             throw CommandFailure(
                 .usage, "'\(path)' is not a valid path: it must begin with one / and be percent-encoded.")
         }
