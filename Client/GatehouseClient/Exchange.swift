@@ -134,7 +134,8 @@ struct API: Sendable {
         ) {
             try await transport.send(final)
         }
-        guard (200..<300).contains(exchange.response.statusCode) else {
+        // None of these routes answers in HTML.
+        guard (200..<300).contains(exchange.response.statusCode), !exchange.response.isCaptivePortal else {
             throw GatehouseError(response: exchange.response, body: exchange.body)
         }
         return Answer(

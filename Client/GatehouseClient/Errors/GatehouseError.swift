@@ -23,7 +23,8 @@ public struct GatehouseError: Error, Sendable, Equatable {
             "offline", "You appear to be offline. Please check your connection and try again.")
         /// The server did not answer in time.
         public static let timedOut = Self("timedOut", "This is taking longer than expected. Please try again.")
-        /// The server cannot be reached, or reports that it is temporarily unavailable.
+        /// The server cannot be reached, or reports that it is temporarily unavailable. Also if a network's sign-in page
+        /// (a captive portal) answers in its place.
         public static let unavailable = Self(
             "unavailable", "The service can’t be reached right now. Please try again in a moment.")
         /// The server has rate-limited the request.
@@ -128,20 +129,20 @@ extension GatehouseError {
         let problem = ProblemBody(response: response, body: body)
         let kind = problem.code.flatMap(Self.kind(ofCode:)) ?? Self.kind(ofStatus: response.statusCode)
         self.init(
-            kind, code: problem.code,
+            response.isCaptivePortal ? .unavailable : kind, code: problem.code,
             requestID: response.requestID ?? problem.requestId,
             fields: problem.errors ?? [], retryAfter: response.retryAfter,
             reason: "HTTP \(response.statusCode)", status: response.statusCode, body: Redacted(body))
     }
 
     /// A successful response whose body cannot be decoded as `type`. The server has fulfilled the request, so the error
-    /// does not suggest a retry.
+    /// does not suggest a retry, unless the response is a network's sign-in page.
     ///
     /// The decoding error is dropped, because its text may hold a part of the body, such as a token.
     static func unreadable(_ exchange: Exchange, as type: Any.Type) -> GatehouseError {
         GatehouseError(
-            .unreadable, requestID: exchange.requestID, reason: "the answer is not a valid \(type)",
-            status: exchange.response.statusCode)
+            exchange.response.isCaptivePortal ? .unavailable : .unreadable, requestID: exchange.requestID,
+            reason: "the answer is not a valid \(type)", status: exchange.response.statusCode)
     }
 
     /// - Returns: `nil` for an unknown code; then the status decides.
@@ -187,6 +188,14 @@ extension GatehouseError {
         case 400..<500: .refused
         default: .server
         }
+    }
+}
+
+extension HTTPURLResponse {
+    /// Whether the response looks like the sign-in page of a network (RFC 8952), which answers in the server's place.
+    var isCaptivePortal: Bool {
+        let mediaType = value(forHTTPHeaderField: "Content-Type")?.lowercased() ?? ""
+        return (200..<300).contains(statusCode) && mediaType.hasPrefix("text/html")
     }
 }
 

@@ -60,7 +60,7 @@ struct ProblemTests {
         (400, GatehouseError.Kind.invalidInput), (401, .signedOut), (403, .forbidden), (404, .notFound),
         (405, .misuse), (408, .timedOut), (410, .notFound), (413, .invalidInput), (415, .misuse),
         (422, .invalidInput), (429, .rateLimited), (500, .server), (502, .unavailable), (503, .unavailable),
-        (504, .timedOut), (302, .server), (599, .server), (200, .unreadable),
+        (504, .timedOut), (302, .server), (599, .server), (200, .unavailable),
         (402, .refused), (409, .refused), (412, .refused), (418, .refused), (423, .refused), (451, .refused),
     ])
     func withoutAProblemTheStatusDecides(status: Int, kind: GatehouseError.Kind) throws {
