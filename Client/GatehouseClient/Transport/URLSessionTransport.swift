@@ -21,7 +21,8 @@ public struct URLSessionTransport: GatehouseTransport {
     ///
     /// - Parameters:
     ///   - configuration: the app's own proxies, `URLProtocol` classes and the like. The transport copies it, and
-    ///     disables cookies, caches and stored credentials in the copy.
+    ///     disables cookies, caches and stored credentials in the copy. A background configuration ends the process:
+    ///     the system transfers only files for it, without the transport's completion handlers.
     ///   - delegate: receives the authentication challenges of the session
     ///     (`urlSession(_:didReceive:completionHandler:)`), for example to pin the server's certificate. The transport
     ///     calls no other method of it.
@@ -34,6 +35,12 @@ public struct URLSessionTransport: GatehouseTransport {
         limit: Duration = .seconds(30), transferLimit: Duration = .seconds(3600),
         clock: any SessionClock = SystemClock()
     ) {
+        precondition(
+            configuration.identifier == nil,
+            """
+            URLSessionTransport cannot use a background configuration: requests need completion handlers. Use .ephemeral \
+            or .default, and a URLSession of your own for background transfers.
+            """)
         connection = Connection(configuration, Challenges(delegate: delegate))
         exchanges = Deadlines(limit: limit, clock: clock)
         transfers = Deadlines(limit: transferLimit, clock: clock)

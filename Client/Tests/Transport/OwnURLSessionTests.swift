@@ -51,6 +51,23 @@ struct OwnURLSessionTests {
         #expect(configuration.httpCookieAcceptPolicy == policy)
     }
 
+    #if os(Linux) || os(macOS)
+        @Test("A background configuration is refused with the reason")
+        func background() async throws {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                #if canImport(FoundationNetworking)
+                    let configuration = URLSessionConfiguration.ephemeral
+                    configuration.identifier = "transfers"
+                #else
+                    let configuration = URLSessionConfiguration.background(withIdentifier: "transfers")
+                #endif
+                _ = URLSessionTransport(configuration: configuration)
+            }
+            let output = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+            #expect(output.contains("URLSessionTransport cannot use a background configuration"))
+        }
+    #endif
+
     @Test("The app's delegate decides about challenges; without one the system does")
     func challenges() throws {
         let pinning = Pinning()
