@@ -29,6 +29,7 @@ public final class GatehouseClient: Sendable {
     public let session: GatehouseSession
     let api: API
     let bearerScope: BearerScope
+    let bearerRefusals = Locked(BearerRefusals())
     let conflict = Locked<Conflict?>(nil)
     let reauthenticationHandler = Locked<(@Sendable (GatehouseClient, User) async throws -> Void)?>(nil)
 

@@ -23,7 +23,7 @@
 
         private func level(of name: TelemetryEvent.Name) -> OSLogType {
             switch name {
-            case .loginFailure, .refreshFailure: .error
+            case .loginFailure, .refreshFailure, .newBearerRefused: .error
             case .loginSuccess, .sessionEnded: .default
             // Frequent events stay in memory only.
             default: .info

@@ -83,34 +83,55 @@ extension GatehouseClient {
         ) {
             try await send(request.carrying(token))
         }
-        guard refusesBearer(first.response, first.body), !isStreamed else { return first }
-        let renewed = try await session.accessToken(after: token)
+        guard let server = serverRefusingBearer(first.response, first.body), !isStreamed,
+            let renewed = try await renewed(token, refusedBy: server)
+        else { return first }
         configuration.telemetry.record(TelemetryEvent(.replay))
         return try await configuration.exchange(to: request.url, isIdempotent: isIdempotent, by: deadline) {
             try await send(request.carrying(renewed))
         }
+        if serverRefusingBearer(second.response, second.body) == nil {
+            bearerRefusals.withLock { $0.accepted(by: server) }
+        }
+        return second
     }
 
-    /// Whether a response refuses the bearer, so that a new one may succeed.
+    /// Returns a new bearer in place of one that a server has refused, unless ``BearerRefusals`` excludes that.
+    private func renewed(
+        _ token: GatehouseAccessToken, refusedBy server: Origin
+    ) async throws(GatehouseError) -> GatehouseAccessToken? {
+        let clock = configuration.clock
+        switch bearerRefusals.withLock({ $0.decision(after: token, by: server, at: clock.monotonic) }) {
+        case .refresh:
+            let renewed = try await session.accessToken(after: token)
+            bearerRefusals.withLock { $0.renewed(for: server, at: clock.monotonic) }
+            return renewed
+        case .keep(let isFirst):
+            if isFirst { configuration.telemetry.record(TelemetryEvent(.newBearerRefused, reason: "\(server)")) }
+            return nil
+        }
+    }
+
+    /// Returns the server that refuses the bearer, so that a new one may succeed; `nil` if the response does not refuse it.
     ///
     /// Three kinds of 401 do not refuse the bearer: one whose problem document names another cause, such as a wrong
     /// password; one without a bearer challenge, which a service may send for its own reasons; and one from a server
     /// that did not receive the bearer, after a redirect.
-    private func refusesBearer(_ response: HTTPURLResponse, _ body: Data) -> Bool {
-        guard response.statusCode == 401, let url = response.url,
-            bearerScope.covers(url)
-        else { return false }
+    private func serverRefusingBearer(_ response: HTTPURLResponse, _ body: Data) -> Origin? {
+        guard response.statusCode == 401, let url = response.url, let server = Origin(url), bearerScope.covers(server)
+        else { return nil }
         if let code = ProblemBody(response: response, body: body).code.flatMap(ErrorCode.init(rawValue:)) {
-            return code == .invalidToken || code == .tokenExpired
+            return code == .invalidToken || code == .tokenExpired ? server : nil
         }
-        return response.value(forHTTPHeaderField: "WWW-Authenticate").map(BearerChallenge.isPresent(in:)) ?? false
+        let challenge = response.value(forHTTPHeaderField: "WWW-Authenticate")
+        return challenge.map(BearerChallenge.isPresent(in:)) ?? false ? server : nil
     }
 
     /// Converts an error response for the app. If a service answers 401 for its own reasons, the app must not ask a
     /// signed-in user to sign in.
     func refusal(_ response: HTTPURLResponse, _ body: Data) -> GatehouseError {
         let error = GatehouseError(response: response, body: body)
-        guard error.kind == .signedOut, !refusesBearer(response, body) else { return error }
+        guard error.kind == .signedOut, serverRefusingBearer(response, body) == nil else { return error }
         return GatehouseError(
             .forbidden, code: error.code, requestID: error.requestID, fields: error.fields,
             retryAfter: error.retryAfter, reason: error.reason, status: error.status, body: error.body)
@@ -121,7 +142,7 @@ extension GatehouseClient {
     /// - Throws: ``GatehouseError/Kind/misuse`` if it may not; ``GatehouseError/Kind/offline`` without a network, so
     ///   that callers do not wait for a refresh that cannot succeed.
     func bearer(for request: URLRequest) async throws(GatehouseError) -> GatehouseAccessToken {
-        guard let url = request.url, bearerScope.covers(url) else {
+        guard let url = request.url, let server = Origin(url), bearerScope.covers(server) else {
             throw GatehouseError(.misuse, reason: "no bearer for \(request.url?.host ?? "an address without a host")")
         }
         guard configuration.connectivity.isOnline(for: url) else { throw GatehouseError(.offline) }
@@ -160,7 +181,9 @@ extension GatehouseClient {
                 // The body shows whether a new bearer may help.
                 return (response.statusCode == 401 ? try Self.problem(in: newFile) : Data(), response)
             }
-            guard let file else { throw GatehouseError(.server, reason: "the download returned no file") }
+            guard let file = file.withLock({ $0 }) else {
+                throw GatehouseError(.server, reason: "the download returned no file")
+            }
             return (file, exchange.response)
         } catch {
             Self.remove(file)
@@ -195,8 +218,8 @@ extension GatehouseClient {
     ) async throws(GatehouseError) -> URLSessionWebSocketTask {
         var token = try await bearer(for: request)
         let refusedBearer = refused?.originalRequest?.value(forHTTPHeaderField: "Authorization")
-        if refusedBearer == token.credentials {
-            token = try await session.accessToken(after: token)
+        if refusedBearer == token.credentials, let server = request.url.flatMap(Origin.init) {
+            token = try await renewed(token, refusedBy: server) ?? token
         }
         do { return try configuration.transport.webSocketTask(with: request.carrying(token)) } catch {
             throw GatehouseError.of(error)
@@ -214,14 +237,13 @@ struct BearerScope: Sendable {
         hosts = configuration.bearerHosts.map(Origin.folded)
     }
 
-    /// Whether a request to `url` may carry the bearer. It may go to the base URL's own origin, and over https to the
+    /// Whether a request to `server` may carry the bearer. It may go to the base URL's own origin, and over https to the
     /// configuration's other hosts, each exactly as written there (`files.example.com`, `files.example.com:8443`).
-    func covers(_ url: URL) -> Bool {
-        guard let origin = Origin(url) else { return false }
-        if origin == home { return true }
-        return origin.isEncrypted
+    func covers(_ server: Origin) -> Bool {
+        if server == home { return true }
+        return server.isEncrypted
             && hosts.contains { name in
-                name == origin.host && origin.port == 443 || name == origin.host + Array(":\(origin.port)".utf8)
+                name == server.host && server.port == 443 || name == server.host + Array(":\(server.port)".utf8)
             }
     }
 }

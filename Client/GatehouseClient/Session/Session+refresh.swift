@@ -184,7 +184,7 @@ extension GatehouseSession {
         unansweredDeletion.withLock { $0 = nil }
         publish()
         Task { await self.sendLogouts() }
-        return GatehouseAccessToken(session.accessToken, of: session.user.id)
+        return GatehouseAccessToken(session.accessToken, of: session.user.id, issuedAt: answer.sentAt)
     }
 
     /// Adopts the session state that another process has stored.

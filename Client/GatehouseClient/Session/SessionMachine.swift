@@ -102,7 +102,7 @@ struct SessionMachine: Sendable {
         case .signedIn(let session, let life):
             // A request of one user is never repeated with another's token.
             if let user = refused?.user, user != session.user.id { return .refuse(.sessionEnded) }
-            let token = GatehouseAccessToken(session.accessToken, of: session.user.id)
+            let token = GatehouseAccessToken(session.accessToken, of: session.user.id, issuedAt: life.issuedAt)
             // Alamofire's rule: only a caller that failed with the current token requests a new one.
             if refused == token || life.isOver(at: monotonic) { return .refresh }
             return life.isDue(at: monotonic) && refused == nil ? .useAndRefresh(token) : .use(token)
@@ -221,12 +221,15 @@ struct TokenLife: Sendable, Equatable {
     /// From this moment the token is refreshed although it is still valid.
     let renewal: Duration
     let end: Duration
+    /// When this process requested the token; `nil` if another process did.
+    let issuedAt: Duration?
 
     /// - Parameters:
     ///   - lifetime: the server's value.
     ///   - sentAt: when the request for the token was sent. The server issued the token later, so the client's expiry
     ///     is never later than the server's.
     init(lifetime: Duration, sentAt: Duration) {
+        issuedAt = sentAt
         end = sentAt + lifetime
         renewal = end - Self.margin(of: lifetime)
     }
@@ -238,6 +241,7 @@ struct TokenLife: Sendable, Equatable {
         let serverNow = wall.addingTimeInterval(stored.clockOffset)
         let left = stored.accessExpiresAt.timeIntervalSince(serverNow)
         let sane = min(max(left, 0), Double(stored.accessLifetime))
+        issuedAt = nil
         end = monotonic + .seconds(sane)
         renewal = end - Self.margin(of: lifetime)
     }
@@ -252,10 +256,13 @@ public struct GatehouseAccessToken: Sendable, Equatable {
     public let value: Redacted<String>
 
     let user: UUID?
+    /// When this process requested the token, by the monotonic clock.
+    let issuedAt: Duration?
 
-    init(_ value: Redacted<String>, of user: UUID? = nil) {
+    init(_ value: Redacted<String>, of user: UUID? = nil, issuedAt: Duration? = nil) {
         self.value = value
         self.user = user
+        self.issuedAt = issuedAt
     }
 
     public static func == (one: Self, other: Self) -> Bool { one.value == other.value }

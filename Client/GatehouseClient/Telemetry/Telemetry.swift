@@ -21,12 +21,15 @@ public struct TelemetryEvent: Sendable, Equatable {
         public static let refreshFailure = Self("auth.refresh.failure")
         /// A request was sent again with a new token after a 401.
         public static let replay = Self("auth.request.replay")
+        /// A server refuses bearers that were issued less than a minute before, so that its refusals lead to at most one
+        /// refresh a minute. `reason` is the server. Recorded once for each server.
+        public static let newBearerRefused = Self("auth.bearer.refused")
         /// `reason` names the cause.
         public static let sessionEnded = Self("auth.session.ended")
     }
 
     public var name: Name
-    /// An error's kind, a credential's type or the reason for the end. These words are this library's, never a user's.
+    /// An error's kind, a credential's type, the reason for the end or a server's address: never a user's words.
     public var reason: String?
     /// The duration.
     public var latency: Duration?

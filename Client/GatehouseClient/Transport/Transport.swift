@@ -95,7 +95,7 @@ enum Redirection {
 ///
 /// Hosts are compared byte by byte after folding ASCII letters. There is no further normalization: a trailing dot or a
 /// percent-encoded letter makes a host different.
-struct Origin: Equatable, Sendable {
+struct Origin: Hashable, Sendable, CustomStringConvertible {
     let isEncrypted: Bool
     let host: [UInt8]
     let port: Int
@@ -112,6 +112,10 @@ struct Origin: Equatable, Sendable {
         guard let host = url.host(percentEncoded: true), !host.isEmpty else { return nil }
         self.host = Self.folded(host)
         port = url.port ?? (isEncrypted ? 443 : 80)
+    }
+
+    var description: String {
+        "\(isEncrypted ? "https" : "http")://\(String(decoding: host, as: UTF8.self)):\(port)"
     }
 
     static func folded(_ host: String) -> [UInt8] {

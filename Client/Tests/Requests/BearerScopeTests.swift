@@ -10,7 +10,8 @@ struct BearerScopeTests {
         let configuration = GatehouseConfiguration(
             baseURL: try #require(URL(string: base)), store: InMemoryTokenStore(), bearerHosts: hosts)
         // What cannot be an address at all cannot be asked for.
-        return URL(string: address).map { BearerScope(configuration: configuration).covers($0) } ?? false
+        return URL(string: address).flatMap(Origin.init)
+            .map { BearerScope(configuration: configuration).covers($0) } ?? false
     }
 
     @Test(arguments: [

@@ -70,6 +70,9 @@ struct TransfersTests {
         // The bearer has been renewed since that task was refused.
         let another = try await client.webSocketTask(for: request, after: task)
         #expect(another.originalRequest?.bearer == "Bearer access-second")
+        // The server refuses the new bearer too, so another one would not help.
+        let kept = try await client.webSocketTask(for: request, after: next)
+        #expect(kept.originalRequest?.bearer == "Bearer access-second")
         #expect(await signedIn.requests.count == 1)
     }
 
