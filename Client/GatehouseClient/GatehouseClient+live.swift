@@ -11,7 +11,8 @@ extension GatehouseClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - baseURL: the gateway's URL (``GatehouseConfiguration/baseURL``). An invalid one ends the process.
+    ///   - baseURL: the gateway's URL (``GatehouseConfiguration/baseURL``). An invalid one ends the
+    ///     process, as does a Keychain account that a client of another server uses.
     ///   - configure: changes the configuration, for example the store or the transport.
     public static func live(
         baseURL: URL, _ configure: (inout GatehouseConfiguration) -> Void = { _ in }

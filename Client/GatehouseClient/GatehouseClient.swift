@@ -30,16 +30,27 @@ public final class GatehouseClient: Sendable {
     let api: API
     let bearerScope: BearerScope
     let bearerRefusals = Locked(BearerRefusals())
+    #if canImport(Security)
+        private let keychainUse: KeychainAccountUse?
+    #endif
     let conflict = Locked<Conflict?>(nil)
     let reauthenticationHandler = Locked<(@Sendable (GatehouseClient, User) async throws -> Void)?>(nil)
 
     /// - Throws: ``GatehouseError/Kind/misuse`` if the base URL has no host, or is neither https nor this machine. A
     ///   debug build may also use plain HTTP to a development server on the local network. Tokens must not travel in
-    ///   clear text.
+    ///   clear text. Also `misuse` while a client of another server uses the same Keychain account in this process: each
+    ///   would replace the other's session.
     public init(configuration: GatehouseConfiguration) throws(GatehouseError) {
         guard Self.isSafe(configuration.baseURL) else {
             throw GatehouseError(.misuse, reason: "the base URL must begin with https:// or name this machine")
         }
+        #if canImport(Security)
+            if let store = configuration.store as? KeychainTokenStore {
+                keychainUse = try KeychainAccountUse(of: store.account, for: configuration.origin)
+            } else {
+                keychainUse = nil
+            }
+        #endif
         self.configuration = configuration
         api = API(configuration: configuration)
         bearerScope = BearerScope(configuration: configuration)

@@ -18,6 +18,7 @@
             case dialogs
         }
 
+        nonisolated let account: KeychainAccount
         private let vault: KeychainVault
         private let processLock: FileLock?
         private let queue: DispatchQueue
@@ -29,11 +30,16 @@
 
         public init(_ options: Options = Options()) {
             self.init(
-                KeychainVault(options), lock: options.lock, queue: DispatchQueue(label: "gatehouse.keychain"),
+                options.keychainAccount, KeychainVault(options), lock: options.lock,
+                queue: DispatchQueue(label: "gatehouse.keychain"),
                 dialogs: DispatchQueue(label: "gatehouse.keychain.dialogs"))
         }
 
-        init(_ vault: KeychainVault, lock: FileLock?, queue: DispatchQueue, dialogs: DispatchQueue) {
+        init(
+            _ account: KeychainAccount, _ vault: KeychainVault, lock: FileLock?, queue: DispatchQueue,
+            dialogs: DispatchQueue
+        ) {
+            self.account = account
             self.vault = vault
             processLock = lock
             self.queue = queue
@@ -158,7 +164,8 @@
             /// Identifies the session among all items that the app can access (`kSecAttrService`). Two apps that share
             /// an access group and use the same name share the session.
             public var service: String
-            /// Identifies the session among several of a service (`kSecAttrAccount`).
+            /// Identifies the session among several of a service (`kSecAttrAccount`). Clients of different servers need
+            /// different accounts: ``GatehouseClient/init(configuration:)`` refuses the second.
             public var account: String
             public var scope: Scope
             /// Whether reading the session requires Face ID or Touch ID once in each process, by a user who was
@@ -187,6 +194,8 @@
     }
 
     extension KeychainTokenStore.Options {
+        var keychainAccount: KeychainAccount { KeychainAccount(service: service, account: account) }
+
         var accessGroup: String? {
             if case .appGroup(let accessGroup, _) = scope { accessGroup } else { nil }
         }

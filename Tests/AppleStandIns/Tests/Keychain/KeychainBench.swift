@@ -41,8 +41,8 @@ struct KeychainBench {
             file: options.file("installed"), earlierFile: app.accessGroups == self.app.accessGroups ? mark : nil,
             read: read)
         return KeychainTokenStore(
-            KeychainVault(options, installation: installation), lock: options.lock, queue: app.queue(),
-            dialogs: app.queue())
+            options.keychainAccount, KeychainVault(options, installation: installation), lock: options.lock,
+            queue: app.queue(), dialogs: app.queue())
     }
 
     var mark: URL { container.appendingPathComponent("\(Self.service).session.installed") }

@@ -105,6 +105,39 @@ struct KeychainSharedTests {
                 checksAtLaunch: false))
     }
 
+    @Test("Clients of two servers cannot share an account in one process; clients of one server can")
+    func servers() throws {
+        defer { bench.remove() }
+        func client(_ address: String, account: String) throws -> GatehouseClient {
+            let service = "servers.\(bench.container.lastPathComponent)"
+            let options = KeychainTokenStore.Options(service: service, account: account)
+            return try GatehouseClient(
+                configuration: GatehouseConfiguration(
+                    baseURL: try #require(URL(string: address)), store: KeychainTokenStore(options),
+                    transport: FakeTransport()))
+        }
+        var production: [GatehouseClient] = [
+            try client("https://api.example.com", account: "session"),
+            // The path does not belong to the server's identity.
+            try client("https://API.example.com:443/team/", account: "session"),
+        ]
+        let error = withExtendedLifetime(production) {
+            #expect(throws: GatehouseError.self) { try client("https://staging.example.com", account: "session") }
+        }
+        #expect(error?.kind == .misuse)
+        for part in ["https://api.example.com:443", "\"session\"", "account of its own"] {
+            #expect(error?.reason?.contains(part) == true, "\(part)")
+        }
+        let staging = try client("https://staging.example.com", account: "staging")
+        production.removeFirst()
+        withExtendedLifetime((production, staging)) {
+            _ = #expect(throws: GatehouseError.self) { try client("https://staging.example.com", account: "session") }
+        }
+        // An app that has let its clients go may choose another server.
+        production = []
+        _ = try client("https://staging.example.com", account: "session")
+    }
+
     @Test("An update of the app that begins to share its session keeps it")
     func beginsToShare() async throws {
         defer { bench.remove() }
