@@ -8,25 +8,18 @@
     /// A server may be unreachable although a path exists. The monitor reports only that an attempt is useless.
     public final class SystemConnectivity: GatehouseConnectivity {
         private let monitor = NWPathMonitor()
-        /// A lock whose condition is ``unknown``, ``online`` or ``offline``.
-        private let state = NSConditionLock(condition: SystemConnectivity.unknown)
-
-        private static let unknown = 0
-        private static let online = 1
-        private static let offline = 2
+        /// The system's last report; `true` until its first.
+        private let lastReport = Locked(true)
 
         public init() {
-            monitor.pathUpdateHandler = { [state] path in
-                state.lock()
-                state.unlock(withCondition: Self.isOnline(path) ? Self.online : Self.offline)
-            }
+            monitor.pathUpdateHandler = { [lastReport] path in lastReport.withLock { $0 = Self.isOnline(path) } }
             monitor.start(queue: Self.queue)
         }
 
         deinit { monitor.cancel() }
 
         /// `true` until the system's first report.
-        public var isOnline: Bool { state.condition != Self.offline }
+        public var isOnline: Bool { lastReport.withLock { $0 } }
 
         /// A server on this machine can be reached without a network, for example on a Mac in flight mode.
         public func isOnline(for url: URL) -> Bool { isOnline || url.isOfThisMachine }
