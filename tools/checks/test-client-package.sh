@@ -45,4 +45,10 @@ for engine in native swiftbuild; do
         fail "an app cannot be built with the published client ($engine, $configuration)"
     }
 done
+for system in xros1.0 watchos9.0 tvos16.0; do
+    # The compiler reaches #error without that system's standard library.
+    output=$(swiftc -frontend -typecheck -parse-stdlib -target "arm64-apple-$system" \
+        "$root/Client/GatehouseClient/SupportedPlatforms.swift" 2>&1) && fail "the client compiles for $system"
+    [[ $output == *"GatehouseClient supports"* ]] || fail "the client does not say that it does not support $system: $output"
+done
 say "The published client builds by URL: native and swiftbuild, $configuration"
