@@ -23,7 +23,7 @@ extension HTTPURLResponse {
     var requestID: String? { value(forHTTPHeaderField: "X-Request-Id") }
 }
 
-extension GatehouseConfiguration {
+extension API {
     /// Sends a request and retries it as the policy allows. Fails at once without a network.
     ///
     /// - Parameters:
@@ -33,26 +33,56 @@ extension GatehouseConfiguration {
     ///   - send: one attempt.
     func exchange(
         to url: URL?, isIdempotent: Bool, by deadline: Duration?, unanswered: () -> Void = {},
-        _ send: () async throws -> (Data, HTTPURLResponse)
+        _ send: @escaping @Sendable () async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
+        let (policy, clock) = (configuration.retries, configuration.clock)
         var attempt = 0
         while true {
             attempt += 1
-            guard connectivity.isOnline(for: url ?? baseURL) else { throw GatehouseError(.offline) }
-            let (result, outcome) = await sendOnce(send)
+            guard configuration.connectivity.isOnline(for: url ?? configuration.baseURL) else {
+                throw GatehouseError(.offline)
+            }
+            let limit = policy.limit(
+                ofAttempt: attempt, isIdempotent: isIdempotent, left: deadline.map { $0 - clock.monotonic })
+            let (result, outcome) = await sendOnce { try await limit == nil ? send() : self.withinAttemptLimit(send) }
             if outcome.isUnanswered { unanswered() }
-            let decision = retries.decision(
-                after: attempt, isIdempotent: isIdempotent, outcome: outcome, random: Double.random(in: 0..<1),
+            let decision = policy.decision(
+                after: attempt, isIdempotent: isIdempotent, outcome: outcome, random: configuration.random(),
                 left: deadline.map { $0 - clock.monotonic })
             guard case .pause(let pause) = decision else { return try result.get() }
             do { try await clock.sleep(for: pause) } catch { throw GatehouseError.of(error) }
         }
     }
 
+    /// Makes one attempt, and cancels it when its time is up. The cancelled attempt is awaited, so that a client never
+    /// has two attempts of a call in progress.
+    ///
+    /// - Throws: `URLError.timedOut` if the time was up.
+    private func withinAttemptLimit(
+        _ send: @escaping @Sendable () async throws -> (Data, HTTPURLResponse)
+    ) async throws -> (Data, HTTPURLResponse) {
+        let attempt = Task { try await send() }
+        let isExpired = Locked(false)
+        let number = attempts.begin {
+            isExpired.withLock { $0 = true }
+            attempt.cancel()
+        }
+        defer { attempts.end(number) }
+        do {
+            return try await withTaskCancellationHandler {
+                try await attempt.value
+            } onCancel: {
+                attempt.cancel()
+            }
+        } catch {
+            throw isExpired.withLock { $0 } ? URLError(.timedOut) : error
+        }
+    }
+
     private func sendOnce(
         _ send: () async throws -> (Data, HTTPURLResponse)
     ) async -> (Result<Exchange, GatehouseError>, GatehouseRetryPolicy.Outcome) {
-        let sentAt = clock.monotonic
+        let sentAt = configuration.clock.monotonic
         do {
             let (body, response) = try await send()
             // Only error responses carry `Retry-After`; Foundation's lookup scans all fields, so skip it for a success.
@@ -71,10 +101,12 @@ extension GatehouseConfiguration {
 struct API: Sendable {
     let configuration: GatehouseConfiguration
     private let budgets: Deadlines
+    private let attempts: Deadlines
 
     init(configuration: GatehouseConfiguration) {
         self.configuration = configuration
         budgets = Deadlines(limit: configuration.retries.budget, clock: configuration.clock)
+        attempts = Deadlines(limit: configuration.retries.attemptLimit, clock: configuration.clock)
     }
 
     /// A decoded response. Its description omits the body, which may hold tokens.
@@ -108,7 +140,7 @@ struct API: Sendable {
 
     /// - Parameters:
     ///   - deadline: the end of the call's budget: ``withinBudget(_:)``.
-    ///   - unanswered: as in ``GatehouseConfiguration/exchange(to:isIdempotent:by:unanswered:_:)``.
+    ///   - unanswered: as in ``exchange(to:isIdempotent:by:unanswered:_:)``.
     func send<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)?, bearer: GatehouseAccessToken? = nil,
         isIdempotent: Bool?, by deadline: Duration, unanswered: () -> Void = {}
@@ -128,7 +160,7 @@ struct API: Sendable {
             }
         }
         let (transport, final) = (configuration.transport, request)
-        let exchange = try await configuration.exchange(
+        let exchange = try await exchange(
             to: final.url, isIdempotent: isIdempotent ?? GatehouseRetryPolicy.isIdempotent(method: method),
             by: deadline, unanswered: unanswered
         ) {

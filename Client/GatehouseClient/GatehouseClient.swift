@@ -124,6 +124,8 @@ public struct GatehouseConfiguration: Sendable {
     /// the device reports a revoked consent. Without it, the session ends with the first request after Apple has notified
     /// the server.
     public var monitorsAppleCredential = true
+    /// Draws a number uniformly from `0..<1`, for the random part of pauses. Tests replace it.
+    var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
 
     public init(
         baseURL: URL, store: any TokenStore, transport: any GatehouseTransport = URLSessionTransport(),

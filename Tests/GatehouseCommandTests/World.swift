@@ -179,6 +179,10 @@ private struct HastyClock: SessionClock {
 
     func sleep(for duration: Duration) async throws {
         guard duration > .seconds(2) else { return await Task.yield() }
+        try await sleep(until: monotonic + duration)
+    }
+
+    func sleep(until moment: Duration) async throws {
         let (never, end) = AsyncStream.makeStream(of: Void.self)
         for await _ in never {}
         withExtendedLifetime(end) {}

@@ -54,7 +54,7 @@ extension GatehouseClient {
             } catch {
                 failure = error
             }
-            switch resumption.decision(after: failure, random: Double.random(in: 0..<1)) {
+            switch resumption.decision(after: failure, random: configuration.random()) {
             case .finish: return
             case .fail(let error): throw error
             case .reconnect(let pause):
@@ -100,17 +100,17 @@ extension GatehouseClient {
         request.setValue(lastEventID, forHTTPHeaderField: "Last-Event-ID")
         let (transport, final) = (configuration.transport, request)
         let (exchange, pieces) = try await api.withinBudget { deadline throws(GatehouseError) in
-            var pieces: AsyncThrowingStream<Data, any Error>?
+            let pieces = Locked<AsyncThrowingStream<Data, any Error>?>(nil)
             let exchange = try await self.authorized(final, by: deadline) { request in
                 // Dropping the pieces of an earlier response cancels that response.
-                pieces = nil
+                pieces.withLock { $0 = nil }
                 let (newPieces, response) = try await transport.stream(request)
                 // The body shows whether a new bearer may help.
                 guard response.statusCode != 401 else { return (try await Self.problem(in: newPieces), response) }
-                pieces = newPieces
+                pieces.withLock { $0 = newPieces }
                 return (Data(), response)
             }
-            return (exchange, pieces)
+            return (exchange, pieces.withLock { $0 })
         }
         let response = exchange.response
         guard response.statusCode != 401 else { throw refusal(response, exchange.body) }

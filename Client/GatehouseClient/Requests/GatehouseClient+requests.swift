@@ -72,13 +72,13 @@ extension GatehouseClient {
     /// - Returns: the last response, whatever its status.
     func authorized(
         _ request: URLRequest, isIdempotent: Bool? = nil, by deadline: Duration?,
-        send: (URLRequest) async throws -> (Data, HTTPURLResponse)
+        send: @escaping @Sendable (URLRequest) async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         let token = try await bearer(for: request)
         // A body stream can be read only once.
         let isStreamed = request.httpBodyStream != nil
         let isIdempotent = isIdempotent ?? GatehouseRetryPolicy.isIdempotent(method: request.httpMethod ?? "GET")
-        let first = try await configuration.exchange(
+        let first = try await api.exchange(
             to: request.url, isIdempotent: isIdempotent && !isStreamed, by: deadline
         ) {
             try await send(request.carrying(token))
@@ -87,7 +87,7 @@ extension GatehouseClient {
             let renewed = try await renewed(token, refusedBy: server)
         else { return first }
         configuration.telemetry.record(TelemetryEvent(.replay))
-        return try await configuration.exchange(to: request.url, isIdempotent: isIdempotent, by: deadline) {
+        let second = try await api.exchange(to: request.url, isIdempotent: isIdempotent, by: deadline) {
             try await send(request.carrying(renewed))
         }
         if serverRefusingBearer(second.response, second.body) == nil {
@@ -171,13 +171,13 @@ extension GatehouseClient {
     /// Refreshes and retries like ``data(for:isIdempotent:)``.
     public func download(for request: URLRequest) async throws(GatehouseError) -> (URL, HTTPURLResponse) {
         let transport = configuration.transport
-        var file: URL?
+        /// The file of the last attempt.
+        let file = Locked<URL?>(nil)
         do throws(GatehouseError) {
             let exchange = try await authorized(request, by: nil) { request in
-                Self.remove(file)
-                file = nil
+                Self.remove(file.withLock { $0.take() })
                 let (newFile, response) = try await transport.download(request)
-                file = newFile
+                file.withLock { $0 = newFile }
                 // The body shows whether a new bearer may help.
                 return (response.statusCode == 401 ? try Self.problem(in: newFile) : Data(), response)
             }
@@ -186,7 +186,7 @@ extension GatehouseClient {
             }
             return (file, exchange.response)
         } catch {
-            Self.remove(file)
+            Self.remove(file.withLock { $0 })
             throw error
         }
     }

@@ -124,7 +124,7 @@ extension GatehouseSession {
             refreshDelay = nil
             configuration.telemetry.record(TelemetryEvent(.refreshSuccess, latency: latency))
         case .failure(let error):
-            let pause = error.retryAfter ?? .milliseconds(Int.random(in: 500...5000))
+            let pause = error.retryAfter ?? .milliseconds(500 + 4500 * configuration.random())
             refreshDelay = RefreshDelay(until: clock.monotonic + min(pause, .seconds(60)), error: error)
             configuration.telemetry.record(
                 TelemetryEvent(.refreshFailure, reason: "\(error.kind)", latency: latency))

@@ -199,7 +199,7 @@ extension GatehouseSession {
 
     /// Like ``call(_:_:json:isIdempotent:returning:)``, but also returns the answer's times, which a new session needs.
     ///
-    /// - Parameter unanswered: as in ``GatehouseConfiguration/exchange(to:isIdempotent:by:unanswered:_:)``.
+    /// - Parameter unanswered: as in ``API/exchange(to:isIdempotent:by:unanswered:_:)``.
     func answer<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isIdempotent: Bool? = nil,
         returning: Body.Type = Body.self, unanswered: @escaping @Sendable () -> Void = {}

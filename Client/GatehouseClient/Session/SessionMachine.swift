@@ -276,7 +276,15 @@ public protocol SessionClock: Sendable {
     /// The device's clock. It may be wrong by days and may jump.
     var wall: Date { get }
 
+    /// Waits for a pause, for example before a retry.
     func sleep(for duration: Duration) async throws
+
+    /// Waits until a moment of ``monotonic`` that ends a time limit. By default a pause until then.
+    func sleep(until moment: Duration) async throws
+}
+
+extension SessionClock {
+    public func sleep(until moment: Duration) async throws { try await sleep(for: max(moment - monotonic, .zero)) }
 }
 
 /// The system's own clocks.

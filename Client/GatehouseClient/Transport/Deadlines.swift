@@ -42,22 +42,21 @@ final class Deadlines: Sendable {
     /// Holds `self` weakly, so that it does not keep the transport alive for a whole limit.
     private func sleeper() -> Task<Void, Never> {
         Task { [clock, weak self] in
-            while let pause = self?.pause() {
-                try? await clock.sleep(for: pause)
+            while let deadline = self?.nextDeadline() {
+                try? await clock.sleep(until: deadline)
                 self?.expireDue()
             }
         }
     }
 
-    /// The time until the next deadline. Returns `nil`, which ends the sleeper, if no exchange runs.
-    private func pause() -> Duration? {
-        let now = clock.monotonic
-        return state.withLock { state in
+    /// Returns `nil`, which ends the sleeper, if no exchange runs.
+    private func nextDeadline() -> Duration? {
+        state.withLock { state in
             guard let first = state.running.keys.min().flatMap({ state.running[$0] }) else {
                 state.sleeper = nil
                 return nil
             }
-            return max(first.deadline - now, .zero)
+            return first.deadline
         }
     }
 

@@ -11,6 +11,10 @@ public struct GatehouseRetryPolicy: Sendable, Equatable {
     /// The longest pause. The n-th pause is drawn uniformly between 0 and the smaller of this value and 200 ms · 2ⁿ
     /// ("full jitter").
     public var longestPause: Duration = .seconds(2)
+    /// The time limit of an attempt of an idempotent call, whose answer may be lost. The last attempt has the rest of the
+    /// ``budget`` instead, so that a slow network gets its answer too. So has an attempt after which the budget leaves
+    /// no time for another one. The limit does not apply to uploads and downloads of files.
+    public var attemptLimit: Duration = .seconds(2)
     /// The time limit of a whole call: all attempts, the pauses between them and a refresh of the bearer. It does not
     /// apply to uploads and downloads of files, which the transport limits.
     public var budget: Duration = .seconds(30)
@@ -45,6 +49,19 @@ extension GatehouseRetryPolicy {
         case giveUp
     }
 
+    /// The time limit of an attempt; `nil` if only the call's budget limits it.
+    ///
+    /// - Parameters:
+    ///   - attempt: the number of the attempt; the first is 1.
+    ///   - isIdempotent: whether the request is idempotent.
+    ///   - left: the rest of the call's budget; `nil` if it has none.
+    func limit(ofAttempt attempt: Int, isIdempotent: Bool, left: Duration?) -> Duration? {
+        guard isIdempotent, attempt < attempts, let left, left > attemptLimit + ceiling(after: attempt) else {
+            return nil
+        }
+        return attemptLimit
+    }
+
     /// - Parameters:
     ///   - attempt: the number of the finished attempt; the first is 1.
     ///   - isIdempotent: whether the request is idempotent.
@@ -61,12 +78,17 @@ extension GatehouseRetryPolicy {
 
     /// - Returns: `nil` if the server requests a longer pause than this policy allows.
     private func pause(after attempt: Int, _ outcome: Outcome, _ random: Double) -> Duration? {
-        let ceiling = min(longestPause, .milliseconds(200) * (1 << min(attempt, 16)))
+        let ceiling = ceiling(after: attempt)
         guard case .answered(_, let requested?) = outcome else { return ceiling * random }
         // The app decides about a longer wait: the error contains it. A shorter one gets random extra time, so that
         // clients with the same `Retry-After` do not retry at the same moment.
         guard requested <= longestPause else { return nil }
         return requested + min(ceiling, longestPause - requested) * random
+    }
+
+    /// The longest random pause after an attempt.
+    private func ceiling(after attempt: Int) -> Duration {
+        min(longestPause, .milliseconds(200) * (1 << min(attempt, 16)))
     }
 
     /// Whether HTTP defines the method as idempotent (RFC 9110 §9.2.2).

@@ -41,20 +41,29 @@ final class ManualClock: SessionClock {
 
     func sleep(for duration: Duration) async throws {
         try Task.checkCancellation()
-        // Deadlines are long: in a hasty clock only short pauses pass by themselves.
+        // In a hasty clock only short pauses pass by themselves.
         if state.withLock({ $0.isHasty }) && duration <= .seconds(10) {
             advance(by: duration)
             await Task.yield()
             return
         }
+        try await sleep(until: monotonic + duration)
+    }
+
+    /// Time limits end when a test moves the clock.
+    func sleep(until moment: Duration) async throws {
+        try Task.checkCancellation()
         let number = state.withLock { state in
             state.next += 1
             return state.next
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                state.withLock { $0.sleepers[number] = ($0.monotonic + duration, continuation) }
-                if Task.isCancelled { wake(number) } else { tellWatchers() }
+                let isOver = state.withLock { state in
+                    state.sleepers[number] = (moment, continuation)
+                    return state.monotonic >= moment
+                }
+                if Task.isCancelled { wake(number) } else { isOver ? advance(by: .zero) : tellWatchers() }
             }
         } onCancel: {
             wake(number)

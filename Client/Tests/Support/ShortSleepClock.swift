@@ -2,8 +2,8 @@ import Foundation
 import GatehouseClient
 import Synchronization
 
-/// Time passes only by sleeping. Short sleeps are over at once; longer ones, which are deadlines, end when the caller
-/// that sleeps is cancelled.
+/// Time passes only by sleeping. Short sleeps are over at once; longer ones and time limits end when the caller that
+/// sleeps is cancelled.
 final class ShortSleepClock: SessionClock {
     private struct State {
         var now = Duration.zero
@@ -29,6 +29,10 @@ final class ShortSleepClock: SessionClock {
             }
             return
         }
+        try await sleep(until: duration)
+    }
+
+    func sleep(until moment: Duration) async throws {
         let (never, end) = AsyncStream.makeStream(of: Void.self)
         for await _ in never {}
         withExtendedLifetime(end) {}

@@ -82,4 +82,20 @@ struct RetryPolicyTests {
         #expect(decide(.answered(status: 429, retryAfter: .milliseconds(2001))) == .giveUp)
         #expect(decide(.answered(status: 503, retryAfter: .seconds(3600))) == .giveUp)
     }
+
+    @Test("Each attempt of an idempotent call has two seconds; the last one has the rest of the budget")
+    func attemptLimit() {
+        func limit(_ attempt: Int, isIdempotent: Bool = true, left: Duration? = .seconds(30)) -> Duration? {
+            policy.limit(ofAttempt: attempt, isIdempotent: isIdempotent, left: left)
+        }
+        #expect([1, 2, 3].map { limit($0) } == [.seconds(2), .seconds(2), nil])
+        #expect(limit(1, isIdempotent: false) == nil)
+        // Transfers of files have no budget.
+        #expect(limit(1, left: nil) == nil)
+        // No other attempt would follow.
+        #expect(limit(1, left: .milliseconds(2400)) == nil)
+        #expect(limit(1, left: .milliseconds(2401)) == .seconds(2))
+        #expect(limit(2, left: .milliseconds(2800)) == nil)
+        #expect(limit(2, left: .milliseconds(2801)) == .seconds(2))
+    }
 }

@@ -23,9 +23,11 @@ final class SimulatedClock: SessionClock {
 
     func sleep(for duration: Duration) async throws {
         try Task.checkCancellation()
-        // A caller that waits for longer waits for something else, which wakes it.
-        guard duration <= .seconds(2) else { return try await Task.sleep(for: .seconds(3600)) }
+        guard duration <= .seconds(2) else { return try await sleep(until: monotonic + duration) }
         state.withLock { $0.seconds += duration / .seconds(1) }
         await Task.yield()
     }
+
+    /// A caller that waits for a time limit waits for something else, which wakes it.
+    func sleep(until moment: Duration) async throws { try await Task.sleep(for: .seconds(3600)) }
 }

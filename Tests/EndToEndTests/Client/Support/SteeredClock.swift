@@ -19,4 +19,6 @@ final class SteeredClock: SessionClock {
         if duration <= .seconds(2) { return await Task.yield() }
         try await Task.sleep(for: duration)
     }
+
+    func sleep(until moment: Duration) async throws { try await Task.sleep(for: max(moment - monotonic, .zero)) }
 }
