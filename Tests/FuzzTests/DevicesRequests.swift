@@ -16,7 +16,7 @@ extension RequestType {
             """
             {"token":"00ff","environment":"production","bundleId":"com.example.app","installationId":"i1",\
             "kind":"liveactivity","activity":"a1","attributesType":"Ride","locale":"de-DE","timeZone":"Europe/Berlin",\
-            "appVersion":"2.10","osVersion":"26.1","model":"iPhone18,1"}
+            "appVersion":"2.10","osVersion":"26.1","model":"iPhone18,1","alertsAllowed":true}
             """
         ) { request, _ in
             let valid = try ValidRegistration(request, timeZones: timeZones)
@@ -38,7 +38,8 @@ extension RequestType {
             """,
             """
             {"targets":{"segment":{"locales":["de"],"timeZones":["Europe/Berlin"],"appVersion":{"from":"2.10",\
-            "below":"3"},"lastSeenSince":"2026-12-01T00:00:00Z","tags":{"all":["a"],"any":["b","c"]}}},\
+            "below":"3"},"lastSeenSince":"2026-12-01T00:00:00Z",\
+            "alertsAllowed":true,"tags":{"all":["a"],"any":["b","c"]}}},\
             "bundleId":"com.example.app","pushType":"liveactivity","sendAt":"2027-01-16T08:00:00Z",\
             "payload":{"aps":{"event":"start","attributes-type":"Ride","input-push-token":1,"timestamp":1800000000}},\
             "ratePerMinute":1000,"ignoreQuietHours":true}

@@ -15,7 +15,7 @@ struct ListCommand: AsyncParsableCommand {
             let fields = [
                 device.id.uuidString.lowercased(), administration.status(of: device), device.environment.rawValue,
                 device.kind.rawValue, device.bundleId, device.installationId ?? "-", device.model ?? "-",
-                device.updatedAt.formatted(.iso8601),
+                device.updatedAt.formatted(.iso8601), device.alertsAllowed.map { $0 ? "alerts" : "noAlerts" } ?? "-",
             ]
             print(fields.joined(separator: "\t"))
         }

@@ -44,5 +44,8 @@ enum Migrations {
         PostgresMigration(
             number: 14, name: "bounds", up: PackageResources._014_bounds_up_sql,
             down: PackageResources._014_bounds_down_sql),
+        PostgresMigration(
+            number: 15, name: "alerts_allowed", up: PackageResources._015_alerts_allowed_up_sql,
+            down: PackageResources._015_alerts_allowed_down_sql),
     ]
 }

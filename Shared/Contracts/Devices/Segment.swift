@@ -59,16 +59,19 @@ public struct PushSegment: Codable, Sendable, Equatable {
     public var appVersion: Versions?
     /// The device has registered since.
     public var lastSeenSince: Date?
+    /// What the app said when it registered. A device that said nothing is in neither segment.
+    public var alertsAllowed: Bool?
     public var tags: Tags?
 
     public init(
         locales: [String]? = nil, timeZones: [String]? = nil, appVersion: Versions? = nil, lastSeenSince: Date? = nil,
-        tags: Tags? = nil
+        alertsAllowed: Bool? = nil, tags: Tags? = nil
     ) {
         self.locales = locales
         self.timeZones = timeZones
         self.appVersion = appVersion
         self.lastSeenSince = lastSeenSince
+        self.alertsAllowed = alertsAllowed
         self.tags = tags
     }
 
@@ -78,6 +81,7 @@ public struct PushSegment: Codable, Sendable, Equatable {
         timeZones = try fields.decodeIfPresent([String].self, forKey: .timeZones)
         appVersion = try fields.decodeIfPresent(Versions.self, forKey: .appVersion)
         lastSeenSince = try fields.decodeIfPresent(Date.self, forKey: .lastSeenSince)
+        alertsAllowed = try fields.decodeIfPresent(Bool.self, forKey: .alertsAllowed)
         tags = try fields.decodeIfPresent(Tags.self, forKey: .tags)
     }
 
@@ -86,6 +90,7 @@ public struct PushSegment: Codable, Sendable, Equatable {
         case timeZones
         case appVersion
         case lastSeenSince
+        case alertsAllowed
         case tags
     }
 }

@@ -127,6 +127,7 @@ public struct DeviceExport: Codable, Sendable, Equatable {
         public var appVersion: String?
         public var osVersion: String?
         public var model: String?
+        public var alertsAllowed: Bool?
         /// The session that registered last.
         @LowercaseUUID public var sessionId: UUID
         public var createdAt: Date
@@ -136,7 +137,7 @@ public struct DeviceExport: Codable, Sendable, Equatable {
             id: UUID, installationId: String? = nil, environment: PushEnvironment, bundleId: String, kind: PushKind,
             activity: String? = nil, attributesType: String? = nil, status: DeviceStatus, locale: String? = nil,
             timeZone: String? = nil, appVersion: String? = nil, osVersion: String? = nil, model: String? = nil,
-            sessionId: UUID, createdAt: Date, updatedAt: Date
+            alertsAllowed: Bool? = nil, sessionId: UUID, createdAt: Date, updatedAt: Date
         ) {
             self.id = id
             self.installationId = installationId
@@ -151,6 +152,7 @@ public struct DeviceExport: Codable, Sendable, Equatable {
             self.appVersion = appVersion
             self.osVersion = osVersion
             self.model = model
+            self.alertsAllowed = alertsAllowed
             self.sessionId = sessionId
             self.createdAt = createdAt
             self.updatedAt = updatedAt
@@ -174,6 +176,7 @@ extension Device {
             id: entry.id, installationId: entry.installationId, environment: entry.environment,
             bundleId: entry.bundleId, kind: entry.kind, activity: entry.activity,
             attributesType: entry.attributesType, status: entry.status, locale: entry.locale, timeZone: entry.timeZone,
-            appVersion: entry.appVersion, createdAt: entry.createdAt, updatedAt: entry.updatedAt)
+            appVersion: entry.appVersion, alertsAllowed: entry.alertsAllowed, createdAt: entry.createdAt,
+            updatedAt: entry.updatedAt)
     }
 }

@@ -19,11 +19,14 @@ public struct Registration: Codable, Sendable, Equatable, Confidential {
     public var appVersion: String?
     public var osVersion: String?
     public var model: String?
+    /// Whether the user lets the app show notifications. Absent if the app does not know. It withholds no push.
+    public var alertsAllowed: Bool?
 
     public init(
         token: String, environment: PushEnvironment, bundleId: String, installationId: String? = nil,
         kind: PushKind? = nil, activity: String? = nil, attributesType: String? = nil, locale: String? = nil,
-        timeZone: String? = nil, appVersion: String? = nil, osVersion: String? = nil, model: String? = nil
+        timeZone: String? = nil, appVersion: String? = nil, osVersion: String? = nil, model: String? = nil,
+        alertsAllowed: Bool? = nil
     ) {
         self.token = token
         self.environment = environment
@@ -37,6 +40,7 @@ public struct Registration: Codable, Sendable, Equatable, Confidential {
         self.appVersion = appVersion
         self.osVersion = osVersion
         self.model = model
+        self.alertsAllowed = alertsAllowed
     }
 }
 
@@ -53,13 +57,15 @@ public struct Device: Codable, Sendable, Equatable {
     public var locale: String?
     public var timeZone: String?
     public var appVersion: String?
+    /// Whether the user lets the app show notifications, as the app said when it registered. Absent if it said nothing.
+    public var alertsAllowed: Bool?
     public var createdAt: Date
     public var updatedAt: Date
 
     public init(
         id: UUID, installationId: String? = nil, environment: PushEnvironment, bundleId: String, kind: PushKind,
         activity: String? = nil, attributesType: String? = nil, status: DeviceStatus, locale: String? = nil,
-        timeZone: String? = nil, appVersion: String? = nil, createdAt: Date, updatedAt: Date
+        timeZone: String? = nil, appVersion: String? = nil, alertsAllowed: Bool? = nil, createdAt: Date, updatedAt: Date
     ) {
         self.id = id
         self.installationId = installationId
@@ -72,6 +78,7 @@ public struct Device: Codable, Sendable, Equatable {
         self.locale = locale
         self.timeZone = timeZone
         self.appVersion = appVersion
+        self.alertsAllowed = alertsAllowed
         self.createdAt = createdAt
         self.updatedAt = updatedAt
     }

@@ -89,7 +89,7 @@ extension PushBenchmark {
                 SELECT register_device(
                     bucket_of(\(user)), \(user), \(session), \(hash), (owner).new_epoch,
                     decode('0131' || repeat('00', 60), 'hex'), 'sandbox', '\(bundleID)', 'alert', NULL, NULL, NULL,
-                    NULL, NULL, NULL, NULL, NULL, 50) AS device, owner
+                    NULL, NULL, NULL, NULL, NULL, 50, NULL) AS device, owner
                 FROM owned
             ), removed AS MATERIALIZED (
                 SELECT remove_void_device(

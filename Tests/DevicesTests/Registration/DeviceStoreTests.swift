@@ -13,12 +13,14 @@ import Testing
     static func registration(
         token: String = "aabb", environment: PushEnvironment = .sandbox, bundle: String = "com.example.app",
         installation: String? = nil, kind: PushKind = .alert, activity: String? = nil, attributesType: String? = nil,
-        locale: String? = nil, timeZone: String? = nil, model: String? = nil
+        locale: String? = nil, timeZone: String? = nil, model: String? = nil,
+        alertsAllowed: Bool? = nil
     ) throws -> ValidRegistration {
         try ValidRegistration(
             Registration(
                 token: token, environment: environment, bundleId: bundle, installationId: installation, kind: kind,
-                activity: activity, attributesType: attributesType, locale: locale, timeZone: timeZone, model: model),
+                activity: activity, attributesType: attributesType, locale: locale, timeZone: timeZone, model: model,
+                alertsAllowed: alertsAllowed),
             timeZones: timeZones)
     }
 
@@ -39,7 +41,8 @@ import Testing
             let registration = try ValidRegistration(
                 Registration(
                     token: "AABB", environment: .production, bundleId: "com.example.app", installationId: "phone",
-                    kind: .voip, locale: "en-GB", timeZone: "UTC", appVersion: "1", osVersion: "2", model: "3"),
+                    kind: .voip, locale: "en-GB", timeZone: "UTC", appVersion: "1", osVersion: "2", model: "3",
+                    alertsAllowed: false),
                 timeZones: Self.timeZones)
             let device = try #require(try await store.register(registration, user: ada, session: session))
             let kept = try await store.devices(of: ada)
@@ -48,7 +51,8 @@ import Testing
                     DeviceExport.Entry(
                         id: device.id, installationId: "phone", environment: .production, bundleId: "com.example.app",
                         kind: .voip, status: .active, locale: "en-GB", timeZone: "UTC", appVersion: "1",
-                        osVersion: "2", model: "3", sessionId: session, createdAt: device.createdAt,
+                        osVersion: "2", model: "3", alertsAllowed: false, sessionId: session,
+                        createdAt: device.createdAt,
                         updatedAt: device.updatedAt)
                 ])
             #expect(try await store.devices(of: bob).isEmpty)
@@ -80,8 +84,11 @@ import Testing
                 try await registry.database.query("SELECT xmin::text || ' ' || xmax::text FROM devices ORDER BY id")
                     .decode(String.self)
             }
-            func register(_ phone: String, model: String? = nil, session: UUID? = nil) async throws -> Device {
-                let registration = try Self.registration(token: phone, installation: phone, model: model)
+            func register(
+                _ phone: String, model: String? = nil, session: UUID? = nil, alertsAllowed: Bool? = nil
+            ) async throws -> Device {
+                let registration = try Self.registration(
+                    token: phone, installation: phone, model: model, alertsAllowed: alertsAllowed)
                 return try #require(
                     try await store.register(registration, user: ada, session: session ?? self.session))
             }
@@ -97,10 +104,18 @@ import Testing
             #expect(Set(try await registry.devices(of: ada).map(\.updatedAt)) == [phone.updatedAt, tablet.updatedAt])
             // Any change is written at once.
             var last = try await rows()
-            for change in [("2", nil), ("2", .session(of: ada))] as [(String?, UUID?)] {
-                _ = try await register("aa", model: change.0, session: change.1)
+            let other = UUID.session(of: ada)
+            for change in [
+                ("2", nil, nil), ("2", other, nil), ("2", other, true), ("2", other, false), ("2", other, nil),
+            ] as [(String?, UUID?, Bool?)] {
+                let device = try await register(
+                    "aa", model: change.0, session: change.1, alertsAllowed: change.2)
                 #expect(try await rows() != last)
+                #expect(device.alertsAllowed == change.2)
+                #expect(try await registry.devices(of: ada).first?.alertsAllowed == change.2)
                 last = try await rows()
+                _ = try await register("aa", model: change.0, session: change.1, alertsAllowed: change.2)
+                #expect(try await rows() == last)
             }
         }
     }

@@ -112,6 +112,7 @@ import Testing
             (#"{"token":"aa","environment":"moon","bundleId":"a"}"#, "environment"),
             (#"{"token":"aa","environment":"sandbox","bundleId":"a b"}"#, "bundleId"),
             ("{\(good),\"kind\":\"fax\"}", "kind"), ("{\(good),\"kind\":1}", "kind"),
+            ("{\(good),\"alertsAllowed\":1}", "alertsAllowed"),
             ("{\(good),\"timeZone\":1}", "timeZone"), ("{\(good),\"locale\":{}}", "locale"),
             ("{\(good),\"installationId\":[]}", "installationId"), ("{\(good),\"model\":\"\\u0000\"}", nil),
         ]

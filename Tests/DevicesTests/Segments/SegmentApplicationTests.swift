@@ -44,12 +44,42 @@ extension PushApplicationTests {
         }
     }
 
+    /// The user's permission is a condition of segments. It withholds no push to a user.
+    @Test func aDeviceThatShowsNoNotificationsIsPushedTo() async throws {
+        let lane = FakeLane()
+        try await withDevices(lane) { devices in
+            let registration = Registration(
+                token: "aa", environment: .sandbox, bundleId: "com.example.app", alertsAllowed: false)
+            let registered = try await devices.client.post(
+                "/v1/devices/register", json: registration, headers: ada.headers)
+            #expect(try registered.decode(Device.self).alertsAllowed == false)
+            #expect(try await devices.list(ada).map(\.alertsAllowed) == [false])
+            for (targets, devicesCount) in [
+                (.init(users: [ada.id]), 1), (.init(segment: .init()), 1),
+                (.init(segment: .init(alertsAllowed: true)), 0),
+            ] as [(PushRequest.Targets, Int)] {
+                let dry = try await devices.client.post(
+                    "/internal/push",
+                    json: request {
+                        $0.targets = targets
+                        $0.dryRun = true
+                    }, headers: headers())
+                #expect(try dry.decode(PushAccepted.self).devices == devicesCount, "\(dry.text)")
+            }
+            let response = try await devices.client.post(
+                "/internal/push", json: request { $0.targets = .init(users: [ada.id]) }, headers: headers())
+            #expect(response.status == 202, "\(response.text)")
+            try await eventually("it is sent") { lane.sent.count == 1 }
+        }
+    }
+
     @Test func aMistypedPropertyIsRefused() async throws {
         try await withDevices(FakeLane()) { devices in
             for (segment, field) in [
                 (#"{"locale": ["de"]}"#, "targets.segment.locale"),
                 (#"{"tags": {"all": [], "some": ["a"]}}"#, "targets.segment.tags.some"),
                 (#"{"appVersion": {"from": "x"}}"#, "targets.segment.appVersion.from"),
+                (#"{"alertsAllowed": "yes"}"#, "targets.segment.alertsAllowed"),
             ] {
                 let body = """
                     {"targets": {"segment": \(segment)}, "bundleId": "com.example.app", "pushType": "alert",

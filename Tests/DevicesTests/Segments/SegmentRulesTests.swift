@@ -63,7 +63,8 @@ import Testing
     @Test func aSegmentIsDecodedAsItIsEncoded() throws {
         let segment = PushSegment(
             locales: ["de"], timeZones: ["Europe/Vienna"], appVersion: .init(from: "1", below: "2"),
-            lastSeenSince: Date(timeIntervalSince1970: 1_800_000_000), tags: .init(all: ["a"], any: ["b"]))
+            lastSeenSince: Date(timeIntervalSince1970: 1_800_000_000), alertsAllowed: false,
+            tags: .init(all: ["a"], any: ["b"]))
         #expect(try JSON.decode(PushSegment.self, from: JSON.encode(segment)) == segment)
         #expect(try JSON.decode(PushSegment.self, from: Data("{}".utf8)) == PushSegment())
     }

@@ -14,13 +14,14 @@ import Testing
     @discardableResult
     private func register(
         _ pushes: TestPushes, _ number: Int, locale: String? = nil, timeZone: String? = nil, appVersion: String? = nil,
-        environment: PushEnvironment = .sandbox, kind: PushKind = .alert, tags: Set<String> = []
+        environment: PushEnvironment = .sandbox, kind: PushKind = .alert, alertsAllowed: Bool? = nil,
+        tags: Set<String> = []
     ) async throws -> Device {
         let user = SignedIn.inFirstSlice()
         let registration = try ValidRegistration(
             Registration(
                 token: String(format: "%04x", number), environment: environment, bundleId: TestPushes.app, kind: kind,
-                locale: locale, timeZone: timeZone, appVersion: appVersion),
+                locale: locale, timeZone: timeZone, appVersion: appVersion, alertsAllowed: alertsAllowed),
             timeZones: TimeZoneDatabase(["Europe/Vienna", "Europe/Berlin"]))
         if !tags.isEmpty {
             _ = try await UserTagStore(database: pushes.database).set(tags, of: user.id, in: TestPushes.tagSpace)
@@ -46,9 +47,10 @@ import Testing
     @Test func aSegmentHasTheDevicesWithItsProperties() async throws {
         try await TestPushes.with { pushes in
             try await register(pushes, 1, locale: "de-AT", timeZone: "Europe/Vienna", appVersion: "1.9", tags: ["gold"])
-            try await register(pushes, 2, locale: "de-DE", timeZone: "Europe/Berlin", appVersion: "1.10.0")
+            try await register(
+                pushes, 2, locale: "de-DE", timeZone: "Europe/Berlin", appVersion: "1.10.0", alertsAllowed: true)
             try await register(pushes, 3, locale: "en_US", appVersion: "2.0 (7)", tags: ["gold", "beta"])
-            try await register(pushes, 4, appVersion: "next", tags: ["beta"])
+            try await register(pushes, 4, appVersion: "next", alertsAllowed: false, tags: ["beta"])
             try await register(pushes, 5, kind: .voip)
             for (segment, count) in [
                 (.init(), 4), (.init(locales: ["de"]), 2), (.init(locales: ["DE-at", "en-US"]), 2),
@@ -58,6 +60,8 @@ import Testing
                 (.init(tags: .init(any: ["gold", "beta"])), 3), (.init(tags: .init(all: ["gold", "gold"])), 2),
                 (.init(tags: .init(all: ["beta"], any: ["gold"])), 1), (.init(lastSeenSince: .now + 60), 0),
                 (.init(lastSeenSince: .now - 60), 4), (.init(locales: ["de"], tags: .init(any: ["gold"])), 1),
+                (.init(alertsAllowed: true), 1), (.init(alertsAllowed: false), 1),
+                (.init(locales: ["en"], alertsAllowed: true), 0),
             ] as [(PushSegment, Int)] {
                 #expect(try await estimate(pushes, segment) == count, "\(segment)")
             }

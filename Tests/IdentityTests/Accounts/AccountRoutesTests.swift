@@ -140,8 +140,8 @@ extension AccountServiceTests {
                 let day = Date(timeIntervalSince1970: 1_790_000_000)
                 let phone = DeviceExport.Entry(
                     id: UUID(), environment: .production, bundleId: "com.example.app", kind: .alert, status: .active,
-                    timeZone: "Europe/Berlin", osVersion: "26.1", model: "iPhone17,1", sessionId: session,
-                    createdAt: day, updatedAt: day)
+                    timeZone: "Europe/Berlin", osVersion: "26.1", model: "iPhone17,1", alertsAllowed: true,
+                    sessionId: session, createdAt: day, updatedAt: day)
                 identity.devices.state.withLock { $0.registered = [phone] }
                 let export: AccountExport = try await identity.send(
                     .GET, "/v1/auth/export", as: ada.user.id, session: session

@@ -75,13 +75,14 @@ extension AdministrationServiceTests {
                 let id = try await admin.identity.register("ada@example.com").user.id
                 let entry = DeviceExport.Entry(
                     id: UUID(), environment: .sandbox, bundleId: "com.example.app", kind: .alert, status: .active,
-                    osVersion: "18.1", model: "iPhone17,1", sessionId: UUID(),
+                    osVersion: "18.1", model: "iPhone17,1", alertsAllowed: true, sessionId: UUID(),
                     createdAt: Date(timeIntervalSince1970: 1_700_000_000),
                     updatedAt: Date(timeIntervalSince1970: 1_700_000_000))
                 admin.identity.devices.state.withLock { $0.registered = [entry] }
                 let answer = try await admin.send(.GET, "/users/\(id.path)/devices")
                 let devices = try answer.decode(DeviceList.self).devices
                 #expect(devices.map(\.id) == [entry.id] && devices.first?.bundleId == "com.example.app")
+                #expect(devices.first?.alertsAllowed == true)
                 #expect(!answer.text.contains("token") && !answer.text.contains("sessionId"))
             }
         }

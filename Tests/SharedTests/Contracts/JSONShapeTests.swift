@@ -140,9 +140,9 @@ import Testing
         let device = Device(
             id: id, installationId: "i", environment: .sandbox, bundleId: "com.example.app", kind: .liveactivity,
             activity: "order-7", attributesType: "DeliveryAttributes", status: .invalid, locale: "de_DE",
-            timeZone: "Europe/Berlin", appVersion: "2.0", createdAt: noon, updatedAt: noon)
+            timeZone: "Europe/Berlin", appVersion: "2.0", alertsAllowed: true, createdAt: noon, updatedAt: noon)
         let json = """
-            {"activity":"order-7","appVersion":"2.0","attributesType":"DeliveryAttributes",\
+            {"activity":"order-7","alertsAllowed":true,"appVersion":"2.0","attributesType":"DeliveryAttributes",\
             "bundleId":"com.example.app","createdAt":"2026-11-20T12:00:00Z",\
             "environment":"sandbox","id":"0f8fad5b-d9cb-469f-a165-70867728950e","installationId":"i",\
             "kind":"liveactivity","locale":"de_DE","status":"invalid","timeZone":"Europe/Berlin",\
@@ -153,9 +153,9 @@ import Testing
             Registration(
                 token: "00ff", environment: .production, bundleId: "com.example.app", installationId: "i",
                 kind: .voip, locale: "de_DE", timeZone: "Europe/Berlin", appVersion: "2.0", osVersion: "19.1",
-                model: "iPhone17,1"),
+                model: "iPhone17,1", alertsAllowed: false),
             """
-            {"appVersion":"2.0","bundleId":"com.example.app","environment":"production","installationId":"i",\
+            {"alertsAllowed":false,"appVersion":"2.0","bundleId":"com.example.app","environment":"production","installationId":"i",\
             "kind":"voip","locale":"de_DE","model":"iPhone17,1","osVersion":"19.1","timeZone":"Europe/Berlin",\
             "token":"00ff"}
             """)

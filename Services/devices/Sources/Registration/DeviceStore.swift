@@ -15,8 +15,8 @@ struct DeviceStore: Sendable {
         let rows = try await database.query(
             """
             SELECT id, installation_id, environment, bundle_id, kind, activity, attributes_type, status, locale,
-                   time_zone, app_version, os_version, model, session_id, created_at, last_seen_at, token_hash,
-                   token_epoch
+                   time_zone, app_version, os_version, model, alerts_allowed, session_id, created_at, last_seen_at,
+                   token_hash, token_epoch
             FROM devices WHERE bucket = \(Bucket(user: user)) AND user_id = \(user)
             ORDER BY last_seen_at DESC, id
             """)
@@ -103,7 +103,8 @@ extension DeviceExport.Entry {
             status: DeviceStatus(rawValue: try row.decode("status")), locale: try row.decode("locale"),
             timeZone: try row.decode("time_zone"), appVersion: try row.decode("app_version"),
             osVersion: try row.decode("os_version"), model: try row.decode("model"),
-            sessionId: try row.decode("session_id"), createdAt: try row.decode("created_at"),
+            alertsAllowed: try row.decode("alerts_allowed"), sessionId: try row.decode("session_id"),
+            createdAt: try row.decode("created_at"),
             updatedAt: try row.decode("last_seen_at"))
     }
 }

@@ -15,6 +15,7 @@ struct ValidRegistration: Sendable, Equatable {
     let appVersion: String?
     let osVersion: String?
     let model: String?
+    let alertsAllowed: Bool?
 
     /// - Throws: every field that is wrong, not only the first.
     init(_ registration: Registration, timeZones: TimeZoneDatabase) throws(InvalidRegistration) {
@@ -67,6 +68,7 @@ struct ValidRegistration: Sendable, Equatable {
         appVersion = registration.appVersion
         osVersion = registration.osVersion
         model = registration.model
+        alertsAllowed = registration.alertsAllowed
     }
 
     private static func mustBeOne(of values: [some OpenValue]) -> String {

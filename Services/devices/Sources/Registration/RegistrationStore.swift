@@ -43,8 +43,8 @@ struct RegistrationStore: Sendable {
             id: id, installationId: registration.installationID, environment: registration.environment,
             bundleId: registration.bundleID, kind: registration.kind, activity: registration.activity,
             attributesType: registration.attributesType, status: .active, locale: registration.locale,
-            timeZone: registration.timeZone, appVersion: registration.appVersion, createdAt: createdAt,
-            updatedAt: lastSeenAt)
+            timeZone: registration.timeZone, appVersion: registration.appVersion,
+            alertsAllowed: registration.alertsAllowed, createdAt: createdAt, updatedAt: lastSeenAt)
     }
 
     /// The same registration, if the device was seen within a day. Its session is live: a revocation removes such rows.
@@ -59,7 +59,7 @@ struct RegistrationStore: Sendable {
             \(Bucket(user: user)), \(user), \(session), \(hash), \(registration.activity),
             \(registration.attributesType), \(registration.installationID), \(registration.locale),
             \(registration.timeZone), \(registration.appVersion), \(registration.osVersion), \(registration.model),
-            \(protection.sealedPrefix))
+            \(protection.sealedPrefix), \(registration.alertsAllowed))
         JOIN push_token_owner(\(hash)) ON owner_id = \(user) AND owner_epoch = epoch
         """
     }
@@ -87,7 +87,8 @@ struct RegistrationStore: Sendable {
                     \(registration.environment.rawValue), \(registration.bundleID), \(registration.kind.rawValue),
                     \(registration.activity), \(registration.attributesType), \(registration.installationID),
                     \(registration.locale), \(registration.timeZone), \(registration.appVersion),
-                    \(registration.osVersion), \(registration.model), \(Int32(maximumDevices))) AS device, owner
+                    \(registration.osVersion), \(registration.model), \(Int32(maximumDevices)),
+                    \(registration.alertsAllowed)) AS device, owner
                 FROM owned
             ), removed AS MATERIALIZED (
                 SELECT remove_void_device(

@@ -292,6 +292,7 @@ extension Segment {
         var from_version: [Int64]?
         var below_version: [Int64]?
         var seen_since: Date?
+        var alerts_allowed: Bool?
         var all_tags: [String]?
         var any_tags: [String]?
     }
@@ -302,7 +303,7 @@ extension Segment {
             Record(
                 bundle_id: push.bundleID, environment: push.environment?.rawValue, kind: push.kind.rawValue,
                 activity: push.activity, attributes_type: push.attributesType, locales: locales, time_zones: timeZones,
-                from_version: fromVersion, below_version: belowVersion, seen_since: lastSeenSince, all_tags: allTags,
-                any_tags: anyTags))
+                from_version: fromVersion, below_version: belowVersion, seen_since: lastSeenSince,
+                alerts_allowed: alertsAllowed, all_tags: allTags, any_tags: anyTags))
     }
 }

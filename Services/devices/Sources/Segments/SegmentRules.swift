@@ -10,6 +10,7 @@ struct Segment: Sendable, Equatable {
     var fromVersion: [Int64]?
     var belowVersion: [Int64]?
     var lastSeenSince: Date?
+    var alertsAllowed: Bool?
     /// Full names.
     var allTags: [String]?
     var anyTags: [String]?
@@ -58,7 +59,7 @@ enum SegmentRules {
             locales: segment.locales.map(pattern), timeZones: segment.timeZones,
             fromVersion: versions("from", segment.appVersion?.from),
             belowVersion: versions("below", segment.appVersion?.below), lastSeenSince: segment.lastSeenSince,
-            allTags: names(segment.tags?.all), anyTags: names(segment.tags?.any))
+            alertsAllowed: segment.alertsAllowed, allTags: names(segment.tags?.all), anyTags: names(segment.tags?.any))
     }
 
     static func areTags(_ tags: [String]) -> Bool {

@@ -64,17 +64,24 @@ function signOutEverywhere(page) {
     );
 }
 
+/** Whether the user lets the app show notifications; empty where the app has not said. */
+function alerts(device) {
+    if (device.alertsAllowed === undefined) return "";
+    return device.alertsAllowed ? "allowed" : "not allowed";
+}
+
 async function drawDevices(page) {
     const { devices } = await call("GET", `${page.path}/devices`, { signal: page.signal });
     if (!devices.length) return make("p", { class: "note" }, "No device receives pushes.");
     const found = table(
         "Devices",
-        ["App", "Kind", "Environment", "State", "Language", "Time zone", "Registered", "Last updated"],
+        ["App", "Kind", "Environment", "State", "Alerts", "Language", "Time zone", "Registered", "Last updated"],
         devices.map((device) => [
             [device.bundleId, device.appVersion].filter(Boolean).join(" "),
             device.kind,
             device.environment,
             make("span", { class: device.status === "active" ? "good" : "bad" }, device.status),
+            alerts(device),
             device.locale,
             device.timeZone,
             time(device.createdAt),
