@@ -24,9 +24,9 @@
     /// }
     /// ```
     ///
-    /// The device is registered while a user is signed in: at launch, and when the token, the user or the app's version
-    /// changes. Failed registrations are retried when the app comes to the foreground. Signing out removes the device
-    /// from the server's list.
+    /// The device is registered while a user is signed in: at launch, and when the token, the user, the app's version or
+    /// the user's permission changes. Failed registrations are retried, and the permission is read again, when the app
+    /// comes to the foreground. Signing out removes the device from the server's list.
     @MainActor
     public final class PushHelper {
         public let registration: PushRegistration
@@ -64,6 +64,8 @@
                 if event == .becameActive { self?.cameToForeground() }
             }
             askForToken()
+            // Before the registration learns of the user, so that one registration carries both.
+            await passPermissionOn()
             await session.add(registration)
         }
 
@@ -73,7 +75,9 @@
         public func requestPermission(
             _ options: UNAuthorizationOptions = [.alert, .badge, .sound]
         ) async throws -> Bool {
-            try await UNUserNotificationCenter.current().requestAuthorization(options: options)
+            let isAllowed = try await UNUserNotificationCenter.current().requestAuthorization(options: options)
+            await passPermissionOn()
+            return isAllowed
         }
 
         /// Call this when the system delivers a token.
@@ -91,7 +95,26 @@
 
         private func cameToForeground() {
             if lacksToken { askForToken() }
-            Task { [registration] in await registration.cameToForeground() }
+            Task {
+                // The user may have changed it in Settings.
+                await passPermissionOn()
+                await registration.cameToForeground()
+            }
+        }
+
+        private func passPermissionOn() async {
+            await registration.received(alertsAllowed: Self.alertsAllowed())
+        }
+
+        /// Whether the system shows the app's notifications. Before the user's decision it does not.
+        ///
+        /// Nonisolated, because the settings are not `Sendable`.
+        private nonisolated static func alertsAllowed() async -> Bool {
+            switch await UNUserNotificationCenter.current().notificationSettings().authorizationStatus {
+            case .notDetermined, .denied: false
+            // Authorized, provisionally or for an App Clip.
+            default: true
+            }
         }
     }
 #endif

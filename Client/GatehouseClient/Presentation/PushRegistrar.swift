@@ -2,7 +2,8 @@ public import GatehouseContracts
 public import Foundation
 
 /// Decides when to register a device for push notifications: once per launch, unless a registration is less than a day
-/// old, and whenever the token, the user or the app's version changes. At most one registration runs at a time.
+/// old, and whenever the token, the user, the app's version or the permission to show notifications changes. At most one
+/// registration runs at a time.
 struct PushRegistrar: Sendable, Equatable {
     /// The registration that is kept between launches. It does not contain the token.
     struct Record: Codable, Sendable, Equatable {
@@ -12,11 +13,15 @@ struct PushRegistrar: Sendable, Equatable {
         /// The server's id of the registration.
         var device: UUID
         var registeredAt: Date
+        /// Records of earlier versions lack it.
+        var alertsAllowed: Bool?
     }
 
     enum Event: Sendable, Equatable {
         case token(PushToken)
         case signedIn(UUID)
+        /// Whether the user lets the app show notifications.
+        case alertsAllowed(Bool)
         /// The server detaches the device with the session.
         case signedOut
         case registered(device: UUID, Attempt)
@@ -36,6 +41,7 @@ struct PushRegistrar: Sendable, Equatable {
         let token: PushToken
         let user: UUID
         let appVersion: String
+        let alertsAllowed: Bool?
     }
 
     private var record: Record?
@@ -43,6 +49,8 @@ struct PushRegistrar: Sendable, Equatable {
     var registeredDevice: UUID? { record?.device }
     private var token: PushToken?
     private var user: UUID?
+    /// Until the app has read the permission: as in the record.
+    private var alertsAllowed: Bool?
     private var inProgress: Attempt?
     private let appVersion: String
 
@@ -52,6 +60,7 @@ struct PushRegistrar: Sendable, Equatable {
     init(record: Record?, appVersion: String) {
         self.record = record
         self.appVersion = appVersion
+        alertsAllowed = record?.alertsAllowed
     }
 
     /// - Parameters:
@@ -61,6 +70,7 @@ struct PushRegistrar: Sendable, Equatable {
         switch event {
         case .token(let token): self.token = token
         case .signedIn(let user): self.user = user
+        case .alertsAllowed(let isAllowed): alertsAllowed = isAllowed
         case .foreground: break
         case .signedOut:
             (user, inProgress) = (nil, nil)
@@ -69,14 +79,15 @@ struct PushRegistrar: Sendable, Equatable {
             return [.keep(nil)]
         case .failed(let attempt):
             if inProgress == attempt { inProgress = nil }
-            // Retry at once only if the token or the user has changed meanwhile. Otherwise the next event retries.
-            guard let token, token != attempt.token || user != attempt.user else { return [] }
+            // Retry at once only if something has changed meanwhile. Otherwise the next event retries.
+            guard let token, token != attempt.token || user != attempt.user || alertsAllowed != attempt.alertsAllowed
+            else { return [] }
         case .registered(let device, let attempt):
             guard inProgress == attempt else { return [] }
             inProgress = nil
             record = Record(
                 fingerprint: attempt.token.fingerprint, user: attempt.user, appVersion: attempt.appVersion,
-                device: device, registeredAt: now)
+                device: device, registeredAt: now, alertsAllowed: attempt.alertsAllowed)
             return [.keep(record)] + registration(now: now)
         }
         return registration(now: now)
@@ -84,7 +95,7 @@ struct PushRegistrar: Sendable, Equatable {
 
     private mutating func registration(now: Date) -> [Action] {
         guard inProgress == nil, let token, let user, !isRegistered(token, user, now) else { return [] }
-        let attempt = Attempt(token: token, user: user, appVersion: appVersion)
+        let attempt = Attempt(token: token, user: user, appVersion: appVersion, alertsAllowed: alertsAllowed)
         inProgress = attempt
         return [.register(attempt)]
     }
@@ -92,7 +103,7 @@ struct PushRegistrar: Sendable, Equatable {
     private func isRegistered(_ token: PushToken, _ user: UUID, _ now: Date) -> Bool {
         guard let record else { return false }
         return record.fingerprint == token.fingerprint && record.user == user && record.appVersion == appVersion
-            && abs(now.timeIntervalSince(record.registeredAt)) < Self.renewal
+            && record.alertsAllowed == alertsAllowed && abs(now.timeIntervalSince(record.registeredAt)) < Self.renewal
     }
 }
 
@@ -130,6 +141,7 @@ public actor PushRegistration: SessionCompanion {
     /// Reads the record with the first event, not while the app launches.
     private lazy var registrars = [Use.notifications: PushRegistrar(record: Self.read(file), appVersion: appVersion)]
     private var user: UUID?
+    private var alertsAllowed: Bool?
 
     /// The use of a token. Each has a registrar of its own.
     private enum Use: Hashable, Sendable {
@@ -163,6 +175,14 @@ public actor PushRegistration: SessionCompanion {
 
     /// Passes on a token from Apple. Apple returns one after each request at launch, and sometimes a new one.
     public func received(deviceToken: Data) { handle(.token(PushToken(deviceToken)), for: .notifications) }
+
+    /// Passes on whether the user lets the app show notifications. The registration carries it, so that the team can
+    /// address the devices that show notifications. `PushHelper` calls it at launch, when the app comes to the
+    /// foreground, and after its dialog.
+    public func received(alertsAllowed: Bool) {
+        self.alertsAllowed = alertsAllowed
+        handle(.alertsAllowed(alertsAllowed))
+    }
 
     /// Passes on the token of a Live Activity.
     ///
@@ -221,6 +241,9 @@ public actor PushRegistration: SessionCompanion {
         if registrars[use] == nil {
             var registrar = PushRegistrar(record: nil, appVersion: appVersion)
             if let user { _ = registrar.handle(.signedIn(user), now: configuration.clock.wall) }
+            if let alertsAllowed {
+                _ = registrar.handle(.alertsAllowed(alertsAllowed), now: configuration.clock.wall)
+            }
             registrars[use] = registrar
         }
         for action in registrars[use]?.handle(event, now: configuration.clock.wall) ?? [] {
@@ -239,7 +262,8 @@ public actor PushRegistration: SessionCompanion {
             token: attempt.token.hexadecimal.value, environment: environment, bundleId: bundleID,
             installationId: configuration.device?.installationId, locale: Locale.current.identifier,
             timeZone: TimeZone.current.identifier, appVersion: attempt.appVersion,
-            osVersion: configuration.device?.osVersion, model: configuration.device?.model)
+            osVersion: configuration.device?.osVersion, model: configuration.device?.model,
+            alertsAllowed: attempt.alertsAllowed)
         switch use {
         case .notifications: break
         case .activity(let activity, let attributesType):

@@ -85,6 +85,44 @@ struct PushRegistrarTests {
         #expect(begun(registrar.handle(.registered(device: device, first), now: now))?.token == newer)
     }
 
+    @Test("The user's permission travels with the registration, and a change of it registers again")
+    func permission() throws {
+        var registrar = PushRegistrar(record: nil, appVersion: "1.0")
+        _ = registrar.handle(.signedIn(ada), now: now)
+        #expect(registrar.handle(.alertsAllowed(false), now: now) == [])
+        let first = try #require(begun(registrar.handle(.token(token), now: now)))
+        #expect(first.alertsAllowed == false)
+        // It changes during a registration that fails.
+        var failing = registrar
+        #expect(failing.handle(.alertsAllowed(true), now: now) == [])
+        #expect(begun(failing.handle(.failed(first), now: now))?.alertsAllowed == true)
+        let kept = registrar.handle(.registered(device: device, first), now: now)
+        var record: PushRegistrar.Record?
+        if case .keep(let new) = kept.first { record = new }
+        #expect(record?.alertsAllowed == false)
+        #expect(registrar.handle(.alertsAllowed(false), now: now) == [])
+        // It changes during a registration that succeeds.
+        let second = try #require(begun(registrar.handle(.alertsAllowed(true), now: now)))
+        #expect(registrar.handle(.alertsAllowed(false), now: now) == [])
+        #expect(begun(registrar.handle(.registered(device: device, second), now: now))?.alertsAllowed == false)
+
+        // The next launch does not know the permission at first.
+        var launched = PushRegistrar(record: record, appVersion: "1.0")
+        _ = launched.handle(.signedIn(ada), now: now)
+        #expect(launched.handle(.token(token), now: now) == [])
+        #expect(launched.handle(.alertsAllowed(false), now: now) == [])
+        #expect(begun(launched.handle(.alertsAllowed(true), now: now))?.alertsAllowed == true)
+    }
+
+    @Test("A record of an earlier version, which lacks the permission, is read")
+    func earlierRecord() throws {
+        let text = """
+            {"fingerprint":1,"user":"\(ada)","appVersion":"1.0","device":"\(device)","registeredAt":"2026-11-20T12:00:00Z"}
+            """
+        let record = try JSON.decode(PushRegistrar.Record.self, from: Data(text.utf8))
+        #expect(record.alertsAllowed == nil && record.device == device)
+    }
+
     @Test("A failed registration is retried with the next event, not at once")
     func failure() throws {
         var registrar = PushRegistrar(record: nil, appVersion: "1.0")

@@ -79,6 +79,29 @@ struct PushRegistrationTests {
             await signedIn.requests.last?.line == "DELETE /v1/devices/\(device.id.uuidString.lowercased())")
     }
 
+    @Test("The user's permission is sent with each token, and once more when it changes")
+    func permission() async throws {
+        defer { remove() }
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.json(device), .json(device), .json(device), .json(device))
+        let push = push(signedIn.client)
+        await push.sessionBegan(Sample.user)
+        await push.received(alertsAllowed: false)
+        await push.received(deviceToken: Data([1]))
+        try await until("the device is registered") { await signedIn.requests.count == 1 }
+        await push.received(token: Data([2]), toStart: "DeliveryAttributes")
+        try await until("the start is registered") { await signedIn.requests.count == 2 }
+        try await until("both are registered again") {
+            await push.received(alertsAllowed: true)
+            return await signedIn.requests.count == 4
+        }
+        let bodies = try await signedIn.requests.map {
+            try JSON.decode(Registration.self, from: try #require($0.httpBody))
+        }
+        #expect(bodies.map(\.alertsAllowed) == [false, false, true, true])
+        #expect(bodies.prefix(2).map(\.token) == ["01", "02"] && Set(bodies.suffix(2).map(\.token)) == ["01", "02"])
+    }
+
     @Test("A failed registration is retried when the app comes to the foreground")
     func triesAgain() async throws {
         defer { remove() }

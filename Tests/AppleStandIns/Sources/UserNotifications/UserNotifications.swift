@@ -11,6 +11,25 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let alert = Self(rawValue: 1 << 2)
 }
 
+// UserNotifications, "UNAuthorizationStatus"
+public enum UNAuthorizationStatus: Int, Sendable {
+    case notDetermined = 0
+    case denied = 1
+    case authorized = 2
+    case provisional = 3
+    #if !os(macOS)
+        case ephemeral = 4
+    #endif
+}
+
+// UserNotifications, "UNNotificationSettings"
+public class UNNotificationSettings {
+    // UserNotifications, "authorizationStatus"
+    public let authorizationStatus: UNAuthorizationStatus
+
+    init(_ status: UNAuthorizationStatus) { authorizationStatus = status }
+}
+
 // UserNotifications, "UNUserNotificationCenter"
 public final class UNUserNotificationCenter {
     // UserNotifications, "current()"
@@ -20,10 +39,19 @@ public final class UNUserNotificationCenter {
     public func requestAuthorization(options: UNAuthorizationOptions = []) async throws -> Bool {
         try SimulatedPermission.answer.withLock { $0 }.get()
     }
+
+    // UserNotifications, "notificationSettings()"
+    public func notificationSettings() async -> UNNotificationSettings {
+        UNNotificationSettings(SimulatedPermission.status.withLock { $0 })
+    }
 }
 
-/// For tests: the user's answer.
+/// For tests: the user's answer to the dialog, and what Settings show.
 public enum SimulatedPermission {
+    static let status = Mutex(UNAuthorizationStatus.notDetermined)
+
+    public static func set(_ new: UNAuthorizationStatus) { status.withLock { $0 = new } }
+
     static let answer = Mutex<Result<Bool, any Error>>(.success(true))
 
     public static func answer(_ result: Result<Bool, any Error>) { answer.withLock { $0 = result } }

@@ -1,5 +1,6 @@
 import AuthenticationServices
 import Foundation
+import GatehouseContracts
 import LocalAuthentication
 import Network
 import OSLog
@@ -8,6 +9,10 @@ import UserNotifications
 
 @testable import GatehouseClient
 @testable import GatehouseUI
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 @MainActor
 @Suite("The library's use of system services", .serialized)
@@ -135,6 +140,46 @@ struct SystemTests {
         }
         #expect(await signedIn.requests.allSatisfy { $0.line == "POST /v1/devices/register" })
         #expect(deviceTokenRequests == before + 1)
+    }
+
+    @Test("Push: the user's permission is registered at launch, and again after a change in Settings")
+    func pushPermission() async throws {
+        let signedIn = try await SignedIn()
+        let device = GatehouseClient.Device(
+            id: UUID(), environment: .production, bundleId: "b", kind: .alert, status: .active, createdAt: Date(),
+            updatedAt: Date())
+        await signedIn.transport.then(.json(device), .json(device), .json(device))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("push-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let center = NotificationCenter()
+        let helper = PushHelper(
+            PushRegistration(client: signedIn.client, environment: .production, bundleID: "b", file: file),
+            center: center
+        ) {}
+        func sent() async throws -> [Bool?] {
+            try await signedIn.requests.map {
+                try JSON.decode(Registration.self, from: try #require($0.httpBody)).alertsAllowed
+            }
+        }
+        defer { SimulatedPermission.set(.notDetermined) }
+        SimulatedPermission.set(.notDetermined)
+        await helper.start(with: signedIn.client.session)
+        helper.received(deviceToken: Data([1, 2]))
+        try await eventually("registered") { try await sent() == [false] }
+        SimulatedPermission.set(.authorized)
+        #expect(try await helper.requestPermission())
+        try await eventually("registered after the dialog") { try await sent() == [false, true] }
+        SimulatedPermission.set(.denied)
+        try await eventually("registered after a change in Settings") {
+            center.becomeActive()
+            return try await sent() == [false, true, false]
+        }
+        SimulatedPermission.set(.provisional)
+        await signedIn.transport.then(.json(device))
+        try await eventually("provisional notifications are shown") {
+            center.becomeActive()
+            return try await sent() == [false, true, false, true]
+        }
     }
 
     @Test("Push: the error of a system without a token is recorded, and the next return requests a token again")
