@@ -252,17 +252,37 @@ extension TokenLife {
 // Access to the store. Operations run one after the other within this process and, if the store supports locking, among
 // all processes that share it.
 extension GatehouseSession {
+    /// Returns the stored state for this server. A session that an earlier installation has left is among its pending
+    /// logouts.
+    ///
+    /// Call this only within ``exclusively(isCancellable:_:)``.
+    func readStoreAfterLaunch() async throws(TokenStoreError) -> StoredState? {
+        let state = try await readStore()
+        guard let discarded = await configuration.store.takeDiscarded(), let left = try? self.state(in: discarded)
+        else { return state }
+        let logouts = left.pendingLogouts.adding(left.session.map { [$0.refreshToken] } ?? [])
+        guard !logouts.isEmpty else { return state }
+        var new = state ?? StoredState()
+        new.pendingLogouts = new.pendingLogouts.adding(logouts)
+        // So that a later process informs the server if this one cannot. If it cannot be stored, only this one tries.
+        try? await save(new)
+        return new
+    }
+
     /// Returns the stored state for this server.
     func readStore() async throws(TokenStoreError) -> StoredState? {
-        guard let data = try await configuration.store.load() else { return nil }
-        var state = try StoredState(data: data)
-        // Never send another server's tokens to this one: that would disclose them.
-        guard state.origin?.utf8.elementsEqual(configuration.origin.utf8) ?? true else { return nil }
+        guard let data = try await configuration.store.load(), var state = try state(in: data) else { return nil }
         if let session = state.session, try await configuration.store.isSignOutPending() {
             state.session = nil
             state.pendingLogouts = state.pendingLogouts.adding([session.refreshToken])
         }
         return state
+    }
+
+    /// - Returns: `nil` if the state belongs to another server: its tokens must not be disclosed to this one.
+    private func state(in data: Data) throws(TokenStoreError) -> StoredState? {
+        let state = try StoredState(data: data)
+        return state.origin?.utf8.elementsEqual(configuration.origin.utf8) ?? true ? state : nil
     }
 
     /// Stores the end of a session that could not be read when the user signed out.

@@ -133,7 +133,11 @@ public actor GatehouseSession {
     }
 
     private func readResult() async -> Result<StoredState?, TokenStoreError> {
-        do throws(TokenStoreError) { return .success(try await readStore()) } catch { return .failure(error) }
+        do throws(TokenStoreError) {
+            return .success(try await readStoreAfterLaunch())
+        } catch {
+            return .failure(error)
+        }
     }
 }
 

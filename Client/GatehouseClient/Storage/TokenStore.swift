@@ -24,6 +24,10 @@ public protocol TokenStore: Sendable {
     /// the record survives the end of the process.
     func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError)
 
+    /// Returns the bytes that this store has discarded because an earlier installation of the app saved them, and forgets
+    /// them. `nil` if there are none, or if they could not be read. The session that they hold ends at the server.
+    func takeDiscarded() async -> Data?
+
     /// Whether the user has to authenticate before the stored bytes can be read: once in each process, and after
     /// ``lock()``.
     var requiresUserPresence: Bool { get }
@@ -46,6 +50,8 @@ extension TokenStore {
     public func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError) {
         if isPending { throw TokenStoreError(.failed, "this store cannot record a sign-out") }
     }
+
+    public func takeDiscarded() async -> Data? { nil }
 
     public var requiresUserPresence: Bool { false }
 

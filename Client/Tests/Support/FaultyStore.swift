@@ -50,6 +50,17 @@ actor FaultyStore: TokenStore {
 
     func failSignOut(with error: TokenStoreError?) { signOutFailure = error }
 
+    /// What an earlier installation has left.
+    private var discarded: Data?
+
+    /// The app is installed again: the store is empty, and knows what it has discarded.
+    func reinstall() { (data, discarded) = (nil, data) }
+
+    func takeDiscarded() async -> Data? {
+        defer { discarded = nil }
+        return discarded
+    }
+
     func isSignOutPending() -> Bool { hasSignOutPending }
 
     func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError) {

@@ -73,6 +73,9 @@
             try await run(.operations) { vault, _ throws(TokenStoreError) in try vault.signOut.set(isPending) }
         }
 
+        /// A session that requires Face ID or Touch ID cannot be read without the user, so it is discarded unread.
+        public func takeDiscarded() async -> Data? { memory.takeDiscarded() }
+
         /// If an app group shares the session, waits for a lock in its container, for at most 20 seconds. After that,
         /// or if locking is not possible, `body` runs without the lock.
         public nonisolated func withExclusiveAccess<Value: Sendable>(
@@ -132,7 +135,8 @@
                 /// The user stays signed in. So does the next user of the device, if the app was deleted and the device not
                 /// erased.
                 public static let keep = Self(discards: false)
-                /// The app starts without a session, like a new installation. This is the default.
+                /// The app starts without a session, like a new installation. This is the default. The earlier session
+                /// ends at the server, unless it requires Face ID or Touch ID: then it ends when it expires.
                 ///
                 /// A file in the container of the ``Options/scope`` identifies the installation. The first start after
                 /// a restored backup also counts as a new installation.

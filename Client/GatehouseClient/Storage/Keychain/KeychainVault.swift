@@ -105,7 +105,10 @@
             guard !memory.isSettled else { return }
             do throws(TokenStoreError) {
                 if try !installation.isMarked() {
-                    if discardsAfterReinstall { try delete(&memory) }
+                    if discardsAfterReinstall {
+                        memory.keepDiscarded(readable())
+                        try delete(&memory)
+                    }
                     try installation.mark()
                 }
                 memory.isSettled = true
@@ -114,6 +117,14 @@
                 // may use `discard`.
                 if discardsAfterReinstall { throw error }
             }
+        }
+
+        /// The stored session, if it can be read without the user.
+        private func readable() -> Data? {
+            guard let found = try? item.read(), case .plain(let data)? = try? KeychainEnvelope(found.data) else {
+                return nil
+            }
+            return data
         }
     }
 
@@ -201,6 +212,8 @@
         private var hasForgotten = false
         /// Whether the check for a reinstallation is done.
         var isSettled = false
+        /// The session of an earlier installation.
+        private var discarded: Redacted<Data>?
 
         subscript(id: UUID) -> SymmetricKey? { keys[id]?.value }
 
@@ -213,12 +226,23 @@
 
         mutating func forgetKeys() { (keys, hasForgotten) = ([:], true) }
 
+        mutating func keepDiscarded(_ data: Data?) {
+            if let data { discarded = Redacted(data) }
+        }
+
+        mutating func takeDiscarded() -> Data? {
+            defer { discarded = nil }
+            return discarded?.value
+        }
+
         /// Merges the changes of an operation that began with a copy of this memory.
         mutating func merge(_ other: KeychainMemory) {
             if other.hasForgotten { keys = [:] }
             keys.merge(other.keys) { _, newer in newer }
             lost.formUnion(other.lost)
             misplaced.formUnion(other.misplaced)
+            // Only the check finds one. A later operation began with a copy that may have been taken meanwhile.
+            if !isSettled { discarded = other.discarded ?? discarded }
             isSettled = isSettled || other.isSettled
         }
     }

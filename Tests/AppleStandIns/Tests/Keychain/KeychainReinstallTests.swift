@@ -4,6 +4,10 @@ import Testing
 
 @testable import GatehouseClient
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("The app was reinstalled; the Keychain has kept its items")
 struct KeychainReinstallTests {
     let bench = KeychainBench()
@@ -18,6 +22,62 @@ struct KeychainReinstallTests {
         reinstall()
         #expect(try await bench.store(afterReinstall: byDefault).load() == nil)
         #expect(bench.items().isEmpty)
+    }
+
+    @Test("Discard: the session that an earlier installation has left can be taken once, to end it at the server")
+    func taken() async throws {
+        defer { bench.remove() }
+        try await bench.store(afterReinstall: .discard).save(.first)
+        #expect(await bench.store(afterReinstall: .discard).takeDiscarded() == nil)
+        reinstall()
+        let store = bench.store(afterReinstall: .discard)
+        #expect(try await store.load() == nil)
+        #expect(await store.takeDiscarded() == .first)
+        #expect(try await store.load() == nil)
+        #expect(await store.takeDiscarded() == nil)
+        #expect(bench.items().isEmpty)
+    }
+
+    @Test("Discard: a failure after the deletion does not lose it")
+    func takenLater() async throws {
+        defer { bench.remove() }
+        bench.add(.first)
+        try Data().write(to: bench.container)
+        let store = bench.store(afterReinstall: .discard) { _ in throw CocoaError(.fileReadNoSuchFile) }
+        #expect(await code { () throws(TokenStoreError) in try await store.load() } == .failed)
+        bench.remove()
+        #expect(try await store.load() == nil)
+        #expect(await store.takeDiscarded() == .first)
+    }
+
+    @Test("Discard: a session behind Face ID, or one that cannot be read, is discarded all the same")
+    func notTaken() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true, afterReinstall: .discard).save(.first)
+        reinstall()
+        let store = bench.store(biometry: true, afterReinstall: .discard)
+        #expect(try await store.load() == nil)
+        #expect(await store.takeDiscarded() == nil && bench.items().isEmpty)
+    }
+
+    @Test("Discard: the first launch ends the earlier session at the server")
+    func informsServer() async throws {
+        defer { bench.remove() }
+        let transport = FakeTransport(.json(Sample.auth("first")), .status(204))
+        func launch() throws -> GatehouseClient {
+            try GatehouseClient(
+                configuration: GatehouseConfiguration(
+                    baseURL: try #require(URL(string: "https://api.example.com")),
+                    store: bench.store(afterReinstall: .discard), transport: transport, clock: ManualClock()))
+        }
+        try await launch().signIn(identifier: "ada@example.com", password: "correct horse")
+        reinstall()
+        let client = try launch()
+        try await client.session.start()
+        #expect(await client.session.state == .signedOut(reason: nil))
+        try await eventually("the server knows") { await transport.requests.count == 2 }
+        let logout = try #require(await transport.requests.last)
+        #expect(logout.line == "POST /v1/auth/logout" && logout.json == #"{"refreshToken":"refresh-first"}"#)
     }
 
     @Test("Keep: still signed in")
