@@ -17,7 +17,13 @@
         @MainActor
         @discardableResult
         public func signInWithApple() async throws(GatehouseError) -> GatehouseClient.User {
-            try await signIn(with: AppleDialog.credential())
+            let outcome: Result<AppleCredential, GatehouseError>
+            do throws(GatehouseError) {
+                outcome = .success(try await AppleDialog.credential())
+            } catch {
+                outcome = .failure(error)
+            }
+            return try await signIn(withApple: outcome)
         }
     }
 

@@ -247,7 +247,7 @@
                 case .signIn(let identifier, let password):
                     _ = try await client.signIn(identifier: identifier, password: password.value)
                 case .apple(let outcome):
-                    _ = try await client.signIn(with: try outcome.get())
+                    try await client.signIn(withApple: outcome)
                 case .requestReset(let identifier):
                     try await client.requestPasswordReset(identifier: identifier)
                 }

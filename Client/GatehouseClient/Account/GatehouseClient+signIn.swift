@@ -26,6 +26,22 @@ extension GatehouseClient {
             appleUserID: AppleIdentityToken.subject(of: credential.identityToken.value))
     }
 
+    /// Signs in with the outcome of Apple's dialog. A failed dialog is recorded as a failed sign-in, unless the user
+    /// closed it.
+    @discardableResult
+    package func signIn(
+        withApple outcome: Result<AppleCredential, GatehouseError>
+    ) async throws(GatehouseError) -> User {
+        switch outcome {
+        case .success(let credential): return try await signIn(with: credential)
+        case .failure(let error):
+            if error.kind != .cancelled {
+                configuration.telemetry.record(TelemetryEvent(.loginFailure, reason: error.reason ?? "\(error.kind)"))
+            }
+            throw error
+        }
+    }
+
     /// Creates an account with a password and signs in.
     ///
     /// - Parameters:

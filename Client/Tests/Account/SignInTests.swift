@@ -61,6 +61,22 @@ struct SignInTests {
         #expect(client.conflictingIdentifiers(of: user) == [])
     }
 
+    @Test func aFailedDialogOfAppleIsAFailedSignIn() async throws {
+        let client = try client()
+        let failed = GatehouseError(.invalidAppleToken, reason: "ASAuthorizationError 1004")
+        for error in [failed, GatehouseError(.invalidAppleToken), GatehouseError(.cancelled)] {
+            await #expect(throws: error) { try await client.signIn(withApple: .failure(error)) }
+        }
+        #expect(
+            telemetry.events == [
+                TelemetryEvent(.loginFailure, reason: "ASAuthorizationError 1004"),
+                TelemetryEvent(.loginFailure, reason: "invalidAppleToken"),
+            ])
+        await transport.then(.json(Sample.auth("first")))
+        #expect(
+            try await client.signIn(withApple: .success(AppleCredential(identityToken: "a.b.c"))) == Sample.user)
+    }
+
     /// It outlives the session, and the process.
     @Test func theDeviceIsKnownAtTheNextSignIn() async throws {
         var (first, second) = (Sample.auth("first"), Sample.auth("second"))

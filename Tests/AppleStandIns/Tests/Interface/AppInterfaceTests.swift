@@ -41,12 +41,14 @@ private struct OrderView: View {
 @Suite("An app's interface to the library", .serialized)
 struct AppInterfaceTests {
     private let transport = FakeTransport()
+    private let telemetry = EventLog()
 
     private func live() throws -> GatehouseClient {
         .live(baseURL: try #require(URL(string: "https://api.example.com"))) {
             $0.store = InMemoryTokenStore()
             $0.transport = transport
             $0.connectivity = AlwaysOnline()
+            $0.telemetry = telemetry
         }
     }
 
@@ -85,7 +87,12 @@ struct AppInterfaceTests {
         let gatehouse = try live()
         SimulatedAppleDialog.answer = { _ in .failure(ASAuthorizationError(.canceled)) }
         let closed = await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
-        #expect(closed?.kind == .cancelled)
+        #expect(closed?.kind == .cancelled && telemetry.events.isEmpty)
+        SimulatedAppleDialog.answer = { _ in .failure(ASAuthorizationError(.failed)) }
+        let failed = await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
+        #expect(failed?.kind == .invalidAppleToken)
+        let code = ASAuthorizationError.Code.failed.rawValue
+        #expect(telemetry.events == [TelemetryEvent(.loginFailure, reason: "ASAuthorizationError \(code)")])
         try await withoutWindow {
             let error = await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
             #expect(error?.kind == .misuse)

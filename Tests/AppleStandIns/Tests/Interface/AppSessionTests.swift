@@ -362,6 +362,20 @@ struct LoginViewTests {
         }
     }
 
+    @Test("A failed dialog is a failed sign-in in the log; a closed one is not")
+    func appleFailureIsLogged() async throws {
+        let telemetry = EventLog()
+        let client = try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: "https://api.example.com")), store: InMemoryTokenStore(),
+                transport: FakeTransport(), telemetry: telemetry, clock: ManualClock()))
+        let model = TaskModel(client: client, minimumPasswordLength: 8, after: nil)
+        await model.run(.apple(.failure(GatehouseError(.cancelled))))
+        #expect(telemetry.events.isEmpty)
+        await model.run(.apple(.failure(GatehouseError(.invalidAppleToken))))
+        #expect(telemetry.events == [TelemetryEvent(.loginFailure, reason: "invalidAppleToken")])
+    }
+
     @Test("A forgotten password")
     func forgotten() async throws {
         let (model, transport, _) = try await model(.status(202))
