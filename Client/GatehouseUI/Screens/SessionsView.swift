@@ -45,7 +45,7 @@
 
         private func row(_ session: SessionInfo, _ texts: Texts) -> some View {
             VStack(alignment: .leading, spacing: 4) {
-                Text(verbatim: session.device?.name ?? session.device?.model ?? texts[.unknownDevice])
+                Text(verbatim: session.device?.title ?? texts[.unknownDevice])
                 Text(verbatim: session.current ? texts[.thisDevice] : lastUse(of: session, texts))
                     .font(.footnote)
                     .foregroundStyle(.secondary)
