@@ -2,9 +2,9 @@ import GatehouseContracts
 public import Foundation
 
 extension GatehouseClient {
-    /// Creates the client of an app: with the Keychain, the system's connectivity and log, and a monitor of the user's
-    /// consent to Sign in with Apple (``GatehouseConfiguration/monitorsAppleCredential``). On Linux the session is in a
-    /// file in the user's application support folder.
+    /// Creates the client of an app: with the Keychain, the system's connectivity and log, an `installationId`, and a
+    /// monitor of the user's consent to Sign in with Apple (``GatehouseConfiguration/monitorsAppleCredential``). On Linux
+    /// the session is in a file in the user's application support folder.
     ///
     /// ```swift
     /// let client = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
@@ -35,12 +35,14 @@ extension GatehouseClient {
 
 extension GatehouseConfiguration {
     fileprivate static func live(baseURL: URL) -> GatehouseConfiguration {
+        var device = SessionDevice.current
+        device.installationId = InstallationID.ofThisApp.read()
         #if canImport(Security)
-            GatehouseConfiguration(
+            return GatehouseConfiguration(
                 baseURL: baseURL, store: KeychainTokenStore(), connectivity: SystemConnectivity(),
-                telemetry: OSLogTelemetry(), device: .current)
+                telemetry: OSLogTelemetry(), device: device)
         #else
-            GatehouseConfiguration(baseURL: baseURL, store: FileTokenStore(file: file), device: .current)
+            return GatehouseConfiguration(baseURL: baseURL, store: FileTokenStore(file: file), device: device)
         #endif
     }
 

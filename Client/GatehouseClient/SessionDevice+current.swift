@@ -10,8 +10,8 @@ import Foundation
 #endif
 
 extension SessionDevice {
-    /// This device and this version of the app, for the user's list of sessions: `iPhone17,1`, `18.6.2`, `2.4`. Add an
-    /// `installationId` if the app has one.
+    /// This device and this version of the app, for the user's list of sessions: `iPhone17,1`, `18.6.2`, `2.4`.
+    /// `GatehouseClient.live(baseURL:_:)` adds an `installationId`.
     public static var current: SessionDevice {
         let system = ProcessInfo.processInfo.operatingSystemVersion
         var version = "\(system.majorVersion).\(system.minorVersion)"

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The client of an app")
 struct LiveClientTests {
-    @Test("It describes this device, keeps sessions where the system does, and takes an app's own parts")
+    @Test("It describes this device and installation, keeps sessions where the system does, and takes an app's own parts")
     func parts() throws {
         let url = try #require(URL(string: "https://api.example.com"))
         let client = GatehouseClient.live(baseURL: url) { $0.device?.installationId = "7" }
@@ -17,6 +17,9 @@ struct LiveClientTests {
         #else
             #expect(client.configuration.store is FileTokenStore)
         #endif
+        let known = GatehouseClient.live(baseURL: url).configuration.device?.installationId
+        #expect(known.flatMap(UUID.init(uuidString:)) != nil)
+        #expect(GatehouseClient.live(baseURL: url).configuration.device?.installationId == known)
         let transport = FakeTransport()
         let own = GatehouseClient.live(baseURL: url) {
             $0.store = InMemoryTokenStore()

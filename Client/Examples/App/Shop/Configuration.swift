@@ -11,7 +11,6 @@ extension GatehouseClient {
         let text = Bundle.main.object(forInfoDictionaryKey: "GatehouseURL") as? String
         guard let url = text.flatMap(URL.init(string:)) else { fatalError("there is no GatehouseURL in Info.plist") }
         return .live(baseURL: url) {
-            $0.device?.installationId = InstallationID.read()
             if ProcessInfo.processInfo.arguments.contains("-biometry") {
                 $0.store = KeychainTokenStore(KeychainTokenStore.Options(requiresBiometry: true))
             }

@@ -65,6 +65,7 @@ struct AppInterfaceTests {
         #expect(Orders.gatehouse.configuration.store is KeychainTokenStore)
         #expect(Orders.gatehouse.configuration.telemetry is OSLogTelemetry)
         #expect(Orders.gatehouse.configuration.connectivity is SystemConnectivity)
+        #expect(Orders.gatehouse.configuration.device?.installationId?.isEmpty == false)
     }
 
     @Test("One call shows Apple's dialog and signs in with its nonce; then requests are JSON")

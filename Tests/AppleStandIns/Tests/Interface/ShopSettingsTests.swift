@@ -1,10 +1,9 @@
 import Foundation
-import Security
 import Testing
 
 @testable import Shop
 
-@Suite("The example app's build settings and installation id")
+@Suite("The example app's settings")
 struct ShopSettingsTests {
     private func file(_ name: String) throws -> Data {
         let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
@@ -42,30 +41,5 @@ struct ShopSettingsTests {
             case nil: nil
             }
         #expect(opened == screen)
-    }
-
-    @Test("The installation keeps its id")
-    func installation() throws {
-        let bench = KeychainBench()
-        let first = try #require(bench.call { InstallationID.read() })
-        #expect(UUID(uuidString: first) != nil)
-        #expect(bench.call { InstallationID.read() } == first)
-    }
-
-    @Test("Prewarmed before the device was unlocked it has no id yet, and the stored id stays")
-    func prewarmed() throws {
-        let bench = KeychainBench()
-        bench.device.lock = .beforeFirstUnlock
-        #expect(bench.call { InstallationID.read() } == nil)
-        bench.device.lock = .unlocked
-        let first = try #require(bench.call { InstallationID.read() })
-        bench.device.lock = .beforeFirstUnlock
-        #expect(bench.call { InstallationID.read() } == nil)
-        bench.device.lock = .locked
-        #expect(bench.call { InstallationID.read() } == first)
-        bench.device.fail("SecItemCopyMatching", with: errSecNotAvailable)
-        #expect(bench.call { InstallationID.read() } == nil)
-        bench.device.fail("SecItemCopyMatching", with: nil)
-        #expect(bench.call { InstallationID.read() } == first)
     }
 }
