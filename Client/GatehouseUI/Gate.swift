@@ -1,60 +1,154 @@
 #if canImport(SwiftUI)
-    public import Combine
+    import Combine
     import Foundation
     public import GatehouseClient
-    public import Observation
     public import SwiftUI
 
     extension View {
         /// Shows this view while a user is signed in. Otherwise shows the sign-in screen or the unlock screen.
         ///
         /// Views below get the session from the environment: with `@Environment(AppSession.self)`, or below iOS 17 and
-        /// macOS 14 with `@EnvironmentObject`. Another user gets a new view, without the previous user's state.
+        /// macOS 14 with `@EnvironmentObject`. Another user gets a new view, without the previous user's state. While
+        /// the session is locked, the view keeps its state below the unlock screen, which is in a window above sheets.
+        /// On a Mac it is above the view, and sheets stay visible.
         @MainActor
         public func gatehouse(_ session: AppSession, options: LoginView.Options = .init()) -> some View {
-            Gate(session: session, options: options, content: self)
+            gatehouse(
+                session, signIn: { LoginView(client: $0.client, options: options, after: $1) })
+        }
+
+        /// Shows this view while a user is signed in, and otherwise the app's own screens.
+        ///
+        /// ```swift
+        /// ShopView().gatehouse(session) { session, reason in
+        ///     SignInScreen(client: session.client, reason: reason)
+        /// } unlock: { model in
+        ///     UnlockScreen(model: model)
+        /// } launch: { session in
+        ///     SplashScreen(session: session)
+        /// }
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - session: the app's session.
+        ///   - signIn: the screen of a signed-out user, and why the last session ended; `nil` if no user was signed in. It
+        ///     calls the client, and disappears when the user is signed in. It is also shown if the user chooses to sign
+        ///     in instead of unlocking.
+        ///   - unlock: the screen of a locked session.
+        ///   - launch: the screen while the stored session is read. It shows ``AppSession/launchError``, and calls
+        ///     ``AppSession/start()`` to try again.
+        @MainActor
+        public func gatehouse<SignIn: View, Unlock: View, Launch: View>(
+            _ session: AppSession,
+            @ViewBuilder signIn: @escaping @MainActor (AppSession, SignOutReason?) -> SignIn,
+            @ViewBuilder unlock: @escaping @MainActor (UnlockModel) -> Unlock = { UnlockView(model: $0) },
+            @ViewBuilder launch: @escaping @MainActor (AppSession) -> Launch = { LaunchView(session: $0) }
+        ) -> some View {
+            Gate(
+                session: session, content: self,
+                screens: GateScreens(signIn: signIn, unlock: unlock, launch: launch))
         }
     }
 
-    private struct Gate<Content: View>: View {
+    /// The screens of the gate.
+    struct GateScreens<SignIn: View, Unlock: View, Launch: View> {
+        let signIn: @MainActor (AppSession, SignOutReason?) -> SignIn
+        let unlock: @MainActor (UnlockModel) -> Unlock
+        let launch: @MainActor (AppSession) -> Launch
+    }
+
+    private struct Gate<Content: View, SignIn: View, Unlock: View, Launch: View>: View {
         @ObservedObject var session: AppSession
-        let options: LoginView.Options
         let content: Content
+        let screens: GateScreens<SignIn, Unlock, Launch>
 
         var body: some View {
             ZStack {
-                switch session.state {
-                case .launching: LaunchView(session: session)
-                case .signedOut(let reason):
-                    LoginView(client: session.client, options: options, after: reason)
-                        // A sign-in and sign-out in quick succession must show a new screen with the new reason.
-                        .id(reason)
-                case .needsUnlock: UnlockView(session: session, options: options)
-                case .signedIn(let user):
+                if let user = session.currentUser {
                     content
                         .reauthentication(session)
                         .modifier(MergeOfferSheet(session: session))
-                        .environment(session: session)
+                        .modifier(MissingLockAlert(session: session))
                         .id(user.id)
+                        .accessibilityHidden(session.overlay != nil)
+                        // A hardware keyboard's shortcuts too.
+                        .disabled(session.overlay?.takesInput == true)
+                } else {
+                    switch session.state {
+                    case .launching, .signedIn: screens.launch(session)
+                    case .signedOut(let reason):
+                        screens.signIn(session, reason)
+                            // A sign-in and sign-out in quick succession must show a new screen with the new reason.
+                            .id(reason)
+                    case .needsUnlock: LockedScreen(session: session, screens: screens)
+                    }
                 }
-                if session.isCovered { Cover() }
             }
+            .modifier(
+                OverlayPresentation(overlay: session.overlay) { OverlayScreen(session: session, screens: screens) }
+            )
+            .environment(session: session)
             .task { await session.start() }
         }
     }
 
-    /// Hides a protected session in the app switcher. It does not cover sheets, which are above the gate.
-    private struct Cover: View {
+    /// What hides the content of a signed-in user.
+    enum Overlay: Equatable {
+        /// Hides a protected session in the app switcher, and until it is locked.
+        case cover
+        case unlock
+        /// The stored session is read again.
+        case launch
+
+        var takesInput: Bool { self != .cover }
+    }
+
+    /// The screen above the content.
+    private struct OverlayScreen<SignIn: View, Unlock: View, Launch: View>: View {
+        @ObservedObject var session: AppSession
+        let screens: GateScreens<SignIn, Unlock, Launch>
+
         var body: some View {
             ZStack {
                 Rectangle()
                     .fill(.background)
                     .ignoresSafeArea()
-                Image(systemName: "lock.fill")
-                    .font(.largeTitle)
-                    .accessibilityHidden(true)
+                switch session.overlay {
+                case .unlock: LockedScreen(session: session, screens: screens)
+                case .launch: screens.launch(session)
+                case .cover, nil: Cover()
+                }
             }
-            .accessibilityIdentifier("gatehouse.cover")
+            .environment(session: session)
+        }
+    }
+
+    private struct Cover: View {
+        @Environment(\.locale) private var locale
+
+        var body: some View {
+            Image(systemName: "lock.fill")
+                .font(.largeTitle)
+                .frame(maxWidth: .infinity, maxHeight: .infinity)
+                .accessibilityHidden(true)
+                .accessibilityIdentifier("gatehouse.cover")
+                .styledScreen(Texts(locale))
+        }
+    }
+
+    /// Tells the user after a sign-in that this device cannot lock the session, although the app or the user demands it.
+    private struct MissingLockAlert: ViewModifier {
+        @ObservedObject var session: AppSession
+        @Environment(\.locale) private var locale
+
+        func body(content: Content) -> some View {
+            let texts = Texts(locale)
+            content.alert(texts[.lockMissingTitle], isPresented: $session.lacksLock) {
+                Button(texts[.ok], role: .cancel) {}
+                    .accessibilityIdentifier("gatehouse.lock.missing.dismiss")
+            } message: {
+                Text(verbatim: texts[.lockMissing])
+            }
         }
     }
 
@@ -68,183 +162,4 @@
             }
         }
     }
-
-    /// Shown while the session is read, and if reading failed.
-    struct LaunchView: View {
-        @ObservedObject var session: AppSession
-        @Environment(\.locale) private var locale
-
-        var body: some View {
-            let texts = Texts(locale)
-            VStack(spacing: 20) {
-                if let error = session.launchError {
-                    Text(verbatim: texts[.launchFailed])
-                        .accessibilityAddTraits(.isHeader)
-                    Text(verbatim: error.message(in: texts.language))
-                        .multilineTextAlignment(.center)
-                        .accessibilityIdentifier("gatehouse.launch.error")
-                    Button(texts[.tryAgain]) { Task { await session.start() } }
-                        .accessibilityIdentifier("gatehouse.launch.tryAgain")
-                } else {
-                    ProgressView()
-                        .accessibilityLabel(Text(verbatim: texts[.launching]))
-                        .accessibilityIdentifier("gatehouse.launch.progress")
-                }
-            }
-            .padding()
-            .frame(maxWidth: .infinity, maxHeight: .infinity)
-            .environment(\.layoutDirection, texts.direction)
-        }
-    }
-
-    /// The observable session for an app's screens. Create one when the app starts, and gate the app with it:
-    ///
-    /// ```swift
-    /// let client = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
-    ///
-    /// @main struct Shop: App {
-    ///     @State private var session = AppSession(client)
-    ///     var body: some Scene { WindowGroup { ShopView().gatehouse(session) } }
-    /// }
-    /// ```
-    ///
-    /// It is `Observable`, and an `ObservableObject` for views on systems below iOS 17 and macOS 14.
-    @MainActor
-    public final class AppSession: ObservableObject {
-        /// The screen to show.
-        public private(set) var state: AppState {
-            get { observed(\.state, publishedState) }
-            set { change(\.state) { publishedState = newValue } }
-        }
-        /// Why the session could not be read, while the app is launching.
-        public private(set) var launchError: GatehouseError? {
-            get { observed(\.launchError, publishedError) }
-            set { change(\.launchError) { publishedError = newValue } }
-        }
-        @Published private var publishedState = AppState.launching
-        @Published private var publishedError: GatehouseError?
-        public let client: GatehouseClient
-        /// Asks the user for recent authentication.
-        let prompt = ReauthenticationPrompt()
-        /// Why the system does not show the biometrics dialog now.
-        let obstacle: @MainActor () -> UnlockObstacle?
-        /// The offer to merge the account with another one. The gate shows it in a sheet, once after a sign-in.
-        @Published var mergeOffer: MergeOffer?
-        /// The signed-in user, who has been told of conflicts.
-        private var offered: UUID?
-        @Published private(set) var life: AppLife
-        private let center: NotificationCenter
-        private var events: AppEvents?
-        private var following: Task<Void, Never>?
-        /// An `ObservationRegistrar`, which a stored property cannot name below iOS 17.
-        private let registrar: (any Sendable)? = {
-            if #available(iOS 17, macOS 14, tvOS 17, watchOS 10, *) { ObservationRegistrar() } else { nil }
-        }()
-
-        /// - Parameters:
-        ///   - client: the app's client.
-        ///   - lockDelay: the time in the background after which a session that requires Face ID or Touch ID is locked.
-        ///     With zero it is locked at once. A Mac app is in the background while it is hidden.
-        public convenience init(_ client: GatehouseClient, lockDelay: Duration = .seconds(300)) {
-            self.init(client, lockDelay: lockDelay, obstacle: UnlockObstacle.now)
-        }
-
-        init(
-            _ client: GatehouseClient, lockDelay: Duration = .seconds(300),
-            obstacle: @escaping @MainActor () -> UnlockObstacle?, center: NotificationCenter = .default
-        ) {
-            self.client = client
-            self.obstacle = obstacle
-            self.center = center
-            life = AppLife(lockDelay: lockDelay)
-        }
-
-        deinit { following?.cancel() }
-
-        /// Reads the stored session, and what an extension has changed since. The gate calls this when it appears, when
-        /// the app becomes active, and when the device is unlocked.
-        public func start() async {
-            follow()
-            do {
-                try await client.session.start()
-                launchError = nil
-                await client.session.reload()
-            } catch {
-                // `locked` is a state with its own screen.
-                launchError = error.kind == .locked ? nil : error
-            }
-        }
-
-        /// Shows the system's dialog for Face ID or Touch ID.
-        ///
-        /// - Parameter reason: the dialog's text, in the user's language.
-        /// - Throws: `locked` if the user cancelled or failed to authenticate.
-        public func unlock(reason: String) async throws(GatehouseError) {
-            follow()
-            try await client.session.unlock(reason: reason)
-        }
-
-        /// Whether the gate covers the content.
-        var isCovered: Bool { isProtected && life.hidesProtectedContent }
-
-        /// Whether a session is open that requires the user's authentication.
-        private var isProtected: Bool {
-            guard case .signedIn = state else { return false }
-            return client.configuration.store.requiresUserPresence
-        }
-
-        private func observed<Value>(_ property: KeyPath<AppSession, Value>, _ value: Value) -> Value {
-            if #available(iOS 17, macOS 14, tvOS 17, watchOS 10, *), let registrar = registrar as? ObservationRegistrar
-            {
-                registrar.access(self, keyPath: property)
-            }
-            return value
-        }
-
-        private func change<Value>(_ property: KeyPath<AppSession, Value>, _ body: () -> Void) {
-            if #available(iOS 17, macOS 14, tvOS 17, watchOS 10, *), let registrar = registrar as? ObservationRegistrar
-            {
-                registrar.withMutation(of: self, keyPath: property, body)
-            } else {
-                body()
-            }
-        }
-
-        private func follow() {
-            guard following == nil else { return }
-            events = AppEvents(in: center) { [weak self] event in self?.handle(event) }
-            following = Task { [weak self, changes = client.session.changes()] in
-                for await change in changes {
-                    guard let self else { return }
-                    state = AppState(change)
-                    offerMerge(to: change.user)
-                    prompt.sessionChanged(to: change.user?.id)
-                    if change.user == nil { life.sessionClosed() }
-                }
-            }
-        }
-
-        private func offerMerge(to user: GatehouseClient.User?) {
-            guard offered != user?.id else { return }
-            offered = user?.id
-            mergeOffer = user.flatMap { MergeOffer($0, kinds: client.conflictingIdentifiers(of: $0)) }
-        }
-
-        private func handle(_ event: AppLife.Event) {
-            let now = client.configuration.clock.monotonic
-            guard let action = life.handle(event, at: now, isProtected: isProtected) else { return }
-            Task {
-                switch action {
-                case .restore: await start()
-                case .refresh:
-                    await start()
-                    await client.session.cameToForeground()
-                case .lock: await client.session.lock()
-                }
-            }
-        }
-    }
-
-    @available(iOS 17, macOS 14, tvOS 17, watchOS 10, *)
-    extension AppSession: Observable {}
 #endif

@@ -20,8 +20,6 @@
             public var offersRegistration: Bool
             /// Shorter passwords are not sent. The server decides about new passwords.
             public var minimumPasswordLength: Int
-            /// The color of buttons and of the cursor; `nil` for the app's accent color.
-            public var tint: Color?
             /// What the screen shows above the header.
             private(set) var logo: (@MainActor @Sendable () -> AnyView)?
             /// What the screen shows in place of its title.
@@ -29,20 +27,19 @@
 
             public init(
                 offersApple: Bool = true, offersPassword: Bool = true, offersCode: Bool = false,
-                offersRegistration: Bool = false, minimumPasswordLength: Int = 8, tint: Color? = nil
+                offersRegistration: Bool = false, minimumPasswordLength: Int = 8
             ) {
                 self.offersApple = offersApple
                 self.offersPassword = offersPassword
                 self.offersCode = offersCode
                 self.offersRegistration = offersRegistration
                 self.minimumPasswordLength = minimumPasswordLength
-                self.tint = tint
             }
 
             /// Shows a logo at the top of the screen.
             ///
             /// ```swift
-            /// LoginView.Options(tint: .orange).logo { Image("Logo") }
+            /// LoginView.Options().logo { Image("Logo") }
             /// ```
             public func logo<Logo: View>(@ViewBuilder _ logo: @escaping @MainActor @Sendable () -> Logo) -> Self {
                 var options = self
@@ -62,6 +59,7 @@
 
         @StateObject private var model: TaskModel<LoginForm>
         @Environment(\.locale) private var locale
+        @Environment(\.gatehouseStyle) private var style
         private let options: Options
         private let client: GatehouseClient
 
@@ -81,7 +79,7 @@
         public var body: some View {
             let texts = Texts(locale)
             ScrollView {
-                VStack(spacing: 20) {
+                VStack(spacing: style.spacing) {
                     LoginHeader(options: options, texts: texts)
                     if let notice = model.form.notice {
                         Text(verbatim: texts[notice])
@@ -94,9 +92,7 @@
                             .disabled(model.form.task.isWorking)
                     }
                     if options.offersApple && options.offersPassword {
-                        Text(verbatim: texts[.or])
-                            .font(.footnote)
-                            .foregroundStyle(.secondary)
+                        NoteText(text: texts[.or])
                     }
                     if options.offersPassword { LoginFields(model: model, texts: texts) }
                     if options.offersCode || options.offersRegistration {
@@ -110,7 +106,7 @@
                     }
                 }
                 .padding()
-                .frame(maxWidth: 480)
+                .frame(maxWidth: style.maximumWidth)
                 .frame(maxWidth: .infinity)
             }
             .showsFailure(of: model, texts, title: model.form.failureTitle, identifiers: "gatehouse.login")
@@ -120,8 +116,7 @@
             } message: {
                 Text(verbatim: texts[.resetMessage])
             }
-            .tint(options.tint)
-            .environment(\.layoutDirection, texts.direction)
+            .styledScreen(texts)
         }
     }
 
@@ -129,6 +124,7 @@
     struct LoginHeader: View {
         let options: LoginView.Options
         let texts: Texts
+        @Environment(\.gatehouseStyle) private var style
 
         var body: some View {
             if let logo = options.logo { logo() }
@@ -136,7 +132,7 @@
                 header()
             } else {
                 Text(verbatim: texts[.loginTitle])
-                    .font(.largeTitle.bold())
+                    .font(style.titleFont)
                     .accessibilityAddTraits(.isHeader)
             }
         }
@@ -151,6 +147,7 @@
         @ObservedObject private var model: TaskModel<LoginForm>
         private let texts: Texts
         @FocusState private var focus: Field?
+        @Environment(\.gatehouseStyle) private var style
 
         init(model: TaskModel<LoginForm>, texts: Texts) {
             self.model = model
@@ -158,7 +155,7 @@
         }
 
         var body: some View {
-            VStack(alignment: .leading, spacing: 12) {
+            VStack(alignment: .leading, spacing: style.fieldSpacing) {
                 TextField(texts[.identifier], text: $model.form.identifier)
                     .identifierField()
                     .submitLabel(.next)
@@ -198,9 +195,7 @@
         @ViewBuilder
         private func fault(_ fault: LoginForm.Fault) -> some View {
             if model.form.faults.contains(fault) {
-                Text(verbatim: text(of: fault))
-                    .font(.footnote)
-                    .foregroundStyle(.red)
+                FaultText(text: text(of: fault))
                     .accessibilityIdentifier("gatehouse.login.fault.\(fault.rawValue)")
             }
         }

@@ -37,6 +37,9 @@ public struct GatehouseError: Error, Sendable, Equatable {
         public static let sessionEnded = Self("sessionEnded", "Your session has ended. Please sign in again.")
         /// A session exists and cannot be read yet.
         public static let locked = Self("locked", "Please unlock to continue.")
+        /// This device cannot authenticate its user, so that the session cannot be locked.
+        public static let unlockUnavailable = Self(
+            "unlockUnavailable", "Please set up Face ID, Touch ID or a passcode on this device first.")
         public static let invalidCredentials = Self(
             "invalidCredentials", "The sign-in details aren’t right. Please check them and try again.")
         /// Apple's identity token has expired or was refused: open the dialog again.

@@ -55,6 +55,9 @@ package struct AppLife: Sendable, Equatable {
         }
     }
 
+    /// The system has launched the app in the background, for example for a message.
+    package mutating func launchedInBackground() { (isActive, isInBackground) = (false, true) }
+
     /// The session is no longer open.
     package mutating func sessionClosed() { isLocking = false }
 

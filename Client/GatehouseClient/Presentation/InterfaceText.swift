@@ -27,6 +27,10 @@ package enum InterfaceText: String, Sendable, CaseIterable {
     case back = "unlock.back"
     case lockedOut = "unlock.lockedOut"
     case biometryUnavailable = "unlock.unavailable"
+    case lockSetting = "lock.setting"
+    case lockReason = "lock.reason"
+    case lockMissingTitle = "lock.missing.title"
+    case lockMissing = "lock.missing.message"
     case endedByServer = "ended.byServer"
     case endedUnused = "ended.unused"
     case endedElsewhere = "ended.elsewhere"
@@ -129,6 +133,11 @@ package enum InterfaceText: String, Sendable, CaseIterable {
         case .back: "Back"
         case .lockedOut: "Too many attempts. Lock the device, unlock it with its passcode, and try again."
         case .biometryUnavailable: "This app can’t use Face ID or Touch ID. Check the settings, or sign in instead."
+        case .lockSetting: "Lock With Face ID or Touch ID"
+        case .lockReason: "Change how this app is locked."
+        case .lockMissingTitle: "The app is not locked"
+        case .lockMissing:
+            "You are signed in. This device has no Face ID, Touch ID or passcode that can lock the app. Set one up in the settings."
         case .endedByServer: "Your session was ended. Please sign in again."
         case .endedUnused: "You haven’t used the app for a long time. Please sign in again."
         case .endedElsewhere: "You signed out in another app that shares this account."
@@ -247,6 +256,11 @@ package enum AppLanguage {
 }
 
 extension SignOutReason {
+    /// The explanation for a sign-in screen, in English, Hebrew, Russian or Arabic. `nil` if the user signed out here.
+    ///
+    /// - Parameter language: as in ``GatehouseError/message(in:)``.
+    public func message(in language: String? = nil) -> String? { text?.text(in: language ?? AppLanguage.current) }
+
     /// The explanation on the sign-in screen. `nil` if the user signed out here.
     package var text: InterfaceText? {
         switch self {

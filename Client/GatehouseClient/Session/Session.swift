@@ -290,6 +290,7 @@ extension GatehouseError {
         switch error.code {
         case .deviceLocked, .userPresenceNeeded, .userPresenceRefused, .userPresenceFailed:
             self.init(.locked, reason: "\(error)")
+        case .userPresenceUnavailable: self.init(.unlockUnavailable, reason: "\(error)")
         default: self.init(.storage, reason: "\(error)")
         }
     }

@@ -1,4 +1,5 @@
 public import Foundation
+package import GatehouseContracts
 
 /// Keeps a session between launches, as bytes that only ``GatehouseSession`` understands.
 ///
@@ -28,9 +29,20 @@ public protocol TokenStore: Sendable {
     /// them. `nil` if there are none, or if they could not be read. The session that they hold ends at the server.
     func takeDiscarded() async -> Data?
 
-    /// Whether the user has to authenticate before the stored bytes can be read: once in each process, and after
-    /// ``lock()``.
+    /// Whether the user has to authenticate before the bytes that are stored now can be read: once in each process, and
+    /// after ``lock()``.
     var requiresUserPresence: Bool { get }
+
+    /// How the user unlocks the stored bytes, as the app or ``setUnlockPolicy(_:)`` has chosen.
+    var unlockPolicy: UnlockPolicy { get }
+
+    /// Authenticates the user before a change of the policy: by the present one, or by the new one if there is none.
+    ///
+    /// - Parameter reason: the text of the system's dialog, in the user's language.
+    func authenticate(toSet policy: UnlockPolicy, reason: String) async throws(TokenStoreError)
+
+    /// Changes and keeps the policy, and applies it to the stored bytes.
+    func setUnlockPolicy(_ policy: UnlockPolicy) async throws(TokenStoreError)
 
     /// Forgets what the user's authentication has unlocked.
     func lock() async
@@ -55,6 +67,14 @@ extension TokenStore {
 
     public var requiresUserPresence: Bool { false }
 
+    public var unlockPolicy: UnlockPolicy { .notRequired }
+
+    public func authenticate(toSet policy: UnlockPolicy, reason: String) async throws(TokenStoreError) {}
+
+    public func setUnlockPolicy(_ policy: UnlockPolicy) async throws(TokenStoreError) {
+        if policy != .notRequired { throw TokenStoreError(.userPresenceUnavailable, "this store has no lock") }
+    }
+
     public func lock() async {}
 
     public func withExclusiveAccess<Value: Sendable>(
@@ -78,6 +98,9 @@ public struct TokenStoreError: Error, Sendable, Hashable, CustomStringConvertibl
         /// The authentication failed: the system did not recognise the user, or no authentication can unlock the data
         /// any more.
         public static let userPresenceFailed = Self(description: "userPresenceFailed")
+        /// This device cannot authenticate its user: it has no enrolled biometrics or passcode, or the user has not
+        /// allowed biometrics for the app.
+        public static let userPresenceUnavailable = Self(description: "userPresenceUnavailable")
         /// The stored data is damaged.
         public static let corrupt = Self(description: "corrupt")
         /// A later version of this library wrote the data, which stays unchanged. The session does not end, and no user
@@ -104,6 +127,16 @@ public actor InMemoryTokenStore: TokenStore {
     private var data: Data?
 
     public init() {}
+
+    /// A store with a session that no server has issued, for demos.
+    package init(signedIn user: User) {
+        let (hour, month) = (3600, 30 * 24 * 3600)
+        let session = StoredSession(
+            accessToken: Redacted("demo"), refreshToken: Redacted("demo"),
+            accessExpiresAt: Date(timeIntervalSinceNow: Double(hour)), accessLifetime: hour,
+            refreshExpiresAt: Date(timeIntervalSinceNow: Double(month)), clockOffset: 0, user: user)
+        data = try? StoredState(session: session).data()
+    }
 
     public func load() -> Data? { data }
 

@@ -3,19 +3,22 @@
     public import GatehouseClient
 
     extension AppSession {
-        /// A session without a server, for demo builds. It accepts every password and keeps data only in the process.
-        /// It exists only in debug builds.
+        /// A session without a server, for previews and demo builds. It accepts every password and keeps data only in the
+        /// process. It exists only in debug builds.
+        ///
+        /// ```swift
+        /// #Preview { OrdersView().gatehouse(.demo()) }
+        /// ```
         ///
         /// - Parameter isSignedIn: whether the app starts signed in as the demo user, or at the sign-in screen.
-        public static func demo(user: GatehouseClient.User = .demo, isSignedIn: Bool = true)
-            async throws(GatehouseError) -> AppSession
-        {
+        public static func demo(user: GatehouseClient.User = .demo, isSignedIn: Bool = true) -> AppSession {
+            let store = isSignedIn ? InMemoryTokenStore(signedIn: user) : InMemoryTokenStore()
             let configuration = GatehouseConfiguration(
-                baseURL: URL(string: "https://demo.invalid")!, store: InMemoryTokenStore(),
-                transport: DemoTransport(user: user))
-            let client = try GatehouseClient(configuration: configuration)
-            if isSignedIn { try await client.signIn(identifier: "demo@example.com", password: "demo") }
-            return AppSession(client)
+                baseURL: URL(string: "https://demo.invalid")!, store: store, transport: DemoTransport(user: user))
+            guard let client = try? GatehouseClient(configuration: configuration) else {
+                preconditionFailure("the demo's configuration is valid")
+            }
+            return AppSession(client, user: isSignedIn ? user : nil)
         }
     }
 

@@ -14,8 +14,15 @@
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
             switch (request.httpMethod, request.url?.path) {
-            case (_, "/v1/auth/login"), (_, "/v1/auth/register"), (_, "/v1/auth/apple"), (_, "/v1/auth/refresh"):
+            case (_, "/v1/auth/login"), (_, "/v1/auth/register"), (_, "/v1/auth/apple"), (_, "/v1/auth/refresh"),
+                (_, "/v1/auth/code/verify"):
                 try answer(200, to: request, JSON.encode(response()))
+            case (_, "/v1/auth/code"):
+                try answer(
+                    202, to: request,
+                    JSON.encode(CodeResponse(codeRequest: "demo", expiresIn: 600, resendAfter: 30)))
+            case ("GET", "/v1/auth/sessions"):
+                try answer(200, to: request, JSON.encode(SessionList(sessions: [session])))
             case (_, "/v1/auth/me"): try answer(200, to: request, JSON.encode(user))
             case (_, "/v1/auth/logout"), (_, "/v1/auth/logout-all"): try answer(204, to: request)
             case (_, "/v1/auth/password/forgot"), ("DELETE", "/v1/auth/account"): try answer(202, to: request)
@@ -23,6 +30,12 @@
                 try answer(
                     404, to: request, JSON.encode(ProblemDocument(Problem(.notFound), requestID: "demo")))
             }
+        }
+
+        private var session: SessionInfo {
+            SessionInfo(
+                id: user.id, current: true, createdAt: user.createdAt, lastUsedAt: Date(),
+                expiresAt: Date(timeIntervalSinceNow: 3600), device: SessionDevice(name: "Demo"))
         }
 
         private func response() -> AuthResponse {

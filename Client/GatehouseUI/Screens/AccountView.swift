@@ -37,7 +37,7 @@
             let texts = Texts(locale)
             NavigationStack {
                 List {
-                    if let user { sections(of: user, texts) }
+                    if let user = session.currentUser { sections(of: user, texts) }
                 }
                 .navigationTitle(texts[.accountTitle])
                 .task { _ = try? await client.me() }
@@ -54,14 +54,10 @@
                 if action == .delete { Text(verbatim: texts[.deleteMessage]) }
             }
             .reauthentication(session)
-            .environment(\.layoutDirection, texts.direction)
+            .styledScreen(texts)
         }
 
         private var client: GatehouseClient { session.client }
-
-        private var user: GatehouseClient.User? {
-            if case .signedIn(let user) = session.state { user } else { nil }
-        }
 
         private var isConfirming: Binding<Bool> {
             Binding(get: { unconfirmed != nil }, set: { if !$0 { unconfirmed = nil } })
@@ -93,9 +89,7 @@
             }
             identifier(.email, user.email, isVerified: user.emailVerified, texts)
             identifier(.phone, user.phone, isVerified: user.phoneVerified == true, texts)
-            Text(verbatim: texts[.changeHint])
-                .font(.footnote)
-                .foregroundStyle(.secondary)
+            NoteText(text: texts[.changeHint])
             if offersApple { apple(isLinked: user.authProviders.contains(.apple), texts) }
             extra
             access(hasPassword: user.authProviders.contains(.password), texts)
@@ -111,9 +105,7 @@
                         .environment(\.layoutDirection, .leftToRight)
                         .accessibilityIdentifier("gatehouse.account.\(kind)")
                     if !isVerified {
-                        Text(verbatim: texts[.unverified])
-                            .font(.footnote)
-                            .foregroundStyle(.secondary)
+                        NoteText(text: texts[.unverified])
                         NavigationLink(texts[.verifyButton]) {
                             Closing { close in CodeView(client: client, verifying: value, done: close) }
                         }

@@ -15,12 +15,13 @@
         let isWorking: Bool
         let texts: Texts
         @ViewBuilder let content: Content
+        @Environment(\.gatehouseStyle) private var style
 
         var body: some View {
             ScrollView {
-                VStack(alignment: .leading, spacing: 12) {
+                VStack(alignment: .leading, spacing: style.fieldSpacing) {
                     Text(verbatim: title)
-                        .font(.largeTitle.bold())
+                        .font(style.titleFont)
                         .accessibilityAddTraits(.isHeader)
                     content
                     if isWorking {
@@ -31,10 +32,10 @@
                 }
                 .textFieldStyle(.roundedBorder)
                 .padding()
-                .frame(maxWidth: 480)
+                .frame(maxWidth: style.maximumWidth)
                 .frame(maxWidth: .infinity)
             }
-            .environment(\.layoutDirection, texts.direction)
+            .styledScreen(texts)
         }
     }
 
@@ -58,11 +59,24 @@
     /// An error below a field.
     struct FaultText: View {
         let text: String
+        @Environment(\.gatehouseStyle) private var style
 
         var body: some View {
             Text(verbatim: text)
-                .font(.footnote)
-                .foregroundStyle(.red)
+                .font(style.noteFont)
+                .foregroundStyle(style.error)
+        }
+    }
+
+    /// A hint of less importance.
+    struct NoteText: View {
+        let text: String
+        @Environment(\.gatehouseStyle) private var style
+
+        var body: some View {
+            Text(verbatim: text)
+                .font(style.noteFont)
+                .foregroundStyle(style.secondaryText)
         }
     }
 
@@ -80,7 +94,7 @@
                     .accessibilityIdentifier("gatehouse.sheet.cancel")
                 content
             }
-            .environment(\.layoutDirection, texts.direction)
+            .styledScreen(texts)
         }
     }
 

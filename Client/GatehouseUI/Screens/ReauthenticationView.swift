@@ -49,9 +49,7 @@
                 Button(texts[.reauthenticateByCode]) { recipient = identifier }
                     .frame(maxWidth: .infinity)
                     .accessibilityIdentifier("gatehouse.reauthentication.code")
-                Text(verbatim: identifier)
-                    .font(.footnote)
-                    .foregroundStyle(.secondary)
+                NoteText(text: identifier)
                     .frame(maxWidth: .infinity)
                     .environment(\.layoutDirection, .leftToRight)
             }

@@ -36,7 +36,7 @@
             .showsTask(of: model, texts)
             .task { await model.run(.load) }
             .refreshable { await model.run(.load) }
-            .environment(\.layoutDirection, texts.direction)
+            .styledScreen(texts)
         }
 
         private func end(_ session: SessionInfo, _ texts: Texts) -> some View {
@@ -46,9 +46,7 @@
         private func row(_ session: SessionInfo, _ texts: Texts) -> some View {
             VStack(alignment: .leading, spacing: 4) {
                 Text(verbatim: session.device?.title ?? texts[.unknownDevice])
-                Text(verbatim: session.current ? texts[.thisDevice] : lastUse(of: session, texts))
-                    .font(.footnote)
-                    .foregroundStyle(.secondary)
+                NoteText(text: session.current ? texts[.thisDevice] : lastUse(of: session, texts))
             }
             .accessibilityElement(children: .combine)
             .accessibilityIdentifier("gatehouse.session")

@@ -15,9 +15,10 @@
         let options: LoginView.Options
         let texts: Texts
         @State private var screen: Screen?
+        @Environment(\.gatehouseStyle) private var style
 
         var body: some View {
-            VStack(spacing: 12) {
+            VStack(spacing: style.fieldSpacing) {
                 if options.offersCode {
                     Button(texts[.codeTitle]) { screen = .code }
                         .accessibilityIdentifier("gatehouse.login.code")
@@ -35,7 +36,6 @@
                         RegisterView(client: client, minimumPasswordLength: options.minimumPasswordLength)
                     }
                 }
-                .tint(options.tint)
             }
         }
     }

@@ -43,6 +43,15 @@ struct AppLifeTests {
         #expect(!life.hidesProtectedContent)
     }
 
+    @Test("An app that was launched in the background is there until it becomes active")
+    func launchedInBackground() {
+        var life = life
+        life.launchedInBackground()
+        #expect(life.isInBackground && life.hidesProtectedContent)
+        #expect(life.handle(.becameActive, at: .seconds(3000), isProtected: true) == .refresh)
+        #expect(!life.isInBackground && !life.hidesProtectedContent)
+    }
+
     @Test("A dialog of the system does not count as the background")
     func dialog() {
         var life = life

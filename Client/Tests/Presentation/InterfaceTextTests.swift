@@ -16,6 +16,7 @@ struct InterfaceTextTests {
         .offline, .timedOut, .unavailable, .rateLimited, .cancelled, .signedOut, .sessionEnded, .locked,
         .invalidCredentials, .invalidAppleToken, .accountDisabled, .identifierTaken, .weakPassword, .invalidInput,
         .reauthenticationRequired, .forbidden, .notFound, .refused, .storage, .server, .unreadable, .misuse,
+        .unlockUnavailable,
     ]
     private static let errors =
         kinds.map { GatehouseError($0) } + [GatehouseError(.invalidInput, code: "PAYLOAD_TOO_LARGE")]

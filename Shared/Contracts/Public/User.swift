@@ -1,7 +1,7 @@
 public import Foundation
 
 /// A user as clients see one.
-public struct User: Codable, Sendable, Equatable {
+public struct User: Codable, Sendable, Equatable, Identifiable {
     @LowercaseUUID public var id: UUID
     public var email: String?
     /// E.164.

@@ -12,7 +12,7 @@ extension GatehouseClient {
         guard let url = text.flatMap(URL.init(string:)) else { fatalError("there is no GatehouseURL in Info.plist") }
         return .live(baseURL: url) {
             if ProcessInfo.processInfo.arguments.contains("-biometry") {
-                $0.store = KeychainTokenStore(KeychainTokenStore.Options(requiresBiometry: true))
+                $0.store = KeychainTokenStore(KeychainTokenStore.Options(unlockPolicy: .biometrics))
             }
         }
     }()

@@ -85,7 +85,22 @@
             return try await processLock.withLock(body)
         }
 
-        public nonisolated var requiresUserPresence: Bool { vault.requiresBiometry }
+        public nonisolated var requiresUserPresence: Bool { vault.isSealed.withLock { $0 } }
+
+        /// The user's choice, or the one in the options. If it cannot be read, the latter.
+        public nonisolated var unlockPolicy: UnlockPolicy { (try? vault.policy.current) ?? vault.policy.initial }
+
+        public func authenticate(toSet policy: UnlockPolicy, reason: String) async throws(TokenStoreError) {
+            try await run(.dialogs) { vault, _ throws(TokenStoreError) in
+                try vault.authenticate(toSet: policy, reason: reason)
+            }
+        }
+
+        public func setUnlockPolicy(_ policy: UnlockPolicy) async throws(TokenStoreError) {
+            try await run(.operations) { vault, memory throws(TokenStoreError) in
+                try vault.setPolicy(policy, &memory)
+            }
+        }
 
         public func lock() async {
             // Operations that began earlier would bring their keys back.
@@ -172,26 +187,25 @@
             /// different accounts: ``GatehouseClient/init(configuration:)`` refuses the second.
             public var account: String
             public var scope: Scope
-            /// Whether reading the session requires Face ID or Touch ID once in each process, by a user who was
-            /// enrolled when the session was first saved (`biometryCurrentSet`).
+            /// How the user unlocks the session, until ``GatehouseSession/setUnlockPolicy(_:reason:)`` has changed it.
             ///
-            /// A change of the enrolment loses the session, and the user signs in again. Saving fails if no face or
-            /// finger is enrolled: check `LAContext.canEvaluatePolicy` before you offer this. Face ID needs
+            /// A device that cannot authenticate its user stores the session without this protection, and protects it
+            /// with the first launch after an enrolment (``GatehouseSession/isProtected``). Face ID needs
             /// `NSFaceIDUsageDescription`.
-            public var requiresBiometry: Bool
+            public var unlockPolicy: UnlockPolicy
             public var afterReinstall: AfterReinstall
 
             /// - Parameter service: by default the bundle identifier and `.gatehouse`. An extension has another bundle
             ///   identifier, so an app group needs a name of its own.
             public init(
                 service: String? = nil, account: String = "session", scope: Scope = .app(),
-                requiresBiometry: Bool = false, afterReinstall: AfterReinstall = .discard
+                unlockPolicy: UnlockPolicy = .notRequired, afterReinstall: AfterReinstall = .discard
             ) {
                 self.service =
                     service ?? "\(Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName).gatehouse"
                 self.account = account
                 self.scope = scope
-                self.requiresBiometry = requiresBiometry
+                self.unlockPolicy = unlockPolicy
                 self.afterReinstall = afterReinstall
             }
         }
@@ -231,6 +245,42 @@
         private static var applicationSupport: URL {
             FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
                 ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
+        }
+    }
+
+    /// How the user unlocks the session, according to a file that is deleted with the app. It is not encrypted, because
+    /// a store needs it before the device's first unlock. A changed file unlocks nothing: the key of a stored session
+    /// keeps its access control until the user has unlocked it.
+    struct KeychainUnlockPolicy: Sendable {
+        let file: URL
+        /// The policy until the user has chosen one.
+        let initial: UnlockPolicy
+
+        /// - Throws: `failed` if a file exists and cannot be read, so that no session becomes unprotected by an error.
+        var current: UnlockPolicy {
+            get throws(TokenStoreError) {
+                do {
+                    let text = try String(decoding: Data(contentsOf: file), as: UTF8.self)
+                    // A later version may know more policies.
+                    return UnlockPolicy(rawValue: text) ?? .biometrics
+                } catch let error as CocoaError
+                    where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile
+                {
+                    return initial
+                } catch {
+                    throw TokenStoreError(.failed, "the unlock policy: \((error as NSError).code)")
+                }
+            }
+        }
+
+        func set(_ policy: UnlockPolicy) throws(TokenStoreError) {
+            do {
+                try FileManager.default.createDirectory(
+                    at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data(policy.rawValue.utf8).write(to: file, options: [.atomic, .noFileProtection])
+            } catch {
+                throw TokenStoreError(.failed, "the unlock policy: \((error as NSError).code)")
+            }
         }
     }
 

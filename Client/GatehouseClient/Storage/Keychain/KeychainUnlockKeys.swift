@@ -4,7 +4,7 @@
     import LocalAuthentication
     import Security
 
-    /// Keys that decrypt sealed sessions. Each is in an item that only an enrolled finger or face unlocks (Apple:
+    /// Keys that decrypt sealed sessions. Each is in an item that only the user's authentication unlocks (Apple:
     /// "Accessing Keychain Items with Face ID or Touch ID"). Usually there is one.
     struct KeychainUnlockKeys: Sendable {
         let service: String
@@ -16,10 +16,10 @@
             var isCurrent: Bool
         }
 
-        func add(_ key: SymmetricKey, id: UUID) throws(TokenStoreError) {
-            guard
+        func add(_ key: SymmetricKey, id: UUID, for policy: UnlockPolicy) throws(TokenStoreError) {
+            guard let flags = policy.accessControl,
                 let access = SecAccessControlCreateWithFlags(
-                    nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, .biometryCurrentSet, nil)
+                    nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, flags, nil)
             else { throw TokenStoreError(.failed, "no access control") }
             var item = query(id)
             item[kSecAttrAccessGroup as String] = accessGroup
@@ -30,23 +30,20 @@
         }
 
         /// Shows the system's dialog and waits for the user. Returns `nil` if the key no longer exists.
-        func read(_ id: UUID, reason: String) throws(TokenStoreError) -> Found? {
+        func read(_ id: UUID, by policy: UnlockPolicy, reason: String) throws(TokenStoreError) -> Found? {
+            let context = policy.context(reason: reason)
             if let accessGroup {
-                if let key = try copy(id, from: accessGroup, reason: reason) { return Found(key: key, isCurrent: true) }
+                if let key = try copy(id, from: accessGroup, context) { return Found(key: key, isCurrent: true) }
                 // The key may be in the group of an earlier configuration. Keys move with the session.
-                return try copy(id, from: nil, reason: reason).map { Found(key: $0, isCurrent: false) }
+                return try copy(id, from: nil, context).map { Found(key: $0, isCurrent: false) }
             }
-            return try copy(id, from: nil, reason: reason).map { Found(key: $0, isCurrent: true) }
+            return try copy(id, from: nil, context).map { Found(key: $0, isCurrent: true) }
         }
 
         /// - Parameter accessGroup: `nil` for any of the app's groups.
         private func copy(
-            _ id: UUID, from accessGroup: String?, reason: String
+            _ id: UUID, from accessGroup: String?, _ context: LAContext
         ) throws(TokenStoreError) -> SymmetricKey? {
-            let context = LAContext()
-            context.localizedReason = reason
-            // Only biometrics can unlock the key. An empty title makes the system hide the fallback button.
-            context.localizedFallbackTitle = ""
             var query = query(id)
             query[kSecAttrAccessGroup as String] = accessGroup
             query[kSecUseAuthenticationContext as String] = context

@@ -5,11 +5,14 @@
     /// The operations of a ``KeychainTokenStore``. They block on the Keychain: never call them on one of Swift's
     /// threads.
     ///
-    /// If biometry is required, the session is encrypted in an item that can be replaced at any time. Its key is in
-    /// another item that only the user's finger or face unlocks. So a background refresh needs no dialog, and the
-    /// session is replaced atomically.
+    /// If the policy demands it, the session is encrypted in an item that can be replaced at any time. Its key is in
+    /// another item that only the user's authentication unlocks. So a background refresh needs no dialog, and the session
+    /// is replaced atomically. A device that cannot authenticate its user stores the session without encryption, until
+    /// it can.
     struct KeychainVault: Sendable {
-        let requiresBiometry: Bool
+        let policy: KeychainUnlockPolicy
+        /// Whether the stored session is encrypted, as of the last operation.
+        let isSealed = Locked(false)
         private let discardsAfterReinstall: Bool
         private let item: KeychainItem
         private let keys: KeychainUnlockKeys
@@ -17,7 +20,7 @@
         let signOut: KeychainSignOut
 
         init(_ options: KeychainTokenStore.Options, installation: KeychainInstallation? = nil) {
-            requiresBiometry = options.requiresBiometry
+            policy = KeychainUnlockPolicy(file: options.file("unlock-policy"), initial: options.unlockPolicy)
             discardsAfterReinstall = options.afterReinstall.discards
             item = KeychainItem(service: options.service, account: options.account, accessGroup: options.accessGroup)
             keys = KeychainUnlockKeys(
@@ -30,9 +33,11 @@
             try settle(&memory)
             guard let found = try item.read() else { return nil }
             let envelope = try KeychainEnvelope(found.data)
+            note(envelope)
             let data = try open(envelope, memory)
             let isMisplaced = envelope.keyID.map(memory.misplaced.contains) ?? false
-            if !found.isCurrent || isMisplaced || !envelope.isCurrent(requiresBiometry: requiresBiometry) {
+            let isOutdated = try isOutdated(envelope)
+            if !found.isCurrent || isMisplaced || isOutdated {
                 // Reading has succeeded. If this migration fails, the next save migrates the item.
                 try? write(data, replacing: envelope, &memory)
             }
@@ -56,23 +61,59 @@
             try keys.deleteAll()
             try signOut.set(false)
             memory.forgetKeys()
+            isSealed.withLock { $0 = false }
         }
 
         func unlock(reason: String, _ memory: inout KeychainMemory) throws(TokenStoreError) {
-            guard let item = try item.read(), case .sealed(let id, _) = try KeychainEnvelope(item.data),
+            guard let item = try item.read(), case .sealed(let id, _, let policy) = try KeychainEnvelope(item.data),
                 memory[id] == nil
             else { return }
-            guard let found = try keys.read(id, reason: reason) else {
+            guard let found = try keys.read(id, by: policy, reason: reason) else {
                 memory.lose(id)
                 return
             }
             memory.remember(found.key, id: id, isMisplaced: !found.isCurrent)
         }
 
+        /// Shows the system's dialog before a change of the policy.
+        func authenticate(toSet new: UnlockPolicy, reason: String) throws(TokenStoreError) {
+            let present = try item.read().map { found throws(TokenStoreError) in
+                try KeychainEnvelope(found.data).policy
+            }
+            let policy = present.flatMap { $0 == .notRequired ? nil : $0 } ?? new
+            try policy.authenticate(reason: reason)
+        }
+
+        /// Keeps a policy, and applies it to the stored session. The process may end between any two steps: the policy is
+        /// kept first, and the next load applies it.
+        func setPolicy(_ new: UnlockPolicy, _ memory: inout KeychainMemory) throws(TokenStoreError) {
+            try settle(&memory)
+            guard let found = try item.read() else { return try policy.set(new) }
+            let envelope = try KeychainEnvelope(found.data)
+            let data = try open(envelope, memory)
+            if !new.isAvailable { throw TokenStoreError(.userPresenceUnavailable) }
+            let old = try policy.current
+            try policy.set(new)
+            do throws(TokenStoreError) {
+                try write(data, replacing: envelope, &memory)
+            } catch {
+                try? policy.set(old)
+                throw error
+            }
+        }
+
+        private func note(_ envelope: KeychainEnvelope) { isSealed.withLock { $0 = envelope.keyID != nil } }
+
+        /// Whether another policy applies to a stored session, and this device can follow it.
+        private func isOutdated(_ envelope: KeychainEnvelope) throws(TokenStoreError) -> Bool {
+            let policy = try policy.current
+            return envelope.policy != policy && policy.isAvailable
+        }
+
         private func open(_ envelope: KeychainEnvelope, _ memory: KeychainMemory) throws(TokenStoreError) -> Data {
             switch envelope {
             case .plain(let data): return data
-            case .sealed(let id, let sealed):
+            case .sealed(let id, let sealed, _):
                 if memory.lost.contains(id) { throw TokenStoreError(.corrupt, "the biometrics have changed") }
                 guard let key = memory[id] else { throw TokenStoreError(.userPresenceNeeded) }
                 return try KeychainEnvelope.open(sealed, with: key, id: id)
@@ -82,22 +123,28 @@
         private func write(
             _ data: Data, replacing old: KeychainEnvelope?, _ memory: inout KeychainMemory
         ) throws(TokenStoreError) {
-            guard requiresBiometry else {
-                try item.write(KeychainEnvelope.plain(data).data)
-                if let id = old?.keyID { try? keys.delete(id) }
-                return
+            let policy = try policy.current
+            if case .sealed(let id, _, let present) = old, let key = memory[id], !memory.misplaced.contains(id),
+                present == policy || !policy.isAvailable
+            {
+                return try write(KeychainEnvelope.sealing(data, with: key, id: id, for: present))
             }
-            if let id = old?.keyID, let key = memory[id], !memory.misplaced.contains(id) {
-                try item.write(KeychainEnvelope.sealing(data, with: key, id: id).data)
-                return
+            if policy == .notRequired || !policy.isAvailable {
+                try write(.plain(data))
+            } else {
+                // The process may end between any two of these lines. So the new key is stored before anything is
+                // encrypted with it, and the old key stays until nothing uses it.
+                let (id, key) = (UUID(), SymmetricKey(size: .bits256))
+                try keys.add(key, id: id, for: policy)
+                memory.remember(key, id: id)
+                try write(KeychainEnvelope.sealing(data, with: key, id: id, for: policy))
             }
-            // The process may end between any two of these lines. So the new key is stored before anything is encrypted
-            // with it, and the old key stays until nothing uses it.
-            let (id, key) = (UUID(), SymmetricKey(size: .bits256))
-            try keys.add(key, id: id)
-            memory.remember(key, id: id)
-            try item.write(KeychainEnvelope.sealing(data, with: key, id: id).data)
             if let id = old?.keyID { try? keys.delete(id) }
+        }
+
+        private func write(_ envelope: KeychainEnvelope) throws(TokenStoreError) {
+            try item.write(envelope.data)
+            note(envelope)
         }
 
         /// Checks once in each process whether the app was reinstalled, and then applies the configured option.
@@ -130,23 +177,29 @@
 
     /// The value of the session's item: a header with the format's version, then the session's bytes, encrypted or not.
     ///
-    /// Version 1 begins with `ghk1`. A value that does not begin with `ghk` is older than versioning and holds the
-    /// session's bytes alone.
+    /// Version 1 begins with `ghk1`, version 2 with `ghk2`. Only a session that the passcode unlocks too has version 2,
+    /// which earlier versions of this library leave as it is. A value that does not begin with `ghk` is older than
+    /// versioning and holds the session's bytes alone.
     enum KeychainEnvelope: Sendable {
         case plain(Data)
-        case sealed(keyID: UUID, Data)
+        /// - `for`: what unlocks the key.
+        case sealed(keyID: UUID, Data, for: UnlockPolicy)
 
         private static let name = Data("ghk".utf8)
-        private static let version = UInt8(ascii: "1")
+        private static let versions = UInt8(ascii: "1")...UInt8(ascii: "2")
         private static let plainKind = UInt8(ascii: "p")
         private static let sealedKind = UInt8(ascii: "s")
+        private static let sealedOrPasscodeKind = UInt8(ascii: "u")
         private static let header = 5
 
         var keyID: UUID? {
-            if case .sealed(let id, _) = self { id } else { nil }
+            if case .sealed(let id, _, _) = self { id } else { nil }
         }
 
-        func isCurrent(requiresBiometry: Bool) -> Bool { (keyID != nil) == requiresBiometry }
+        /// What unlocks the session.
+        var policy: UnlockPolicy {
+            if case .sealed(_, _, let policy) = self { policy } else { .notRequired }
+        }
 
         /// - Throws: `fromLaterVersion`, or `corrupt` if the bytes are truncated or have an unknown form.
         init(_ bytes: Data) throws(TokenStoreError) {
@@ -156,36 +209,40 @@
                 self = .plain(bytes)
                 return
             }
-            if bytes.count > 3, bytes[3] > Self.version {
+            if bytes.count > 3, bytes[3] > Self.versions.upperBound {
                 throw TokenStoreError(.fromLaterVersion, "the Keychain item")
             }
-            guard bytes.count >= Self.header, bytes[3] == Self.version else {
+            guard bytes.count >= Self.header, Self.versions.contains(bytes[3]) else {
                 throw TokenStoreError(.corrupt, "cut off")
             }
             let rest = Data(bytes.dropFirst(Self.header))
             switch bytes[4] {
             case Self.plainKind: self = .plain(rest)
-            case Self.sealedKind where rest.count > 16:
+            case Self.sealedKind where rest.count > 16, Self.sealedOrPasscodeKind where rest.count > 16:
                 let id = rest.prefix(16).withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }
-                self = .sealed(keyID: UUID(uuid: id), Data(rest.dropFirst(16)))
+                self = .sealed(
+                    keyID: UUID(uuid: id), Data(rest.dropFirst(16)),
+                    for: bytes[4] == Self.sealedKind ? .biometrics : .biometricsOrPasscode)
             default: throw TokenStoreError(.corrupt, "unknown form")
             }
         }
 
         var data: Data {
-            let head = Self.name + [Self.version]
-            return switch self {
-            case .plain(let data): head + [Self.plainKind] + data
-            case .sealed(let id, let data): head + [Self.sealedKind] + Self.bytes(of: id) + data
+            switch self {
+            case .plain(let data): Self.name + [Self.versions.lowerBound, Self.plainKind] + data
+            case .sealed(let id, let data, .biometricsOrPasscode):
+                Self.name + [Self.versions.upperBound, Self.sealedOrPasscodeKind] + Self.bytes(of: id) + data
+            case .sealed(let id, let data, _):
+                Self.name + [Self.versions.lowerBound, Self.sealedKind] + Self.bytes(of: id) + data
             }
         }
 
         static func sealing(
-            _ data: Data, with key: SymmetricKey, id: UUID
+            _ data: Data, with key: SymmetricKey, id: UUID, for policy: UnlockPolicy
         ) throws(TokenStoreError) -> KeychainEnvelope {
             let box = try? AES.GCM.seal(data, using: key, authenticating: bytes(of: id))
             guard let combined = box?.combined else { throw TokenStoreError(.failed, "cannot be sealed") }
-            return .sealed(keyID: id, combined)
+            return .sealed(keyID: id, combined, for: policy)
         }
 
         static func open(_ sealed: Data, with key: SymmetricKey, id: UUID) throws(TokenStoreError) -> Data {

@@ -14,6 +14,9 @@ public final class NSApplication {
     // AppKit, "registerForRemoteNotifications()"
     public func registerForRemoteNotifications() {}
 
+    // AppKit, "isHidden"
+    public var isHidden: Bool { false }
+
     // AppKit, "keyWindow"
     public var keyWindow: NSWindow? { nil }
 }

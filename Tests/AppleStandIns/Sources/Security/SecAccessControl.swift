@@ -17,7 +17,8 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
 
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
-    // Security, "SecAccessControlCreateFlags.biometryCurrentSet"
+    // Security, "SecAccessControlCreateFlags.userPresence", "SecAccessControlCreateFlags.biometryCurrentSet"
+    public static let userPresence = Self(rawValue: 1 << 0)
     public static let biometryCurrentSet = Self(rawValue: 1 << 3)
 }
 

@@ -23,5 +23,5 @@ public struct SimulatedApp: Sendable {
         return queue
     }
 
-    static var current: SimulatedApp? { DispatchQueue.getSpecific(key: key) }
+    public static var current: SimulatedApp? { DispatchQueue.getSpecific(key: key) }
 }

@@ -17,6 +17,7 @@ public final class SimulatedDevice: Sendable {
     struct State {
         var lock = Lock.unlocked
         var enrolment: Int? = 1
+        var hasPasscode = true
         var answers: [Answer] = []
         var prompts: [String] = []
         var isInBackground = false
@@ -53,6 +54,23 @@ public final class SimulatedDevice: Sendable {
 
     public func removeBiometrics() { state.withLock { $0.enrolment = nil } }
 
+    /// A device without a passcode has no biometrics either.
+    public func removePasscode() { state.withLock { ($0.enrolment, $0.hasPasscode) = (nil, false) } }
+
+    public func setPasscode() { state.withLock { $0.hasPasscode = true } }
+
+    public var hasBiometrics: Bool { enrolment != nil }
+    public var hasPasscode: Bool { state.withLock { $0.hasPasscode } }
+
+    /// The user's answer in a dialog of LocalAuthentication; `nil` if the system cannot show it.
+    public func answer(to reason: String) -> Answer? {
+        state.withLock { state in
+            guard !state.isInBackground, state.lock == .unlocked else { return nil }
+            state.prompts.append(reason)
+            return state.answers.isEmpty ? .accepted : state.answers.removeFirst()
+        }
+    }
+
     /// Runs `body` immediately before the next call with that name executes.
     public func beforeNext(_ call: String, _ body: @escaping @Sendable () -> Void) {
         state.withLock { $0.hooks[call, default: []].append(body) }
@@ -76,12 +94,7 @@ public final class SimulatedDevice: Sendable {
 
     /// The system's dialog.
     func prompt(_ reason: String) throws(Refusal) {
-        let answer = state.withLock { state -> Answer? in
-            guard !state.isInBackground, state.lock == .unlocked else { return nil }
-            state.prompts.append(reason)
-            return state.answers.isEmpty ? .accepted : state.answers.removeFirst()
-        }
-        switch answer {
+        switch answer(to: reason) {
         case .accepted: return
         case .cancelled: throw Refusal(errSecUserCanceled)
         case .notRecognized: throw Refusal(errSecAuthFailed)

@@ -47,6 +47,9 @@ final class SimulatedKeychain: Sendable {
         if item.accessControl?.flags.contains(.biometryCurrentSet) == true, enrolment == nil {
             throw Refusal(errSecAuthFailed)
         }
+        if item.protection == .whenPasscodeSetThisDeviceOnly, !app.device.hasPasscode {
+            throw Refusal(errSecAuthFailed)
+        }
         try check(item, by: app)
         let isNew = items.withLock { items in
             forgetInvalid(&items, enrolment)

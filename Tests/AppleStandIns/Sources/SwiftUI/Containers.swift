@@ -41,6 +41,22 @@ public struct ScrollView<Content: View>: View {
     public init(@ViewBuilder content: () -> Content) {}
 }
 
+// SwiftUI, "Form"
+public struct Form<Content: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(content:)"
+    public init(@ViewBuilder content: () -> Content) {}
+}
+
+// SwiftUI, "ViewThatFits"
+public struct ViewThatFits<Content: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(in:content:)"
+    public init(in axes: Axis.Set = [.horizontal, .vertical], @ViewBuilder content: () -> Content) {}
+}
+
 // SwiftUI, "List"
 public struct List<SelectionValue: Hashable, Content: View>: View {
     public typealias Body = Never

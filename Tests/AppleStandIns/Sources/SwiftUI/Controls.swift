@@ -15,6 +15,10 @@ public struct Text: View, Sendable {
     // SwiftUI, "init(verbatim:)"
     public init(verbatim content: String) {}
 
+    // SwiftUI, "init(_:)"
+    @_disfavoredOverload
+    public init<S: StringProtocol>(_ content: S) {}
+
     // SwiftUI, "init(_:tableName:bundle:comment:)"
     public init(
         _ key: LocalizedStringKey, tableName: String? = nil, bundle: Bundle? = nil, comment: StaticString? = nil
@@ -27,6 +31,12 @@ public struct Image: View, Sendable {
 
     // SwiftUI, "init(systemName:)"
     public init(systemName: String) {}
+
+    // SwiftUI, "init(_:bundle:)"
+    public init(_ name: String, bundle: Bundle? = nil) {}
+
+    // SwiftUI, "resizable(capInsets:resizingMode:)"
+    public func resizable() -> Image { self }
 }
 
 // SwiftUI, "Label"
@@ -72,6 +82,14 @@ extension Button where Label == Text {
 
     @_disfavoredOverload
     public init<S: StringProtocol>(_ title: S, role: ButtonRole?, action: @escaping @MainActor () -> Void) {}
+}
+
+// SwiftUI, "Toggle"
+public struct Toggle<Label: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(isOn:label:)"
+    public init(isOn: Binding<Bool>, @ViewBuilder label: () -> Label) {}
 }
 
 // SwiftUI, "TextField"

@@ -22,6 +22,12 @@ extension View {
         alignment: Alignment = .center, @ViewBuilder content: () -> V
     ) -> some View { self }
 
+    // SwiftUI, "overlay(alignment:content:)"
+    public func overlay<V: View>(alignment: Alignment = .center, @ViewBuilder content: () -> V) -> some View { self }
+
+    // SwiftUI, "scrollContentBackground(_:)"
+    public func scrollContentBackground(_ visibility: Visibility) -> some View { self }
+
     // SwiftUI, "ignoresSafeArea(_:edges:)"
     public func ignoresSafeArea(_ regions: SafeAreaRegions = .all, edges: Edge.Set = .all) -> some View { self }
 
@@ -124,6 +130,11 @@ extension View {
         @ViewBuilder actions: (T) -> A, @ViewBuilder message: (T) -> M
     ) -> some View { self }
 
+    // SwiftUI, "sheet(isPresented:onDismiss:content:)"
+    public func sheet<Content: View>(
+        isPresented: Binding<Bool>, onDismiss: (() -> Void)? = nil, @ViewBuilder content: @escaping () -> Content
+    ) -> some View { self }
+
     // SwiftUI, "sheet(item:onDismiss:content:)"
     public func sheet<Item: Identifiable, Content: View>(
         item: Binding<Item?>, onDismiss: (() -> Void)? = nil, @ViewBuilder content: @escaping (Item) -> Content
@@ -193,6 +204,18 @@ public enum Edge: Sendable {
     }
 }
 
+// SwiftUI, "Axis", "Axis.Set"
+public enum Axis: Sendable {
+    public struct Set: OptionSet, Sendable {
+        public let rawValue: Int8
+
+        public init(rawValue: Int8) { self.rawValue = rawValue }
+
+        public static let horizontal = Set(rawValue: 1)
+        public static let vertical = Set(rawValue: 2)
+    }
+}
+
 // SwiftUI, "HorizontalEdge"
 public enum HorizontalEdge: Sendable {
     case leading, trailing
@@ -201,7 +224,16 @@ public enum HorizontalEdge: Sendable {
 // SwiftUI, "Font"
 public struct Font: Sendable {
     public static let largeTitle = Font()
+    public static let body = Font()
     public static let footnote = Font()
+
+    // SwiftUI, "custom(_:size:relativeTo:)"
+    public static func custom(_ name: String, size: CGFloat, relativeTo textStyle: Font.TextStyle) -> Font { Font() }
+
+    // SwiftUI, "Font.TextStyle"
+    public enum TextStyle: Sendable {
+        case largeTitle, body, footnote
+    }
 
     // SwiftUI, "bold()"
     public func bold() -> Font { self }
@@ -211,11 +243,21 @@ public struct Font: Sendable {
 public protocol ShapeStyle: Sendable {}
 
 // SwiftUI, "Color"
-public struct Color: ShapeStyle, View {
-    public typealias Body = Never
+public struct Color: ShapeStyle {
+    // SwiftUI, "init(_:bundle:)"
+    public init(_ name: String, bundle: Bundle? = nil) {}
+
+    init() {}
 
     public static let clear = Color()
     public static let orange = Color()
+    public static let primary = Color()
+    public static let secondary = Color()
+    public static let red = Color()
+}
+
+extension Color: View {
+    public typealias Body = Never
 }
 
 extension ShapeStyle where Self == Color {

@@ -108,8 +108,25 @@ public struct FocusState<Value: Hashable> {
     public var projectedValue: FocusState<Value>.Binding { Binding() }
 }
 
+// SwiftUI, "EnvironmentKey"
+public protocol EnvironmentKey {
+    associatedtype Value
+    static var defaultValue: Self.Value { get }
+}
+
 // SwiftUI, "EnvironmentValues"
-public struct EnvironmentValues: Sendable {
+public struct EnvironmentValues {
+    private var values: [ObjectIdentifier: Any] = [:]
+
+    // SwiftUI, "init()"
+    public init() {}
+
+    // SwiftUI, "subscript(_:)"
+    public subscript<K: EnvironmentKey>(key: K.Type) -> K.Value {
+        get { values[ObjectIdentifier(key)] as? K.Value ?? key.defaultValue }
+        set { values[ObjectIdentifier(key)] = newValue }
+    }
+
     // SwiftUI, "locale", "colorScheme", "layoutDirection", "scenePhase"
     public var locale = Locale(identifier: "en")
     public var colorScheme = ColorScheme.light

@@ -8,6 +8,8 @@ public enum UIAccessibility {
 
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
+        // UIKit, "screenChanged"
+        public static let screenChanged = Self(rawValue: 1000)
         // UIKit, "announcement"
         public static let announcement = Self(rawValue: 1008)
     }

@@ -22,7 +22,20 @@ public final class UIApplication {
     public var connectedScenes: Set<UIScene> { simulatedScenes }
 
     /// For tests.
-    public var simulatedScenes: Set<UIScene> = [UIWindowScene()]
+    public var simulatedScenes: Set<UIScene> = [UIWindowScene(simulated: .foregroundActive)]
+
+    // UIKit, "applicationState"
+    public var applicationState: UIApplication.State { simulatedState }
+
+    /// For tests.
+    public var simulatedState = State.active
+
+    // UIKit, "UIApplication.State"
+    public enum State: Int, Sendable {
+        case active = 0
+        case inactive = 1
+        case background = 2
+    }
 
     /// For tests: how often the app has requested a device token.
     public private(set) var simulatedRegistrations = 0
@@ -51,18 +64,3 @@ public struct UITextContentType: RawRepresentable, Hashable, Sendable {
     public static let telephoneNumber = Self(rawValue: "tel")
     public static let oneTimeCode = Self(rawValue: "one-time-code")
 }
-
-// UIKit, "UIScene"
-@MainActor
-open class UIScene: NSObject {}
-
-// UIKit, "UIWindowScene"
-@MainActor
-public final class UIWindowScene: UIScene {
-    // UIKit, "keyWindow"
-    public let keyWindow: UIWindow? = UIWindow()
-}
-
-// UIKit, "UIWindow"
-@MainActor
-public final class UIWindow {}

@@ -21,10 +21,11 @@ struct AppSessionTests {
 
     private func session(
         _ store: any TokenStore = InMemoryTokenStore(), _ transport: FakeTransport = FakeTransport(),
-        lockDelay: Duration = .seconds(300), obstacle: UnlockObstacle? = nil
+        lockDelay: Duration = .seconds(300), obstacle: UnlockObstacle? = nil, isInBackground: Bool = false
     ) throws -> AppSession {
         AppSession(
-            try .sample(store, transport, clock), lockDelay: lockDelay, obstacle: { obstacle }, center: center)
+            try .sample(store, transport, clock), lockDelay: lockDelay, obstacle: { obstacle }, center: center,
+            isInBackground: { isInBackground })
     }
 
     /// A session behind Face ID that the user has unlocked.
@@ -32,8 +33,8 @@ struct AppSessionTests {
         _ bench: KeychainBench, _ transport: FakeTransport = FakeTransport(.json(Sample.user)),
         lockDelay: Duration = .seconds(300)
     ) async throws -> AppSession {
-        try await stored(bench.store(biometry: true))
-        let session = try session(bench.store(biometry: true), transport, lockDelay: lockDelay)
+        try await stored(bench.store(lock: .biometrics))
+        let session = try session(bench.store(lock: .biometrics), transport, lockDelay: lockDelay)
         await session.start()
         try await session.unlock(reason: "the orders")
         try await eventually("signed in") { session.state == .signedIn(Sample.user) }
@@ -156,6 +157,131 @@ struct AppSessionTests {
         #expect(bench.device.prompts.count == 2)
     }
 
+    @Test("While the session is locked the content stays below the unlock screen, for the same user")
+    func keepsContent() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        let session = try await unlocked(bench, lockDelay: .zero)
+        #expect(session.isAuthenticated && session.overlay == nil && session.currentUser == Sample.user)
+        session.mergeOffer = nil
+        center.resignActive()
+        #expect(session.overlay == .cover)
+        center.enterBackground()
+        try await eventually("locked") { session.state == .needsUnlock }
+        #expect(session.overlay == .unlock && session.currentUser == Sample.user && !session.isAuthenticated)
+        center.becomeActive()
+        #expect(session.overlay == .unlock)
+        try await session.unlock(reason: "the orders")
+        try await eventually("unlocked") { session.overlay == nil }
+        #expect(session.isAuthenticated && session.currentUser == Sample.user)
+
+        center.enterBackground()
+        try await eventually("locked again") { session.state == .needsUnlock }
+        try await session.client.signOut()
+        try await eventually("signed out") { session.state == .signedOut(reason: .user) }
+        #expect(session.overlay == nil && session.currentUser == nil && !session.isAuthenticated)
+    }
+
+    @Test("A call that waits for recent authentication waits while the session is locked, and for no other user")
+    func promptSurvivesLock() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        let session = try await unlocked(bench, lockDelay: .zero)
+        session.prompt.appeared(UUID(), for: session.client)
+        let waiting = Task { try await session.prompt.authenticate(Sample.user) }
+        try await eventually("the sheet is shown") { session.prompt.request != nil }
+        center.enterBackground()
+        try await eventually("locked") { session.state == .needsUnlock }
+        #expect(session.prompt.request != nil)
+        try await session.client.signOut()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+
+    @Test("A locked session of an earlier launch has no content")
+    func noContentAtLaunch() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(lock: .biometrics))
+        let session = try session(bench.store(lock: .biometrics))
+        await session.start()
+        try await eventually("locked") { session.state == .needsUnlock }
+        #expect(session.currentUser == nil && session.overlay == nil)
+    }
+
+    @Test("Launched in the background: the unlock screen waits for the app's activation")
+    func launchedInBackground() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(lock: .biometrics))
+        let session = try session(bench.store(lock: .biometrics), isInBackground: true)
+        await session.start()
+        try await eventually("locked") { session.state == .needsUnlock }
+        // The unlock screen opens the dialog whenever this becomes false.
+        #expect(session.life.isInBackground)
+        center.becomeActive()
+        #expect(!session.life.isInBackground)
+    }
+
+    @Test(
+        "A phone without enrolment signs in and says so once; one with an enrolment says nothing",
+        arguments: [true, false])
+    func lacksLock(isEnrolled: Bool) async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        if !isEnrolled { bench.device.removePasscode() }
+        let session = try session(
+            bench.store(lock: .biometricsOrPasscode), FakeTransport(.json(Sample.auth("first")), .json(Sample.user)))
+        await session.start()
+        try await eventually("signed out") { session.state == .signedOut(reason: nil) }
+        try await session.client.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await eventually("signed in") { session.isAuthenticated }
+        #expect(session.lacksLock != isEnrolled && session.client.session.isProtected == isEnrolled)
+        let next = try self.session(bench.store(lock: .biometricsOrPasscode), FakeTransport(.json(Sample.user)))
+        await next.start()
+        if isEnrolled { try await next.unlock(reason: "r") }
+        try await eventually("restored") { next.isAuthenticated }
+        #expect(!next.lacksLock)
+    }
+
+    @Test("The lock is switched on and off while the app runs, and later launches keep it")
+    func switchesLock() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store())
+        let session = try session(bench.store(), FakeTransport(.json(Sample.user)))
+        await session.start()
+        try await eventually("signed in") { session.isAuthenticated }
+        bench.device.user(answers: .cancelled)
+        let model = TaskModel(unlockPolicyOf: session)
+        await model.run(.biometricsOrPasscode)
+        #expect(model.form.task == .idle && session.unlockPolicy == .notRequired)
+        await model.run(.biometricsOrPasscode)
+        #expect(session.unlockPolicy == .biometricsOrPasscode && session.client.session.isProtected)
+        #expect(try self.session(bench.store()).unlockPolicy == .biometricsOrPasscode)
+        center.resignActive()
+        #expect(session.overlay == .cover)
+        center.becomeActive()
+
+        await model.run(.notRequired)
+        #expect(session.unlockPolicy == .notRequired && !session.client.session.isProtected)
+        center.resignActive()
+        #expect(session.overlay == nil)
+    }
+
+    @Test("A phone without enrolment cannot switch the lock on, and the error says why")
+    func cannotSwitchLock() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        bench.device.removePasscode()
+        try await stored(bench.store())
+        let session = try session(bench.store(), FakeTransport(.json(Sample.user)))
+        await session.start()
+        try await eventually("signed in") { session.isAuthenticated }
+        let model = TaskModel(unlockPolicyOf: session)
+        await model.run(.biometrics)
+        #expect(model.form.task.error?.kind == .unlockUnavailable && session.unlockPolicy == .notRequired)
+    }
+
     @Test("Behind Face ID without a delay: the session is locked as soon as the app is in the background")
     func locksAtOnce() async throws {
         let bench = KeychainBench()
@@ -188,17 +314,17 @@ struct AppSessionTests {
     func unlockScreen() async throws {
         let bench = KeychainBench()
         defer { bench.remove() }
-        try await stored(bench.store(biometry: true))
+        try await stored(bench.store(lock: .biometrics))
         bench.device.user(answers: .cancelled, .notRecognized)
-        let session = try session(bench.store(biometry: true), FakeTransport(.json(Sample.user)))
+        let session = try session(bench.store(lock: .biometrics), FakeTransport(.json(Sample.user)))
         await session.start()
-        let (model, texts) = (UnlockModel(session: session), Texts(Locale(identifier: "en")))
-        await model.unlock(texts)
+        let (model, locale) = (UnlockModel(session: session), Locale(identifier: "en"))
+        await model.unlock(locale: locale)
         #expect(!model.signsIn && model.message == nil)
-        await model.unlock(texts)
+        await model.unlock(locale: locale)
         #expect(model.signsIn && model.message == nil)
         model.signsIn = false
-        await model.unlock(texts)
+        await model.unlock(locale: locale)
         try await eventually("signed in") { session.state == .signedIn(Sample.user) }
     }
 
@@ -206,22 +332,22 @@ struct AppSessionTests {
     func lockedOut() async throws {
         let bench = KeychainBench()
         defer { bench.remove() }
-        try await stored(bench.store(biometry: true))
+        try await stored(bench.store(lock: .biometrics))
         bench.device.user(answers: .notRecognized)
-        let session = try session(bench.store(biometry: true), obstacle: .lockedOut)
+        let session = try session(bench.store(lock: .biometrics), obstacle: .lockedOut)
         await session.start()
-        let (model, texts) = (UnlockModel(session: session), Texts(Locale(identifier: "en")))
-        await model.unlock(texts)
-        #expect(!model.signsIn && model.message == texts[.lockedOut])
+        let (model, locale) = (UnlockModel(session: session), Locale(identifier: "en"))
+        await model.unlock(locale: locale)
+        #expect(!model.signsIn && model.message == InterfaceText.lockedOut.text(in: "en"))
     }
 
     @Test("Behind Face ID: each attempt shows the dialog once, and one that fails leaves the session locked")
     func unlocks() async throws {
         let bench = KeychainBench()
         defer { bench.remove() }
-        try await stored(bench.store(biometry: true))
+        try await stored(bench.store(lock: .biometrics))
         bench.device.user(answers: .cancelled, .notRecognized)
-        let session = try session(bench.store(biometry: true), FakeTransport(.json(Sample.user)))
+        let session = try session(bench.store(lock: .biometrics), FakeTransport(.json(Sample.user)))
         await session.start()
         try await eventually("locked") { session.state == .needsUnlock }
         #expect(session.launchError == nil)
@@ -239,9 +365,9 @@ struct AppSessionTests {
     func enrolmentChanged() async throws {
         let bench = KeychainBench()
         defer { bench.remove() }
-        try await stored(bench.store(biometry: true))
+        try await stored(bench.store(lock: .biometrics))
         bench.device.changeBiometrics()
-        let session = try session(bench.store(biometry: true))
+        let session = try session(bench.store(lock: .biometrics))
         await session.start()
         try? await session.unlock(reason: "the orders")
         try await eventually("signed out") { session.state == .signedOut(reason: .storeCorrupt) }
@@ -249,18 +375,22 @@ struct AppSessionTests {
 
     @Test("A demo has a user and no server")
     func demo() async throws {
-        let session = try await AppSession.demo()
+        let session = AppSession.demo()
+        // A preview draws its first picture before any task has run.
+        #expect(session.isAuthenticated && session.currentUser?.displayName == "Demo")
         await session.start()
+        #expect(await session.client.session.expiry != nil)
         try await eventually("signed in") {
             if case .signedIn(let user) = session.state { user.displayName == "Demo" } else { false }
         }
-        let out = try await AppSession.demo(isSignedIn: false)
+        let out = AppSession.demo(isSignedIn: false)
         await out.start()
         try await eventually("signed out") { out.state == .signedOut(reason: nil) }
         try await out.client.signIn(identifier: "x", password: "y")
         try await out.client.me()
         try await out.client.requestPasswordReset(identifier: "x")
-        await #expect(throws: GatehouseError.self) { try await out.client.sessions() }
+        #expect(try await out.client.sessions().map(\.current) == [true])
+        await #expect(throws: GatehouseError.self) { let _: String = try await out.client.get("/v1/orders") }
         try await out.client.signOut()
     }
 }
@@ -316,7 +446,7 @@ struct LoginViewTests {
     func slots() {
         let texts = Texts(Locale(identifier: "en"))
         let shown = EventLog()
-        let options = LoginView.Options(tint: .orange)
+        let options = LoginView.Options()
             .logo {
                 shown.record(TelemetryEvent(TelemetryEvent.Name("logo")))
                 return Image(systemName: "bag")
@@ -327,7 +457,6 @@ struct LoginViewTests {
             }
         _ = LoginHeader(options: options, texts: texts).body
         #expect(shown.events.map(\.name.description) == ["logo", "header"])
-        #expect(options.tint != nil && LoginView.Options().tint == nil)
     }
 
     @Test("The credential of Apple's dialog, with its nonce")

@@ -228,7 +228,8 @@ struct SystemTests {
     func obstacles(code: LAError.Code?, expected: UnlockObstacle?) {
         defer { SimulatedBiometry.fail(with: nil) }
         SimulatedBiometry.fail(with: code)
-        #expect(UnlockObstacle.now() == expected)
+        #expect(UnlockPolicy.biometrics.obstacle == expected)
+        #expect(UnlockPolicy.notRequired.obstacle == nil)
     }
 
     @Test("The user allows notifications, or does not")

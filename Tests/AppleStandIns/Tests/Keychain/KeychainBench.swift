@@ -28,14 +28,14 @@ struct KeychainBench {
 
     /// A store in a new process of this app, or of another.
     func store(
-        of app: SimulatedApp? = nil, group: String? = nil, biometry: Bool = false,
+        of app: SimulatedApp? = nil, group: String? = nil, lock policy: UnlockPolicy = .notRequired,
         afterReinstall: KeychainTokenStore.Options.AfterReinstall = .keep,
         reading read: @escaping @Sendable (URL) throws -> Data = { try Data(contentsOf: $0) }
     ) -> KeychainTokenStore {
         let options = KeychainTokenStore.Options(
             service: Self.service,
             scope: group.map { .appGroup(accessGroup: $0, container: groupContainer) } ?? .app(container: container),
-            requiresBiometry: biometry, afterReinstall: afterReinstall)
+            unlockPolicy: policy, afterReinstall: afterReinstall)
         let app = app ?? self.app
         let installation = KeychainInstallation(
             file: options.file("installed"), earlierFile: app.accessGroups == self.app.accessGroups ? mark : nil,

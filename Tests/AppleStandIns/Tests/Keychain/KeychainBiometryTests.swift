@@ -14,11 +14,11 @@ struct KeychainBiometryTests {
     @Test("The next process reads it after the user has authenticated, with one dialog")
     func unlocks() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
+        try await bench.store(lock: .biometrics).save(.first)
         #expect(bench.device.prompts.isEmpty)
         #expect(bench.rawValue()?.range(of: .first) == nil)
 
-        let next = bench.store(biometry: true)
+        let next = bench.store(lock: .biometrics)
         #expect(await code { () throws(TokenStoreError) in try await next.load() } == .userPresenceNeeded)
         #expect(bench.device.prompts.isEmpty)
         try await next.unlock(reason: "Open the shop")
@@ -30,7 +30,7 @@ struct KeychainBiometryTests {
     @Test("Renewed in the background and while the device is locked, without a dialog")
     func renewsInBackground() async throws {
         defer { bench.remove() }
-        let store = bench.store(biometry: true)
+        let store = bench.store(lock: .biometrics)
         try await store.save(.first)
         bench.device.lock = .locked
         bench.device.isInBackground = true
@@ -39,7 +39,7 @@ struct KeychainBiometryTests {
         #expect(bench.device.prompts.isEmpty)
         bench.device.lock = .unlocked
         bench.device.isInBackground = false
-        let next = bench.store(biometry: true)
+        let next = bench.store(lock: .biometrics)
         try await next.unlock(reason: "r")
         #expect(try await next.load() == .second)
         // The session and the key to it.
@@ -53,9 +53,9 @@ struct KeychainBiometryTests {
         ] as [(SimulatedDevice.Answer, TokenStoreError.Code)])
     func refused(answer: SimulatedDevice.Answer, expected: TokenStoreError.Code) async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
+        try await bench.store(lock: .biometrics).save(.first)
         bench.device.user(answers: answer)
-        let next = bench.store(biometry: true)
+        let next = bench.store(lock: .biometrics)
         #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == expected)
         #expect(await code { () throws(TokenStoreError) in try await next.load() } == .userPresenceNeeded)
         try await next.unlock(reason: "r")
@@ -65,9 +65,9 @@ struct KeychainBiometryTests {
     @Test("Locked again: reading requires the user once more")
     func locks() async throws {
         defer { bench.remove() }
-        let store = bench.store(biometry: true)
-        #expect(store.requiresUserPresence && !bench.store().requiresUserPresence)
+        let store = bench.store(lock: .biometrics)
         try await store.save(.first)
+        #expect(store.requiresUserPresence && !bench.store().requiresUserPresence)
         #expect(try await store.load() == .first)
         await store.lock()
         #expect(await code { () throws(TokenStoreError) in try await store.load() } == .userPresenceNeeded)
@@ -80,24 +80,24 @@ struct KeychainBiometryTests {
     @Test("In the background no dialog is shown: the user authenticates later")
     func background() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
+        try await bench.store(lock: .biometrics).save(.first)
         bench.device.isInBackground = true
-        let next = bench.store(biometry: true)
+        let next = bench.store(lock: .biometrics)
         #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .userPresenceNeeded)
     }
 
     @Test("Another finger is added: the session is lost with an error, and a new sign-in works")
     func enrolmentChanges() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
+        try await bench.store(lock: .biometrics).save(.first)
         bench.device.changeBiometrics()
-        let next = bench.store(biometry: true)
+        let next = bench.store(lock: .biometrics)
         #expect(await code { () throws(TokenStoreError) in try await next.load() } == .userPresenceNeeded)
         try await next.unlock(reason: "r")
         #expect(await code { () throws(TokenStoreError) in try await next.load() } == .corrupt)
         try await next.save(.second)
         #expect(try await next.load() == .second)
-        let later = bench.store(biometry: true)
+        let later = bench.store(lock: .biometrics)
         try await later.unlock(reason: "r")
         #expect(try await later.load() == .second)
     }
@@ -105,8 +105,8 @@ struct KeychainBiometryTests {
     @Test("A sign-in replaces a locked session and its key")
     func signInOverLocked() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
-        let next = bench.store(biometry: true)
+        try await bench.store(lock: .biometrics).save(.first)
+        let next = bench.store(lock: .biometrics)
         try await next.save(.second)
         #expect(try await next.load() == .second)
         #expect(bench.items().count == 2)
@@ -116,9 +116,9 @@ struct KeychainBiometryTests {
     @Test("The process ends between any two steps of a first save: the old session, or the new one", arguments: 1...2)
     func killed(step: Int) async throws {
         defer { bench.remove() }
-        let first = bench.store(biometry: true)
+        let first = bench.store(lock: .biometrics)
         try await first.save(.first)
-        let second = bench.store(biometry: true)
+        let second = bench.store(lock: .biometrics)
         if step == 1 {
             bench.device.fail("SecItemUpdate", with: errSecNotAvailable)
             #expect(await code { () throws(TokenStoreError) in try await second.save(.second) } == .failed)
@@ -128,7 +128,7 @@ struct KeychainBiometryTests {
         }
         bench.device.fail("SecItemUpdate", with: nil)
         bench.device.fail("SecItemDelete", with: nil)
-        let next = bench.store(biometry: true)
+        let next = bench.store(lock: .biometrics)
         try await next.unlock(reason: "r")
         #expect(try await next.load() == (step == 1 ? .first : .second))
         // An unused key is deleted with the session.
@@ -140,7 +140,7 @@ struct KeychainBiometryTests {
     func switched() async throws {
         defer { bench.remove() }
         try await bench.store().save(.first)
-        let on = bench.store(biometry: true)
+        let on = bench.store(lock: .biometrics)
         #expect(try await on.load() == .first)
         #expect(bench.rawValue()?.range(of: .first) == nil)
 
@@ -156,8 +156,8 @@ struct KeychainBiometryTests {
     func movesToGroup() async throws {
         defer { bench.remove() }
         let appExtension = SimulatedApp(on: bench.device, accessGroups: ["TEAM.extension", KeychainBench.shared])
-        try await bench.store(biometry: true).save(.first)
-        let moved = bench.store(group: KeychainBench.shared, biometry: true)
+        try await bench.store(lock: .biometrics).save(.first)
+        let moved = bench.store(group: KeychainBench.shared, lock: .biometrics)
         #expect(await code { () throws(TokenStoreError) in try await moved.load() } == .userPresenceNeeded)
         try await moved.unlock(reason: "r")
         #expect(try await moved.load() == .first)
@@ -165,7 +165,7 @@ struct KeychainBiometryTests {
         #expect(items.count == 2)
         #expect(items.allSatisfy { $0[kSecAttrAccessGroup as String] as? String == KeychainBench.shared })
 
-        let other = bench.store(of: appExtension, group: KeychainBench.shared, biometry: true)
+        let other = bench.store(of: appExtension, group: KeychainBench.shared, lock: .biometrics)
         try await other.unlock(reason: "r")
         #expect(try await other.load() == .first)
         #expect(bench.device.prompts.count == 2)
@@ -177,16 +177,16 @@ struct KeychainBiometryTests {
     @Test("Signing out removes keys in all groups")
     func deletedEverywhere() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
-        try await bench.store(group: KeychainBench.shared, biometry: true).delete()
+        try await bench.store(lock: .biometrics).save(.first)
+        try await bench.store(group: KeychainBench.shared, lock: .biometrics).delete()
         #expect(bench.items().isEmpty)
     }
 
     @Test("A read that waits for a sign-in knows the key that the sign-in has created")
     func loadBehindSave() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
-        let next = bench.store(biometry: true)
+        try await bench.store(lock: .biometrics).save(.first)
+        let next = bench.store(lock: .biometrics)
         // While the new key is added the app comes to the foreground, and reads.
         let reading = Mutex<Task<Data?, any Error>?>(nil)
         let hasAsked = DispatchSemaphore(value: 0)
@@ -210,8 +210,8 @@ struct KeychainBiometryTests {
     @Test("Two concurrent unlocks show one dialog")
     func unlockTwice() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
-        let next = bench.store(biometry: true)
+        try await bench.store(lock: .biometrics).save(.first)
+        let next = bench.store(lock: .biometrics)
         async let one: Void = next.unlock(reason: "r")
         async let two: Void = next.unlock(reason: "r")
         _ = try await (one, two)
@@ -219,19 +219,31 @@ struct KeychainBiometryTests {
         #expect(try await next.load() == .first)
     }
 
-    @Test("Without enrolled biometrics saving fails")
-    func withoutEnrolment() async throws {
+    @Test(
+        "A device that cannot authenticate its user keeps the session without a lock, until it can",
+        arguments: [UnlockPolicy.biometrics, .biometricsOrPasscode])
+    func withoutEnrolment(policy: UnlockPolicy) async throws {
         defer { bench.remove() }
-        bench.device.removeBiometrics()
-        #expect(
-            await code { () throws(TokenStoreError) in try await bench.store(biometry: true).save(.first) } == .failed)
-        #expect(bench.rawValue() == nil)
+        bench.device.removePasscode()
+        let store = bench.store(lock: policy)
+        try await store.save(.first)
+        #expect(store.unlockPolicy == policy && !store.requiresUserPresence)
+        let next = bench.store(lock: policy)
+        #expect(try await next.load() == .first)
+        #expect(!next.requiresUserPresence && bench.items().count == 1)
+
+        bench.device.setPasscode()
+        bench.device.changeBiometrics()
+        let later = bench.store(lock: policy)
+        #expect(try await later.load() == .first)
+        #expect(later.requiresUserPresence && bench.items().count == 2)
+        #expect(bench.device.prompts.isEmpty)
     }
 
     @Test("After a sign-out the key is forgotten, in memory too")
     func signOut() async throws {
         defer { bench.remove() }
-        let store = bench.store(biometry: true)
+        let store = bench.store(lock: .biometrics)
         try await store.save(.first)
         let sealed = try #require(bench.rawValue())
         try await store.delete()
@@ -243,7 +255,7 @@ struct KeychainBiometryTests {
     @Test("A sealed session that was changed is corrupt, and so is a key of another length")
     func tampered() async throws {
         defer { bench.remove() }
-        let store = bench.store(biometry: true)
+        let store = bench.store(lock: .biometrics)
         try await store.save(.first)
         var bytes = try #require(bench.rawValue())
         bytes[bytes.count - 1] ^= 1
@@ -258,14 +270,14 @@ struct KeychainBiometryTests {
         ]
         let short = [kSecValueData as String: Data([1])]
         #expect(bench.call { SecItemUpdate(keys as CFDictionary, short as CFDictionary) } == errSecSuccess)
-        let next = bench.store(biometry: true)
+        let next = bench.store(lock: .biometrics)
         #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .corrupt)
     }
 
     @Test("Nothing to unlock is not an error; a failing Keychain is")
     func nothingToUnlock() async throws {
         defer { bench.remove() }
-        let store = bench.store(biometry: true)
+        let store = bench.store(lock: .biometrics)
         try await store.unlock(reason: "r")
         try await bench.store().save(.first)
         try await store.unlock(reason: "r")
@@ -275,8 +287,8 @@ struct KeychainBiometryTests {
     @Test("The system fails while it searches for the key")
     func keyFails() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
-        let next = bench.store(biometry: true)
+        try await bench.store(lock: .biometrics).save(.first)
+        let next = bench.store(lock: .biometrics)
         bench.device.beforeNext("SecItemCopyMatching") { [bench] in
             bench.device.beforeNext("SecItemCopyMatching") {
                 bench.device.fail("SecItemCopyMatching", with: errSecNotAvailable)

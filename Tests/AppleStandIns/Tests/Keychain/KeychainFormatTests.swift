@@ -78,7 +78,7 @@ struct KeychainFormatTests {
         #expect(bench.items().isEmpty)
     }
 
-    @Test("Of a later version: kept for that version in every case", arguments: ["ghk2p{}", "ghk9", "ghkAs"])
+    @Test("Of a later version: kept for that version in every case", arguments: ["ghk3p{}", "ghk9", "ghkAs"])
     func laterVersion(text: String) async throws {
         defer { bench.remove() }
         let bytes = Data(text.utf8)
@@ -104,12 +104,15 @@ struct KeychainFormatTests {
         #expect(try await store.load() == .first)
     }
 
-    @Test("An envelope can be read from a slice, and round-trips")
-    func envelope() throws {
+    @Test(
+        "An envelope can be read from a slice, and round-trips",
+        arguments: [(UnlockPolicy.biometrics, "ghk1s"), (.biometricsOrPasscode, "ghk2u")])
+    func envelope(policy: UnlockPolicy, head: String) throws {
         let id = UUID()
-        let bytes = Data([0, 0]) + KeychainEnvelope.sealed(keyID: id, .first).data
+        let bytes = Data([0, 0]) + KeychainEnvelope.sealed(keyID: id, .first, for: policy).data
         let envelope = try KeychainEnvelope(bytes.dropFirst(2))
-        #expect(envelope.keyID == id)
+        #expect(envelope.keyID == id && envelope.policy == policy)
+        #expect(envelope.data.prefix(5) == Data(head.utf8))
         #expect(envelope.data == bytes.dropFirst(2))
         #expect(try KeychainEnvelope(Data()).data == Data("ghk1p".utf8))
     }

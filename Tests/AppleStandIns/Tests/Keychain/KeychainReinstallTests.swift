@@ -18,7 +18,7 @@ struct KeychainReinstallTests {
     func byDefault() async throws {
         defer { bench.remove() }
         let byDefault = KeychainTokenStore.Options().afterReinstall
-        try await bench.store(biometry: true, afterReinstall: byDefault).save(.first)
+        try await bench.store(lock: .biometrics, afterReinstall: byDefault).save(.first)
         reinstall()
         #expect(try await bench.store(afterReinstall: byDefault).load() == nil)
         #expect(bench.items().isEmpty)
@@ -91,7 +91,7 @@ struct KeychainReinstallTests {
     @Test("Discard: signed out once, and later sessions stay")
     func discard() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true, afterReinstall: .discard).save(.first)
+        try await bench.store(lock: .biometrics, afterReinstall: .discard).save(.first)
         #expect(bench.items().count == 2)
         reinstall()
         #expect(try await bench.store(afterReinstall: .discard).load() == nil)

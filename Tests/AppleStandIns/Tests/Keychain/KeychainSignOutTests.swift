@@ -11,18 +11,18 @@ struct KeychainSignOutTests {
     @Test("Before the device's first unlock too, and the next process finds the record", arguments: [true, false])
     func recorded(isBeforeFirstUnlock: Bool) async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true).save(.first)
+        try await bench.store(lock: .biometrics).save(.first)
         if isBeforeFirstUnlock { bench.device.lock = .beforeFirstUnlock }
-        #expect(try await !bench.store(biometry: true).isSignOutPending())
-        try await bench.store(biometry: true).setSignOutPending(true)
-        let next = bench.store(biometry: true)
+        #expect(try await !bench.store(lock: .biometrics).isSignOutPending())
+        try await bench.store(lock: .biometrics).setSignOutPending(true)
+        let next = bench.store(lock: .biometrics)
         #expect(try await next.isSignOutPending())
         // The session stays for its logout.
         bench.device.lock = .unlocked
         try await next.unlock(reason: "r")
         #expect(try await next.load() == .first)
         try await next.setSignOutPending(false)
-        #expect(try await !bench.store(biometry: true).isSignOutPending())
+        #expect(try await !bench.store(lock: .biometrics).isSignOutPending())
         try await next.setSignOutPending(false)
     }
 

@@ -193,7 +193,7 @@ struct KeychainTokenStoreTests {
     @Test("Printing a store does not reveal its session")
     func printsNothing() async throws {
         defer { bench.remove() }
-        let store = bench.store(biometry: true)
+        let store = bench.store(lock: .biometrics)
         try await store.save(.first)
         var text = ""
         dump(store, to: &text)
@@ -204,7 +204,7 @@ struct KeychainTokenStoreTests {
     func defaults() {
         let options = KeychainTokenStore.Options()
         #expect(options.service.hasSuffix(".gatehouse") && options.service.count > ".gatehouse".count)
-        #expect(options.account == "session" && options.accessGroup == nil && !options.requiresBiometry)
+        #expect(options.account == "session" && options.accessGroup == nil && options.unlockPolicy == .notRequired)
         #expect(options.afterReinstall == .discard)
     }
 }

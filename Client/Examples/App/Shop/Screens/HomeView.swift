@@ -12,8 +12,11 @@ struct HomeView: View {
                 .tabItem { Label("Orders", systemImage: "bag") }
             NavigationStack { SessionsView(client: session.client) }
                 .tabItem { Label("Devices", systemImage: "iphone") }
-            AccountView(session: session) { NotificationsSection(push: push) }
-                .tabItem { Label("Account", systemImage: "person") }
+            AccountView(session: session) {
+                NotificationsSection(push: push)
+                UnlockSection(session: session)
+            }
+            .tabItem { Label("Account", systemImage: "person") }
         }
         .accessibilityIdentifier("shop.home")
     }
