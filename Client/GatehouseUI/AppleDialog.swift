@@ -1,25 +1,32 @@
 #if canImport(SwiftUI) && canImport(AuthenticationServices)
-    import AuthenticationServices
+    public import AuthenticationServices
     import Foundation
     public import GatehouseClient
 
     #if canImport(UIKit)
-        import UIKit
+        public import UIKit
     #else
-        import AppKit
+        public import AppKit
     #endif
 
     extension GatehouseClient {
-        /// Shows Apple's dialog in the app's key window, and signs in with its result. A new user is registered.
+        /// Shows Apple's dialog, and signs in with its result. A new user is registered.
         ///
+        /// - Parameter window: the window with the button. By default the key window of the scene in the foreground: on
+        ///   an iPad that shows two windows of the app, pass the window, or use `SignInWithAppleButton`.
         /// - Throws: `cancelled` if the user closed the dialog, which is not an error to show; `misuse` if the app has
-        ///   no window; otherwise as ``GatehouseClient/signIn(with:)``.
+        ///   no window in the foreground; otherwise as ``GatehouseClient/signIn(with:)``.
         @MainActor
         @discardableResult
-        public func signInWithApple() async throws(GatehouseError) -> GatehouseClient.User {
+        public func signInWithApple(
+            in window: ASPresentationAnchor? = nil
+        ) async throws(GatehouseError) -> GatehouseClient.User {
+            guard let window = window ?? AppleDialog.foregroundWindow else {
+                throw GatehouseError(.misuse, reason: "the app has no key window in the foreground")
+            }
             let outcome: Result<AppleCredential, GatehouseError>
             do throws(GatehouseError) {
-                outcome = .success(try await AppleDialog.credential())
+                outcome = .success(try await AppleDialog.credential(in: window))
             } catch {
                 outcome = .failure(error)
             }
@@ -46,8 +53,7 @@
         }
 
         @MainActor
-        static func credential() async throws(GatehouseError) -> AppleCredential {
-            guard let window = keyWindow else { throw GatehouseError(.misuse, reason: "the app has no key window") }
+        static func credential(in window: ASPresentationAnchor) async throws(GatehouseError) -> AppleCredential {
             let nonce = AppleNonce.random()
             let request = ASAuthorizationAppleIDProvider().createRequest()
             request.requestedScopes = [.fullName, .email]
@@ -66,11 +72,16 @@
         }
 
         @MainActor
-        private static var keyWindow: ASPresentationAnchor? {
+        static var foregroundWindow: ASPresentationAnchor? {
             #if canImport(UIKit)
-                UIApplication.shared.connectedScenes.compactMap { ($0 as? UIWindowScene)?.keyWindow }.first
+                // A set. An app has more scenes than are on the screen.
+                let scenes = UIApplication.shared.connectedScenes.compactMap { $0 as? UIWindowScene }
+                // A scene is inactive while a dialog of the system is above it.
+                return [UIScene.ActivationState.foregroundActive, .foregroundInactive].lazy
+                    .compactMap { state in scenes.first { $0.activationState == state && $0.keyWindow != nil } }
+                    .first?.keyWindow
             #else
-                NSApplication.shared.keyWindow
+                return NSApplication.shared.keyWindow
             #endif
         }
 

@@ -49,9 +49,10 @@ public final class ASAuthorizationController: NSObject {
 
     // AuthenticationServices, "performRequests()"
     public func performRequests() {
-        guard presentationContextProvider?.presentationAnchor(for: self) != nil,
+        guard let anchor = presentationContextProvider?.presentationAnchor(for: self),
             let request = authorizationRequests.first as? ASAuthorizationAppleIDRequest
         else { return }
+        SimulatedAppleDialog.anchor = anchor
         switch SimulatedAppleDialog.answer?(request) ?? .failure(ASAuthorizationError(.notInteractive)) {
         case .success(let authorization):
             delegate?.authorizationController(controller: self, didCompleteWithAuthorization: authorization)
@@ -63,5 +64,8 @@ public final class ASAuthorizationController: NSObject {
 /// For tests: what the user does in Apple's dialog.
 @MainActor
 public enum SimulatedAppleDialog {
+    /// The window of the last dialog.
+    public internal(set) static weak var anchor: ASPresentationAnchor?
+
     public static var answer: ((ASAuthorizationAppleIDRequest) -> Result<ASAuthorization, any Error>)?
 }

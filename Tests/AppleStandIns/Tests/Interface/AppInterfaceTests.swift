@@ -94,11 +94,32 @@ struct AppInterfaceTests {
         #expect(failed?.kind == .invalidAppleToken)
         let code = ASAuthorizationError.Code.failed.rawValue
         #expect(telemetry.events == [TelemetryEvent(.loginFailure, reason: "ASAuthorizationError \(code)")])
-        try await withoutWindow {
+        try await withScenes([]) {
             let error = await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
             #expect(error?.kind == .misuse)
         }
         #expect(await transport.requests.isEmpty)
+    }
+
+    @Test("Of all scenes, the dialog is in the one in the foreground, and in the app's own choice of window")
+    func dialogScene() async throws {
+        defer { SimulatedAppleDialog.answer = nil }
+        let gatehouse = try live()
+        SimulatedAppleDialog.answer = { _ in .failure(ASAuthorizationError(.canceled)) }
+        let background = backgroundScenes(16)
+        for scene in [foregroundScene(isActive: true), foregroundScene(isActive: false)] {
+            try await withScenes(background + [scene]) {
+                await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
+                #expect(SimulatedAppleDialog.anchor === keyWindow(of: scene))
+            }
+        }
+        try await withScenes(background) {
+            let error = await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
+            #expect(error?.kind == .misuse)
+        }
+        let own = try #require(keyWindow(of: background[0]))
+        await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple(in: own) }
+        #expect(SimulatedAppleDialog.anchor === own)
     }
 
     @Test("A user who declines, and a task that is cancelled, leave the account as it is")

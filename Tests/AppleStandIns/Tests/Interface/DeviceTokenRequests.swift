@@ -27,11 +27,22 @@ extension NotificationCenter {
     }
 }
 
-/// Runs `body` in an app whose scenes have gone.
+/// Runs `body` in an app with these scenes.
 @MainActor
-func withoutWindow(_ body: () async throws -> Void) async throws {
+func withScenes(_ simulated: [UIScene], _ body: () async throws -> Void) async throws {
     let scenes = UIApplication.shared.simulatedScenes
-    UIApplication.shared.simulatedScenes = []
+    UIApplication.shared.simulatedScenes = Set(simulated)
     defer { UIApplication.shared.simulatedScenes = scenes }
     try await body()
 }
+
+@MainActor
+func backgroundScenes(_ count: Int) -> [UIScene] { (0..<count).map { _ in UIWindowScene(simulated: .background) } }
+
+@MainActor
+func foregroundScene(isActive: Bool) -> UIScene {
+    UIWindowScene(simulated: isActive ? .foregroundActive : .foregroundInactive)
+}
+
+@MainActor
+func keyWindow(of scene: UIScene) -> UIWindow? { (scene as? UIWindowScene)?.keyWindow }
