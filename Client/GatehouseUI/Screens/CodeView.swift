@@ -1,6 +1,6 @@
 #if canImport(SwiftUI)
     import Combine
-    import Foundation
+    public import Foundation
     public import GatehouseClient
     public import SwiftUI
 
@@ -11,6 +11,8 @@
     /// CodeView(client: client, verifying: "ada@example.com")      // verifies the signed-in user's address
     /// ```
     ///
+    /// If the message has a link (`IDENTITY_CODE_LINK_URL`), pass it on with ``codeLink(_:)``.
+    ///
     /// The accessibility identifiers of its elements begin with `gatehouse.code.`.
     public struct CodeView: View {
         private enum Field: Hashable {
@@ -19,6 +21,7 @@
 
         @StateObject private var model: TaskModel<CodeForm>
         @Environment(\.locale) private var locale
+        @Environment(\.codeLink) private var link
         @FocusState private var focus: Field?
         private let title: InterfaceText
         private let kind: IdentifierKind?
@@ -76,6 +79,7 @@
                 }
             }
             .showsTask(of: model, texts)
+            .task(id: link) { model.open(link) }
             .task(id: model.form.resendsFrom) { await model.allowResend(with: clock) }
             .task(id: model.isVerified) {
                 if model.isVerified { done() }
@@ -154,6 +158,31 @@
         }
     }
 
+    extension EnvironmentValues {
+        private struct CodeLinkKey: EnvironmentKey {
+            static let defaultValue: URL? = nil
+        }
+
+        var codeLink: URL? {
+            get { self[CodeLinkKey.self] }
+            set { self[CodeLinkKey.self] = newValue }
+        }
+    }
+
+    extension View {
+        /// Passes the link of a message with a sign-in code to the ``CodeView`` that has requested it, also in the gate's
+        /// sign-in screen.
+        ///
+        /// ```swift
+        /// ShopView().gatehouse(session).codeLink(link).onOpenURL { link = $0 }
+        /// ```
+        ///
+        /// The link signs in only on the device that requested the message, while the screen is open. Otherwise the user
+        /// enters the digits.
+        @MainActor
+        public func codeLink(_ link: URL?) -> some View { environment(\.codeLink, link) }
+    }
+
     extension IdentifierKind {
         var label: InterfaceText { self == .phone ? .phone : .email }
     }
@@ -172,7 +201,8 @@
             client: GatehouseClient, purpose: CodePurpose, identifier: String?,
             verify: @escaping @MainActor (CodeForm.Entry) async throws(GatehouseError) -> Void
         ) {
-            self.init(CodeForm(identifier: identifier)) { action throws(GatehouseError) in
+            self.init(CodeForm(identifier: identifier, acceptsLink: purpose == .signIn)) {
+                action throws(GatehouseError) in
                 switch action {
                 case .request(let identifier):
                     let asked = try await client.requestCode(identifier: identifier, purpose: purpose)
@@ -180,8 +210,16 @@
                 case .verify(let entry):
                     try await verify(entry)
                     return .verified
+                case .open(let token, let asked):
+                    _ = try await client.signIn(linkToken: token.value, asked: asked)
+                    return .verified
                 }
             }
+        }
+
+        /// Uses the link in the message that this form has requested.
+        func open(_ link: URL?) {
+            if let token = link?.fragment { begin(form.open(linkToken: token)) }
         }
 
         var code: String {
@@ -190,7 +228,10 @@
         }
 
         var isVerified: Bool {
-            if case .done(.verify) = form.task { true } else { false }
+            switch form.task {
+            case .done(.verify), .done(.open): true
+            default: false
+            }
         }
 
         /// Waits until another code may be requested.

@@ -5,6 +5,8 @@ package struct CodeForm: TaskForm {
     package enum Action: Sendable, Equatable {
         case request(identifier: String)
         case verify(Entry)
+        /// Uses the link in the message, on the device that requested it.
+        case open(linkToken: Redacted<String>, asked: CodeResponse)
     }
 
     /// A code that the user has entered.
@@ -38,12 +40,15 @@ package struct CodeForm: TaskForm {
     package private(set) var canResend = false
     /// Whether the code can only go to the identifier that the form was created with.
     package let isIdentifierFixed: Bool
+    /// Whether the message has a link: only those with sign-in codes do.
+    private let acceptsLink: Bool
     private var showsFault = false
 
     /// - Parameter identifier: the recipient of the code. `nil` if the user enters it.
-    package init(identifier: String? = nil) {
+    package init(identifier: String? = nil, acceptsLink: Bool = false) {
         self.identifier = identifier ?? ""
         isIdentifierFixed = identifier != nil
+        self.acceptsLink = acceptsLink
     }
 
     /// The current fault, after the user has tried to submit the form.
@@ -55,6 +60,13 @@ package struct CodeForm: TaskForm {
         guard !showsFault else { return nil }
         guard let asked else { return .request(identifier: identifier.trimmed) }
         return .verify(Entry(identifier: identifier.trimmed, code: Redacted(digits), asked: asked))
+    }
+
+    /// Returns the use of a link in a message. `nil` if this form has requested no message, or an action runs: the user
+    /// can still enter the digits.
+    package func open(linkToken: String) -> Action? {
+        guard acceptsLink, let asked, !linkToken.isEmpty, !task.isWorking else { return nil }
+        return .open(linkToken: Redacted(linkToken), asked: asked)
     }
 
     /// Returns the request for another code. `nil` while the server would refuse it.

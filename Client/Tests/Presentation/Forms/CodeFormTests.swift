@@ -72,6 +72,18 @@ struct CodeFormTests {
         #expect(fixed.asked == Self.asked)
     }
 
+    @Test("A link is used after the message was requested, and only for a sign-in")
+    func opensLink() {
+        var form = CodeForm(identifier: "ada@example.com", acceptsLink: true)
+        #expect(form.open(linkToken: "token") == nil)
+        form.succeeded(.request(identifier: "ada@example.com"), with: .sent(Self.asked, at: .zero))
+        #expect(form.open(linkToken: "") == nil)
+        #expect(form.open(linkToken: "token") == .open(linkToken: Redacted("token"), asked: Self.asked))
+        _ = form.task.begin(.request(identifier: "ada@example.com"))
+        #expect(form.open(linkToken: "token") == nil)
+        #expect(sent(to: "ada@example.com").open(linkToken: "token") == nil)
+    }
+
     @Test("A printed form does not contain the code")
     func printsNothing() {
         var form = sent()

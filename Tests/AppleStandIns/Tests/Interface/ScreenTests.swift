@@ -77,6 +77,27 @@ struct ScreenTests {
         #expect(body.code == "012345" && body.codeRequest == "request" && body.identifier == "ada@example.com")
     }
 
+    @Test("The link in the message signs in on the screen that requested it, and only once the message is sent")
+    func codeLink() async throws {
+        let client = try client()
+        let link = URL(string: "https://shop.example.com/open#link-token")
+        let model = TaskModel<CodeForm>(client: client, purpose: .signIn, identifier: nil) { _ in }
+        model.form.identifier = "ada@example.com"
+        model.open(link)
+        #expect(model.form.task == .idle)
+        await transport.then(.json(Self.asked), .json(Sample.auth("first")))
+        await model.run(try #require(model.form.submit()))
+        model.open(nil)
+        model.open(URL(string: "https://shop.example.com/open"))
+        model.open(link)
+        try await eventually("verified") { model.isVerified }
+        #expect(await client.session.state.user == Sample.user)
+        let request = try #require(await transport.requests.last)
+        let body = try JSON.decode(VerifyCodeRequest.self, from: try #require(request.httpBody))
+        #expect(request.line == "POST /v1/auth/code/verify" && body.code == nil)
+        #expect(body.linkToken == "link-token" && body.codeRequest == "request")
+    }
+
     @Test("Signing up signs in, and removes the password from the form")
     func registers() async throws {
         let client = try client()
