@@ -41,6 +41,8 @@
                 }
                 .navigationTitle(texts[.accountTitle])
                 .task { _ = try? await client.me() }
+                // The stack hides what is behind itself.
+                .styledScreen(texts)
             }
             .showsTask(of: model, texts)
             .confirmationDialog(

@@ -19,6 +19,18 @@ struct SessionUnlockPolicyTests {
         #expect(await client.session.state.user != nil)
     }
 
+    @Test("A session that was stored before, for demos, is open without a request")
+    func demo() async throws {
+        let client = try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: "https://demo.invalid")),
+                store: InMemoryTokenStore(signedIn: Sample.user), transport: FakeTransport(), clock: SystemClock(),
+                checksAtLaunch: false))
+        try await client.session.start()
+        #expect(await client.session.state == .signedIn(Sample.user))
+        #expect(try await client.session.accessToken().value.value == "demo")
+    }
+
     @Test("The expiry is readable while a user is signed in")
     func expiry() async throws {
         let signedIn = try await SignedIn()

@@ -39,11 +39,9 @@ struct GateTests {
     func style() {
         var values = EnvironmentValues()
         #expect(values.gatehouseStyle.tint == nil && values.gatehouseStyle.spacing == 20)
-        var isDrawn = false
         values.gatehouseStyle = GatehouseStyle(tint: .orange, spacing: 8).background { Color.orange }
         #expect(values.gatehouseStyle.tint != nil && values.gatehouseStyle.spacing == 8)
-        if values.gatehouseStyle.background?() != nil { isDrawn = true }
-        #expect(isDrawn)
+        #expect(values.gatehouseStyle.background?() != nil)
         #expect(EnvironmentValues().gatehouseStyle.background == nil)
     }
 
