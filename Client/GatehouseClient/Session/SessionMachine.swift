@@ -303,13 +303,14 @@ public struct SystemClock: SessionClock {
 extension SessionClock {
     /// Runs `body` and returns when it ends or when the time is up. On a timeout `body` is cancelled but not awaited.
     func within(_ limit: Duration, _ body: @escaping @Sendable () async -> Void) async {
+        let deadline = monotonic + limit
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         let work = Task {
             await body()
             end.finish()
         }
         let alarm = Task {
-            try? await sleep(for: limit)
+            try? await sleep(until: deadline)
             end.finish()
         }
         for await _ in ends {}

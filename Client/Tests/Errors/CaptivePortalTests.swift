@@ -8,7 +8,7 @@ import Testing
 #endif
 
 @Suite("A network's sign-in page in the server's place") struct CaptivePortalTests {
-    private let page = FakeTransport.Reply.text("<html>Welcome to our hotel</html>", mediaType: "text/html; charset=utf-8")
+    private let page = FakeTransport.Reply.text("<html>Welcome</html>", mediaType: "text/html; charset=utf-8")
 
     private struct Order: Codable, Sendable {
         var id: Int

@@ -43,7 +43,7 @@ import Testing
         #expect(later == .keep(isFirst: false))
     }
 
-    @Test("Another server's refusal led to the bearer: it is not refreshed either, so that two servers do not alternate")
+    @Test("Two servers do not alternate: a bearer that the other's refusal led to is new as well")
     func alternating() {
         var refusals = renewed()
         #expect(refusals.decision(after: token(issued: 0), by: other, at: start + .seconds(1)) == .refresh)
