@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The client of an app")
 struct LiveClientTests {
-    @Test("It describes this device and installation, keeps sessions where the system does, and takes an app's own parts")
+    @Test("It describes this device and installation, uses the system's store, and takes an app's own parts")
     func parts() throws {
         let url = try #require(URL(string: "https://api.example.com"))
         let client = GatehouseClient.live(baseURL: url) { $0.device?.installationId = "7" }
