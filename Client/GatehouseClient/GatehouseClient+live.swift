@@ -3,8 +3,8 @@ public import Foundation
 
 extension GatehouseClient {
     /// Creates the client of an app: with the Keychain, the system's connectivity and log, an `installationId`, and a
-    /// monitor of the user's consent to Sign in with Apple (``GatehouseConfiguration/monitorsAppleCredential``). On Linux
-    /// the session is in a file in the user's application support folder.
+    /// monitor of the user's consent to Sign in with Apple (``GatehouseConfiguration/monitorsAppleCredential``). On
+    /// Linux the session is in a file in the user's application support folder.
     ///
     /// ```swift
     /// let client = GatehouseClient.live(baseURL: URL(string: "https://api.example.com")!)
@@ -28,7 +28,7 @@ extension GatehouseClient {
             #endif
             return client
         } catch {
-            preconditionFailure("\(configuration.baseURL): \(error.reason ?? "\(error.kind)")")
+            fatalError("\(configuration.baseURL): \(error.reason ?? "\(error.kind)")")
         }
     }
 }

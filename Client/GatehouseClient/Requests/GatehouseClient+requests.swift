@@ -96,11 +96,13 @@ extension GatehouseClient {
         return second
     }
 
-    /// Returns a new bearer in place of one that a server has refused, unless ``BearerRefusals`` excludes that.
-    private func renewed(
+    /// Returns another bearer in place of one that a server has refused: the session's, if it has another by now, or a
+    /// new one, unless ``BearerRefusals`` excludes that.
+    func renewed(
         _ token: GatehouseAccessToken, refusedBy server: Origin
     ) async throws(GatehouseError) -> GatehouseAccessToken? {
         let clock = configuration.clock
+        if try await session.accessToken() != token { return try await session.accessToken(after: token) }
         switch bearerRefusals.withLock({ $0.decision(after: token, by: server, at: clock.monotonic) }) {
         case .refresh:
             let renewed = try await session.accessToken(after: token)

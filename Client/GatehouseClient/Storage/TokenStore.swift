@@ -69,7 +69,11 @@ extension TokenStore {
 
     public var unlockPolicy: UnlockPolicy { .notRequired }
 
-    public func authenticate(toSet policy: UnlockPolicy, reason: String) async throws(TokenStoreError) {}
+    public func authenticate(toSet policy: UnlockPolicy, reason: String) async throws(TokenStoreError) {
+        if unlockPolicy != .notRequired || requiresUserPresence {
+            throw TokenStoreError(.failed, "this store does not authenticate the user before a change of its lock")
+        }
+    }
 
     public func setUnlockPolicy(_ policy: UnlockPolicy) async throws(TokenStoreError) {
         if policy != .notRequired { throw TokenStoreError(.userPresenceUnavailable, "this store has no lock") }

@@ -35,12 +35,14 @@ public struct URLSessionTransport: GatehouseTransport {
         limit: Duration = .seconds(30), transferLimit: Duration = .seconds(3600),
         clock: any SessionClock = SystemClock()
     ) {
-        precondition(
-            configuration.identifier == nil,
-            """
-            URLSessionTransport cannot use a background configuration: requests need completion handlers. Use .ephemeral \
-            or .default, and a URLSession of your own for background transfers.
-            """)
+        // A precondition has no message in a release build.
+        guard configuration.identifier == nil else {
+            fatalError(
+                """
+                URLSessionTransport cannot use a background configuration: requests need completion handlers. Use \
+                .ephemeral or .default, and a URLSession of your own for background transfers.
+                """)
+        }
         connection = Connection(configuration, Challenges(delegate: delegate))
         exchanges = Deadlines(limit: limit, clock: clock)
         transfers = Deadlines(limit: transferLimit, clock: clock)

@@ -84,6 +84,18 @@ import Testing
         #expect(try await signedIn.client.data(for: signedIn.request()).1.statusCode == 200)
     }
 
+    @Test("A late refusal of the bearer before leads to the session's present one, without a refresh")
+    func late() async throws {
+        let signedIn = try await SignedIn()
+        let former = try await signedIn.client.session.accessToken()
+        await signedIn.transport.then(.refusedBearer, .json(Sample.auth("second")), .refusedBearer)
+        _ = try await signedIn.client.data(for: signedIn.request())
+        let present = try await signedIn.client.session.accessToken()
+        #expect(present != former)
+        #expect(try await signedIn.client.renewed(former, refusedBy: server) == present)
+        #expect(try await signedIn.client.renewed(present, refusedBy: server) == nil)
+    }
+
     @Test("The end of the session is noticed after a refresh that the server has accepted")
     func ended() async throws {
         let signedIn = try await SignedIn()

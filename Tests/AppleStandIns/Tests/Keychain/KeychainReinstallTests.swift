@@ -53,9 +53,9 @@ struct KeychainReinstallTests {
     @Test("Discard: a session behind Face ID, or one that cannot be read, is discarded all the same")
     func notTaken() async throws {
         defer { bench.remove() }
-        try await bench.store(biometry: true, afterReinstall: .discard).save(.first)
+        try await bench.store(lock: .biometrics, afterReinstall: .discard).save(.first)
         reinstall()
-        let store = bench.store(biometry: true, afterReinstall: .discard)
+        let store = bench.store(lock: .biometrics, afterReinstall: .discard)
         #expect(try await store.load() == nil)
         #expect(await store.takeDiscarded() == nil && bench.items().isEmpty)
     }
