@@ -31,13 +31,21 @@
             func makeUIView(context: Context) -> OverlayAnchorView { OverlayAnchorView(window: context.coordinator) }
 
             func updateUIView(_ view: OverlayAnchorView, context: Context) {
-                let values = context.environment
-                let screen = screen.environment(\.locale, values.locale).gatehouseStyle(values.gatehouseStyle)
-                context.coordinator.set(overlay, screen: AnyView(screen))
+                context.coordinator.set(overlay, screen: AnyView(screen.gateEnvironment(context.environment)))
             }
 
             static func dismantleUIView(_ view: OverlayAnchorView, coordinator: OverlayWindow) {
                 coordinator.set(nil, screen: AnyView(EmptyView()))
+            }
+        }
+
+        extension View {
+            /// Sets what the gate's screens read from its environment. A window of its own does not inherit it.
+            @MainActor
+            func gateEnvironment(_ values: EnvironmentValues) -> some View {
+                environment(\.locale, values.locale)
+                    .gatehouseStyle(values.gatehouseStyle)
+                    .codeLink(values.codeLink)
             }
         }
 

@@ -121,6 +121,39 @@ public struct NavigationStack<Data, Root: View>: View {
     public init(@ViewBuilder root: () -> Root) where Data == NavigationPath {}
 }
 
+// SwiftUI, "ToolbarContent"
+@MainActor
+@preconcurrency
+public protocol ToolbarContent {
+    associatedtype Body: ToolbarContent
+    @ToolbarContentBuilder @MainActor var body: Self.Body { get }
+}
+
+extension Never: ToolbarContent {}
+
+// SwiftUI, "ToolbarContentBuilder"
+@MainActor
+@resultBuilder
+public struct ToolbarContentBuilder {
+    public static func buildBlock<Content: ToolbarContent>(_ content: Content) -> Content { content }
+}
+
+// SwiftUI, "ToolbarItemPlacement"
+public struct ToolbarItemPlacement {
+    public static var automatic: ToolbarItemPlacement { ToolbarItemPlacement() }
+    public static var cancellationAction: ToolbarItemPlacement { ToolbarItemPlacement() }
+}
+
+// SwiftUI, "ToolbarItem"
+public struct ToolbarItem<ID, Content: View>: ToolbarContent {
+    public var body: Never { notDrawn() }
+}
+
+extension ToolbarItem where ID == () {
+    // SwiftUI, "init(placement:content:)"
+    public init(placement: ToolbarItemPlacement = .automatic, @ViewBuilder content: () -> Content) {}
+}
+
 // SwiftUI, "NavigationLink"
 public struct NavigationLink<Label: View, Destination: View>: View {
     public typealias Body = Never

@@ -92,6 +92,11 @@ public struct Toggle<Label: View>: View {
     public init(isOn: Binding<Bool>, @ViewBuilder label: () -> Label) {}
 }
 
+extension Toggle where Label == Text {
+    // SwiftUI, "init(_:isOn:)"
+    public init(_ titleKey: LocalizedStringKey, isOn: Binding<Bool>) {}
+}
+
 // SwiftUI, "TextField"
 public struct TextField<Label: View>: View {
     public typealias Body = Never

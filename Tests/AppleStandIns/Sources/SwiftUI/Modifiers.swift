@@ -150,7 +150,9 @@ extension View {
     public func onOpenURL(perform action: @escaping (URL) -> Void) -> some View { self }
 
     // SwiftUI, "environment(_:_:)"
-    public func environment<V>(_ keyPath: WritableKeyPath<EnvironmentValues, V>, _ value: V) -> some View { self }
+    public func environment<V>(_ keyPath: WritableKeyPath<EnvironmentValues, V>, _ value: V) -> some View {
+        _EnvironmentView(content: self, keyPath: keyPath, value: value)
+    }
 
     // SwiftUI, "environmentObject(_:)"
     public func environmentObject<T: ObservableObject>(_ object: T) -> some View { self }
@@ -166,6 +168,9 @@ extension View {
 
     @_disfavoredOverload
     public func navigationTitle<S: StringProtocol>(_ title: S) -> some View { self }
+
+    // SwiftUI, "toolbar(content:)"
+    public func toolbar<Content: ToolbarContent>(@ToolbarContentBuilder content: () -> Content) -> some View { self }
 
     // SwiftUI, "swipeActions(edge:allowsFullSwipe:content:)"
     public func swipeActions<T: View>(

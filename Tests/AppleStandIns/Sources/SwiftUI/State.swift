@@ -137,6 +137,37 @@ public struct EnvironmentValues {
     public var dismiss: DismissAction { DismissAction() }
 }
 
+// The type of `environment(_:_:)`.
+struct _EnvironmentView<Content: View, V>: View {
+    typealias Body = Never
+
+    let content: Content
+    let keyPath: WritableKeyPath<EnvironmentValues, V>
+    let value: V
+}
+
+@MainActor
+private protocol SettingEnvironment {
+    func set(_ values: inout EnvironmentValues)
+}
+
+extension _EnvironmentView: SettingEnvironment {
+    func set(_ values: inout EnvironmentValues) {
+        values[keyPath: keyPath] = value
+        // The inner modifier counts.
+        (content as? any SettingEnvironment)?.set(&values)
+    }
+}
+
+extension EnvironmentValues {
+    /// For tests: what the modifiers `environment(_:_:)` of a view set.
+    @MainActor
+    public init(simulated view: any View) {
+        self.init()
+        (view as? any SettingEnvironment)?.set(&self)
+    }
+}
+
 // SwiftUI, "Environment"
 @MainActor
 @propertyWrapper

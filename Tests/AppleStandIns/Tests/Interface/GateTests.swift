@@ -45,6 +45,17 @@ struct GateTests {
         #expect(EnvironmentValues().gatehouseStyle.background == nil)
     }
 
+    @Test("The window above the content has the gate's language, style and link of a message")
+    func windowEnvironment() {
+        var gate = EnvironmentValues()
+        gate.locale = Locale(identifier: "he")
+        gate.gatehouseStyle = GatehouseStyle(spacing: 8)
+        gate.codeLink = URL(string: "https://shop.example.com/code#token")
+        let window = EnvironmentValues(simulated: Text(verbatim: "unlock").gateEnvironment(gate))
+        #expect(window.locale == gate.locale && window.gatehouseStyle.spacing == 8)
+        #expect(window.codeLink == gate.codeLink)
+    }
+
     @Test("A preview of each screen needs no server and no task")
     func previews() {
         let session = AppSession.demo()
