@@ -15,10 +15,11 @@ struct ShopApp: App {
         WindowGroup {
             HomeView(push: delegate.push)
                 .gatehouse(session, options: options)
-                .gatehouseStyle(GatehouseStyle(tint: .orange))
                 .codeLink(codeLink)
                 .onOpenURL(perform: open)
                 .sheet(item: $link) { LinkView(link: $0) }
+                // Last, so that the sheet has the style too.
+                .gatehouseStyle(GatehouseStyle(tint: .orange))
         }
     }
 

@@ -27,8 +27,18 @@ enum MessageLink: Identifiable {
 /// The screen that a link opens.
 struct LinkView: View {
     let link: MessageLink
+    @Environment(\.dismiss) private var dismiss
 
     var body: some View {
+        NavigationStack {
+            screen.toolbar {
+                ToolbarItem(placement: .cancellationAction) { Button("Close") { dismiss() } }
+            }
+        }
+    }
+
+    @ViewBuilder
+    private var screen: some View {
         switch link {
         case .resetPassword(let token): ResetPasswordView(client: .shop, token: token)
         case .undoChange(let token): UndoIdentifierChangeView(client: .shop, token: token)
