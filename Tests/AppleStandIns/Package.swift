@@ -50,10 +50,18 @@ let iOSTargets: [Target] = [
             "GatehouseClient", "GatehouseContracts", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications",
         ],
         swiftSettings: ours + [appleFoundation]),
+    // What the client's articles print, as a new app of Xcode 26 compiles it.
+    .target(
+        name: "Articles",
+        dependencies: [
+            "AuthenticationServices", "GatehouseClient", "GatehouseContracts", "GatehouseUI", "SwiftUI", "UIKit",
+            "UserNotifications",
+        ],
+        swiftSettings: ours + [.defaultIsolation(MainActor.self)]),
     .testTarget(
         name: "AppleStandInsTests",
         dependencies: [
-            "AuthenticationServices", "GatehouseContracts", "CryptoKit", "GatehouseClient", "GatehouseUI",
+            "Articles", "AuthenticationServices", "GatehouseContracts", "CryptoKit", "GatehouseClient", "GatehouseUI",
             "LocalAuthentication", "Network", "OSLog", "Security", "Shop", "SwiftUI", "UIKit", "UserNotifications",
         ],
         path: "Tests", swiftSettings: ours),

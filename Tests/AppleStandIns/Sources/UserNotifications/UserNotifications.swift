@@ -1,3 +1,4 @@
+public import Foundation
 import Synchronization
 
 // UserNotifications, "UNAuthorizationOptions"
@@ -44,6 +45,41 @@ public final class UNUserNotificationCenter {
     public func notificationSettings() async -> UNNotificationSettings {
         UNNotificationSettings(SimulatedPermission.status.withLock { $0 })
     }
+}
+
+extension UNUserNotificationCenter {
+    // UserNotifications, "removeAllDeliveredNotifications()"
+    public func removeAllDeliveredNotifications() {}
+}
+
+// UserNotifications, "UNNotificationContent"
+open class UNNotificationContent: NSObject {
+    // UserNotifications, "body", "userInfo"
+    open internal(set) var body = ""
+    open internal(set) var userInfo: [AnyHashable: Any] = [:]
+}
+
+// UserNotifications, "UNMutableNotificationContent"
+open class UNMutableNotificationContent: UNNotificationContent {
+    open override var body: String {
+        get { super.body }
+        set { super.body = newValue }
+    }
+}
+
+// UserNotifications, "UNNotificationRequest"
+open class UNNotificationRequest: NSObject {
+    // UserNotifications, "content"
+    open var content: UNNotificationContent { UNNotificationContent() }
+}
+
+// UserNotifications, "UNNotificationServiceExtension"
+open class UNNotificationServiceExtension: NSObject {
+    // UserNotifications, "didReceive(_:withContentHandler:)"
+    open func didReceive(
+        _ request: UNNotificationRequest,
+        withContentHandler contentHandler: @escaping (UNNotificationContent) -> Void
+    ) {}
 }
 
 /// For tests: the user's answer to the dialog, and what Settings show.
