@@ -173,7 +173,7 @@ public struct PushAccepted: Codable, Sendable, Equatable {
     /// Absent after a dry run.
     public var id: String?
     /// The number of devices, also named ones that are not registered. Absent before a scheduled push is due, and of a
-    /// segment or more than 2,500 possible devices (50 a user or session) unless it is a dry run.
+    /// segment or more than 5,000 possible devices (50 a user or session) unless it is a dry run.
     public var devices: Int?
     /// Whether `devices` was extrapolated from a sample, because there are many registrations. Absent if it is exact.
     public var isEstimate: Bool?

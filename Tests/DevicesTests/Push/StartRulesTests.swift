@@ -79,8 +79,8 @@ import Testing
         func devices(_ count: Int) -> [PushRequest.DeviceTarget] {
             (0..<count).map { _ in .init(user: UUID(), device: UUID()) }
         }
-        #expect(try isAtOnce(.init(users: ids(50))) && isAtOnce(.init(users: ids(25), sessions: ids(25))))
-        #expect(try !isAtOnce(.init(users: ids(51))) && !isAtOnce(.init(users: ids(26), sessions: ids(25))))
+        #expect(try isAtOnce(.init(users: ids(100))) && isAtOnce(.init(users: ids(50), sessions: ids(50))))
+        #expect(try !isAtOnce(.init(users: ids(101))) && !isAtOnce(.init(users: ids(51), sessions: ids(50))))
         #expect(try isAtOnce(.init(devices: devices(10))) && !isAtOnce(.init(devices: devices(11))))
         #expect(try !isAtOnce(.init(users: ids(1)), rate: 60))
         // A user who is named often is one.

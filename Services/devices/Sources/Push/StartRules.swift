@@ -12,7 +12,7 @@ struct DuePush: Sendable, Equatable {
 /// The bounds of what a push adds to the queue at once.
 enum StartRules {
     /// Devices that one statement may add. Requests whose recipients can have more are added in steps.
-    static let devicesAtOnce = 2500
+    static let devicesAtOnce = 5000
     /// Targets that a push keeps of named devices that are not registered.
     static let unknownDevices = 10
     /// Seconds between the due times of two recipients of one push, so that a push to many does not stand before one
