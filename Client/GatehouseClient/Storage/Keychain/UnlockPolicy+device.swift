@@ -4,7 +4,7 @@
     import LocalAuthentication
     import Security
 
-    // What a policy means to Security and to LocalAuthentication. The two must accept the same authentications.
+    // The values of Security and of LocalAuthentication for a policy. The two must accept the same authentications.
     extension UnlockPolicy {
         /// The access control of the key to a session. `nil` if the session has no key.
         var accessControl: SecAccessControlCreateFlags? {
@@ -49,11 +49,14 @@
             guard let localAuthentication else { return }
             let isOver = DispatchSemaphore(value: 0)
             let failure = Locked<TokenStoreError?>(nil)
-            context(reason: reason).evaluatePolicy(localAuthentication, localizedReason: reason) { _, error in
+            let context = context(reason: reason)
+            context.evaluatePolicy(localAuthentication, localizedReason: reason) { _, error in
                 if let error { failure.withLock { $0 = TokenStoreError(authentication: error as NSError) } }
                 isOver.signal()
             }
             isOver.wait()
+            // The release of the context would cancel the evaluation.
+            withExtendedLifetime(context) {}
             if let error = failure.withLock({ $0 }) { throw error }
         }
     }

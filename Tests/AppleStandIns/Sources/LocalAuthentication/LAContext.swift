@@ -14,6 +14,13 @@ public final class LAContext: NSObject, AuthenticationContext {
     // LocalAuthentication, "localizedFallbackTitle"
     public var localizedFallbackTitle: String?
 
+    private let evaluations = Mutex<[Evaluation]>([])
+
+    // LocalAuthentication, "invalidate()": the release of a context has the same effect.
+    deinit {
+        for evaluation in evaluations.withLock({ $0 }) { evaluation.end(false, LAError.error(.appCancel)) }
+    }
+
     // LocalAuthentication, "canEvaluatePolicy(_:error:)"
     public func canEvaluatePolicy(_ policy: LAPolicy, error: UnsafeMutablePointer<NSError?>?) -> Bool {
         guard let code = obstacle(of: policy) else { return true }
@@ -27,14 +34,16 @@ public final class LAContext: NSObject, AuthenticationContext {
     ) {
         let obstacle = obstacle(of: policy)
         let answer = obstacle == nil ? SimulatedApp.current?.device.answer(to: localizedReason) : nil
-        // The reply comes on a queue of the system.
-        DispatchQueue.global().async {
+        let evaluation = Evaluation(reply)
+        evaluations.withLock { $0.append(evaluation) }
+        // The reply comes on a queue of the system, after the caller has had the time to release the context.
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(10)) {
             switch (obstacle, answer) {
-            case (let obstacle?, _): reply(false, LAError.error(obstacle))
-            case (nil, .accepted): reply(true, nil)
-            case (nil, .cancelled): reply(false, LAError.error(.userCancel))
-            case (nil, .notRecognized): reply(false, LAError.error(.authenticationFailed))
-            case (nil, nil): reply(false, LAError.error(.notInteractive))
+            case (let obstacle?, _): evaluation.end(false, LAError.error(obstacle))
+            case (nil, .accepted): evaluation.end(true, nil)
+            case (nil, .cancelled): evaluation.end(false, LAError.error(.userCancel))
+            case (nil, .notRecognized): evaluation.end(false, LAError.error(.authenticationFailed))
+            case (nil, nil): evaluation.end(false, LAError.error(.notInteractive))
             }
         }
     }
@@ -44,6 +53,21 @@ public final class LAContext: NSObject, AuthenticationContext {
         guard let device = SimulatedApp.current?.device else { return SimulatedBiometry.code.withLock { $0 } }
         if !device.hasPasscode { return .passcodeNotSet }
         return policy == .deviceOwnerAuthenticationWithBiometrics && !device.hasBiometrics ? .biometryNotEnrolled : nil
+    }
+}
+
+/// An evaluation in progress, which ends once.
+private final class Evaluation: Sendable {
+    private let reply: Mutex<(@Sendable (Bool, (any Error)?) -> Void)?>
+
+    init(_ reply: @escaping @Sendable (Bool, (any Error)?) -> Void) { self.reply = Mutex(reply) }
+
+    func end(_ isAuthenticated: Bool, _ error: (any Error)?) {
+        let reply = reply.withLock { reply in
+            defer { reply = nil }
+            return reply
+        }
+        reply?(isAuthenticated, error)
     }
 }
 
@@ -68,6 +92,7 @@ public struct LAError: Error {
         case biometryNotAvailable = -6
         case biometryNotEnrolled = -7
         case biometryLockout = -8
+        case appCancel = -9
         case notInteractive = -1004
     }
 
