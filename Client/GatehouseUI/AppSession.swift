@@ -68,7 +68,9 @@
         @Published private(set) var life: AppLife
         private let center: NotificationCenter
         private let isInBackground: @MainActor () -> Bool
-        private var events: AppEvents?
+        private var events: [NotificationObserver] = []
+        /// The windows above the content, which follow ``overlay`` while SwiftUI does not update the gate.
+        private var overlayListeners: [UUID: @MainActor (Overlay?) -> Void] = [:]
         private var following: Task<Void, Never>?
         /// An `ObservationRegistrar`, which a stored property cannot name below iOS 17.
         private let registrar: (any Sendable)? = {
@@ -163,7 +165,7 @@
             unlockPolicy = client.session.unlockPolicy
         }
 
-        /// What hides the content of ``currentUser``.
+        /// The screen that hides the content of ``currentUser``.
         var overlay: Overlay? {
             guard currentUser != nil else { return nil }
             return switch state {
@@ -175,6 +177,17 @@
 
         /// Whether the gate covers the content of an open session.
         var isCovered: Bool { isProtected && life.hidesProtectedContent }
+
+        /// Passes each later value of ``overlay`` to a listener, before SwiftUI updates the gate.
+        func addOverlayListener(_ id: UUID, _ listener: @escaping @MainActor (Overlay?) -> Void) {
+            overlayListeners[id] = listener
+        }
+
+        func removeOverlayListener(_ id: UUID) { overlayListeners[id] = nil }
+
+        private func updateOverlay() {
+            for listener in overlayListeners.values { listener(overlay) }
+        }
 
         /// Whether a session is open that requires the user's authentication.
         private var isProtected: Bool {
@@ -202,7 +215,7 @@
             guard following == nil else { return }
             // The app's notifications tell only what changes from now on.
             if isInBackground() { life.launchedInBackground() }
-            events = AppEvents(in: center) { [weak self] event in self?.handle(event) }
+            events = AppLife.Event.observe(in: center) { [weak self] event in self?.handle(event) }
             following = Task { [weak self, changes = client.session.changes()] in
                 for await change in changes {
                     guard let self else { return }
@@ -231,6 +244,7 @@
             case .locked, .restoring: break
             }
             if change.user == nil { life.sessionClosed() }
+            updateOverlay()
         }
 
         private func offerMerge(to user: GatehouseClient.User?) {
@@ -241,7 +255,9 @@
 
         private func handle(_ event: AppLife.Event) {
             let now = client.configuration.clock.monotonic
-            guard let action = life.handle(event, at: now, isProtected: isProtected) else { return }
+            let action = life.handle(event, at: now, isProtected: isProtected)
+            updateOverlay()
+            guard let action else { return }
             Task {
                 switch action {
                 case .restore: await start()

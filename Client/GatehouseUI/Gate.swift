@@ -85,19 +85,19 @@
                 }
             }
             .modifier(
-                OverlayPresentation(overlay: session.overlay) { OverlayScreen(session: session, screens: screens) }
+                OverlayPresentation(session: session) { OverlayScreen(session: session, screens: screens) }
             )
             .environment(session: session)
             .task { await session.start() }
         }
     }
 
-    /// What hides the content of a signed-in user.
+    /// The screen that hides the content of a signed-in user.
     enum Overlay: Equatable {
         /// Hides a protected session in the app switcher, and until it is locked.
         case cover
         case unlock
-        /// The stored session is read again.
+        /// While the stored session is read again.
         case launch
 
         var takesInput: Bool { self != .cover }

@@ -1,4 +1,5 @@
 #if canImport(SwiftUI)
+    import Combine
     import Foundation
     import SwiftUI
 
@@ -8,25 +9,29 @@
 
     /// Presents a screen above a view and above its sheets, while the view keeps its state. On a Mac, sheets are above it.
     struct OverlayPresentation<Screen: View>: ViewModifier {
-        let overlay: Overlay?
+        @ObservedObject var session: AppSession
         @ViewBuilder let screen: Screen
 
         func body(content: Content) -> some View {
             #if canImport(UIKit)
-                content.background { OverlayAnchor(overlay: overlay, screen: AnyView(screen)) }
+                content.background {
+                    OverlayAnchor(session: session, overlay: session.overlay, screen: AnyView(screen))
+                }
             #else
-                content.overlay { if overlay != nil { screen } }
+                content.overlay { if session.overlay != nil { screen } }
             #endif
         }
     }
 
     #if canImport(UIKit)
         /// Finds the window of the gate, so that each window of an iPad has an overlay of its own.
-        private struct OverlayAnchor: UIViewRepresentable {
+        struct OverlayAnchor: UIViewRepresentable {
+            let session: AppSession
+            /// A property, so that SwiftUI updates the anchor when it changes.
             let overlay: Overlay?
             let screen: AnyView
 
-            func makeCoordinator() -> OverlayWindow { OverlayWindow() }
+            func makeCoordinator() -> OverlayWindow { OverlayWindow(session) }
 
             func makeUIView(context: Context) -> OverlayAnchorView { OverlayAnchorView(window: context.coordinator) }
 
@@ -35,7 +40,7 @@
             }
 
             static func dismantleUIView(_ view: OverlayAnchorView, coordinator: OverlayWindow) {
-                coordinator.set(nil, screen: AnyView(EmptyView()))
+                coordinator.close()
             }
         }
 
@@ -49,7 +54,7 @@
             }
         }
 
-        private final class OverlayAnchorView: UIView {
+        final class OverlayAnchorView: UIView {
             private let overlay: OverlayWindow
 
             init(window: OverlayWindow) {
@@ -59,11 +64,13 @@
             }
 
             @available(*, unavailable)
-            required init?(coder: NSCoder) { fatalError("there is no archive") }
+            required init?(coder: NSCoder) { fatalError("the view is not in an archive") }
 
             override func didMoveToWindow() {
                 super.didMoveToWindow()
-                overlay.base = window
+                // UIKit takes the view out of its window while a full-screen cover hides it. The session may be locked
+                // meanwhile.
+                if let window { overlay.base = window }
             }
         }
 
@@ -80,6 +87,26 @@
             /// The windows whose elements are hidden.
             private var hidden: [UIWindow] = []
             private weak var formerKey: UIWindow?
+            private weak var session: AppSession?
+            private let id = UUID()
+            /// Finds windows that the app shows later. `nil` without an overlay.
+            private var observer: NotificationObserver?
+
+            /// Follows a session also while the gate is hidden, because SwiftUI may not update hidden views.
+            init(_ session: AppSession) {
+                self.session = session
+                session.addOverlayListener(id) { [weak self] overlay in
+                    guard let self, overlay != self.overlay else { return }
+                    set(overlay, screen: screen)
+                }
+            }
+
+            /// The gate is gone.
+            func close() {
+                session?.removeOverlayListener(id)
+                set(nil, screen: AnyView(EmptyView()))
+                base = nil
+            }
 
             /// - Parameter overlay: `nil` removes the window.
             func set(_ overlay: Overlay?, screen: AnyView) {
@@ -99,10 +126,11 @@
                 self.window = window
                 (window.rootViewController as? UIHostingController<AnyView>)?.rootView = screen
                 window.isHidden = false
-                for other in scene.windows
-                where other !== window && other.canBecomeKey && !other.accessibilityElementsHidden {
-                    other.accessibilityElementsHidden = true
-                    hidden.append(other)
+                hideOtherWindows()
+                if observer == nil {
+                    observer = NotificationObserver(of: UIWindow.didBecomeVisibleNotification) { [weak self] in
+                        self?.hideOtherWindows()
+                    }
                 }
                 guard overlay.takesInput, !window.isKeyWindow else { return }
                 formerKey = scene.keyWindow
@@ -110,6 +138,14 @@
                 base.endEditing(true)
                 window.makeKey()
                 UIAccessibility.post(notification: .screenChanged, argument: nil)
+            }
+
+            private func hideOtherWindows() {
+                for other in window?.windowScene?.windows ?? []
+                where other !== window && other.canBecomeKey && !other.accessibilityElementsHidden {
+                    other.accessibilityElementsHidden = true
+                    hidden.append(other)
+                }
             }
 
             private func makeWindow(above base: UIWindow, in scene: UIWindowScene) -> UIWindow {
@@ -123,6 +159,7 @@
             }
 
             private func remove() {
+                observer = nil
                 for other in hidden { other.accessibilityElementsHidden = false }
                 hidden = []
                 guard let window else { return }

@@ -35,7 +35,7 @@
         /// Whether the system has returned an error for the last request.
         private var lacksToken = false
         private let center: NotificationCenter
-        private var events: AppEvents?
+        private var events: [NotificationObserver] = []
 
         public convenience init(_ registration: PushRegistration) {
             self.init(registration) {
@@ -60,7 +60,7 @@
         public func start(with session: GatehouseSession) async {
             guard !isStarted else { return }
             isStarted = true
-            events = AppEvents(in: center) { [weak self] event in
+            events = AppLife.Event.observe(in: center) { [weak self] event in
                 if event == .becameActive { self?.cameToForeground() }
             }
             askForToken()

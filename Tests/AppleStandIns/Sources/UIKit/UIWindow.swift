@@ -125,5 +125,12 @@ open class UIWindow: UIView {
             if !isHidden { windowScene?.windows.append(self) }
             if isHidden, isKeyWindow { windowScene?.keyWindow = nil }
         }
+    // UIKit, "didBecomeVisibleNotification"
+    public nonisolated static let didBecomeVisibleNotification = NSNotification.Name(
+        "UIWindowDidBecomeVisibleNotification")
+
     }
 }
+            if oldValue, !isHidden {
+                NotificationCenter.default.post(name: Self.didBecomeVisibleNotification, object: self)
+            }

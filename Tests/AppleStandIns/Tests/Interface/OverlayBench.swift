@@ -17,24 +17,36 @@ struct OverlayBench {
 
     let scene = UIWindowScene(simulated: .foregroundActive)
     let other = UIWindowScene(simulated: .foregroundActive)
-    let overlay = OverlayWindow()
+    let overlay: OverlayWindow
+    let anchor: OverlayAnchorView
     let content: UIWindow
     let otherContent: UIWindow
 
-    init() {
+    init(_ session: AppSession = .demo()) {
+        overlay = OverlayWindow(session)
+        anchor = OverlayAnchorView(window: overlay)
         content = scene.windows[0]
         otherContent = other.windows[0]
     }
 
-    func appear(in scene: UIWindowScene?) { overlay.base = scene?.windows.first }
+    /// Moves the gate to the window of a scene, or out of it, as UIKit does below a full-screen cover.
+    func appear(in scene: UIWindowScene?) {
+        anchor.window = scene?.windows.first
+        anchor.didMoveToWindow()
+    }
+
+    /// SwiftUI removes the gate.
+    func dismantle() { OverlayAnchor.dismantleUIView(anchor, coordinator: overlay) }
 
     func show(_ what: Overlay?) { overlay.set(what, screen: AnyView(EmptyView())) }
 
-    /// A window of the app that it hides from VoiceOver itself.
-    func addSilentWindow() -> UIWindow {
+    /// Another window of the app.
+    ///
+    /// - Parameter isSilent: whether the app hides it from VoiceOver itself.
+    func addWindow(isSilent: Bool = false) -> UIWindow {
         let window = UIWindow(windowScene: scene)
+        window.accessibilityElementsHidden = isSilent
         window.isHidden = false
-        window.accessibilityElementsHidden = true
         return window
     }
 

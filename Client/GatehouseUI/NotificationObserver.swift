@@ -8,31 +8,40 @@
         import AppKit
     #endif
 
-    /// Observes the app's life cycle until it is deallocated.
-    ///
-    /// It uses the application's notifications, because the environment's `scenePhase` stays `.background` in a screen
-    /// that a UIKit app hosts. The system posts them on the main actor. They are handled before the post returns, so
-    /// that the screens are covered before the system takes their picture for the app switcher.
-    final class AppEvents {
+    /// Observes a notification that the system posts on the main actor, until it is deallocated.
+    final class NotificationObserver {
         private let center: NotificationCenter
-        private let observers: [any NSObjectProtocol]
+        private let observer: any NSObjectProtocol
 
         @MainActor
-        init(in center: NotificationCenter, _ handle: @escaping @MainActor (AppLife.Event) -> Void) {
+        init(
+            of name: Notification.Name, in center: NotificationCenter = .default,
+            _ handle: @escaping @MainActor () -> Void
+        ) {
             self.center = center
-            observers = AppLife.Event.allCases.compactMap { event in
-                event.notification.map { name in
-                    center.addObserver(forName: name, object: nil, queue: nil) { _ in
-                        MainActor.assumeIsolated { handle(event) }
-                    }
-                }
+            observer = center.addObserver(forName: name, object: nil, queue: nil) { _ in
+                MainActor.assumeIsolated { handle() }
             }
         }
 
-        deinit { for observer in observers { center.removeObserver(observer) } }
+        deinit { center.removeObserver(observer) }
     }
 
     extension AppLife.Event {
+        /// Observes the app's life cycle.
+        ///
+        /// It uses the application's notifications, because the environment's `scenePhase` stays `.background` in a
+        /// screen that a UIKit app hosts. They are handled before the post returns, so that the screens are covered
+        /// before the system takes their picture for the app switcher.
+        @MainActor
+        static func observe(
+            in center: NotificationCenter, _ handle: @escaping @MainActor (Self) -> Void
+        ) -> [NotificationObserver] {
+            allCases.compactMap { event in
+                event.notification.map { name in NotificationObserver(of: name, in: center) { handle(event) } }
+            }
+        }
+
         /// The notification of the event; `nil` if the system has none.
         @MainActor
         var notification: Notification.Name? {
