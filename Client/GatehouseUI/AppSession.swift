@@ -63,6 +63,8 @@
         @Published var mergeOffer: MergeOffer?
         /// Whether the gate tells the user, once after a sign-in, that this device cannot lock the session.
         @Published var lacksLock = false
+        /// Whether ``lacksLock`` follows the merge offer. SwiftUI presents no alert of a view that presents a sheet.
+        private var lacksLockAfterOffer = false
         /// The signed-in user, who has been told of conflicts.
         private var offered: UUID?
         @Published private(set) var life: AppLife
@@ -128,6 +130,7 @@
         /// the app becomes active, and when the device is unlocked.
         public func start() async {
             follow()
+            updateUnlockPolicy()
             do {
                 try await client.session.start()
                 launchError = nil
@@ -162,7 +165,7 @@
         public func setUnlockPolicy(_ policy: UnlockPolicy, reason: String? = nil) async throws(GatehouseError) {
             let reason = reason ?? InterfaceText.lockReason.text(in: AppLanguage.current)
             try await client.session.setUnlockPolicy(policy, reason: reason)
-            unlockPolicy = client.session.unlockPolicy
+            updateUnlockPolicy()
         }
 
         /// The screen that hides the content of ``currentUser``.
@@ -175,9 +178,6 @@
             }
         }
 
-        /// Whether the gate covers the content of an open session.
-        var isCovered: Bool { isProtected && life.hidesProtectedContent }
-
         /// Passes each later value of ``overlay`` to a listener, before SwiftUI updates the gate.
         func addOverlayListener(_ id: UUID, _ listener: @escaping @MainActor (Overlay?) -> Void) {
             overlayListeners[id] = listener
@@ -188,6 +188,9 @@
         private func updateOverlay() {
             for listener in overlayListeners.values { listener(overlay) }
         }
+
+        /// Whether the gate covers the content of an open session.
+        var isCovered: Bool { isProtected && life.hidesProtectedContent }
 
         /// Whether a session is open that requires the user's authentication.
         private var isProtected: Bool {
@@ -229,15 +232,20 @@
             if change == .restoring, isAuthenticated { return }
             let isSignIn = state.isSignedOutOrLocked
             state = AppState(change)
+            // Another process, or a call of the app to the client, may have changed it.
+            updateUnlockPolicy()
             switch change {
             case .signedIn(let user):
                 currentUser = user
-                if isSignIn { lacksLock = unlockPolicy != .notRequired && !client.session.isProtected }
                 offerMerge(to: user)
+                if isSignIn {
+                    lacksLockAfterOffer = unlockPolicy != .notRequired && !client.session.isProtected
+                    if mergeOffer == nil { mergeOfferClosed() }
+                }
                 prompt.sessionChanged(to: user.id)
             case .signedOut:
                 currentUser = nil
-                lacksLock = false
+                (lacksLock, lacksLockAfterOffer) = (false, false)
                 offerMerge(to: nil)
                 prompt.sessionChanged(to: nil)
             // The content stays as it is, below the unlock screen.
@@ -245,6 +253,16 @@
             }
             if change.user == nil { life.sessionClosed() }
             updateOverlay()
+        }
+
+        private func updateUnlockPolicy() {
+            let policy = client.session.unlockPolicy
+            if policy != unlockPolicy { unlockPolicy = policy }
+        }
+
+        /// The sheet with the merge offer has disappeared, or the sign-in has none.
+        func mergeOfferClosed() {
+            if lacksLockAfterOffer { (lacksLock, lacksLockAfterOffer) = (true, false) }
         }
 
         private func offerMerge(to user: GatehouseClient.User?) {

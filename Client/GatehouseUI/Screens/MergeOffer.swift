@@ -25,7 +25,10 @@
 
         func body(content: Content) -> some View {
             let texts = Texts(locale)
-            content.sheet(item: Binding(get: { session.mergeOffer }, set: { session.mergeOffer = $0 })) { offer in
+            content.sheet(
+                item: Binding(get: { session.mergeOffer }, set: { session.mergeOffer = $0 }),
+                onDismiss: { session.mergeOfferClosed() }
+            ) { offer in
                 SheetScreen(texts: texts) {
                     Text(verbatim: texts[.conflictMessage])
                         .padding()

@@ -243,6 +243,43 @@ struct AppSessionTests {
         #expect(!next.lacksLock)
     }
 
+    @Test("The message about the missing lock waits until the merge offer is closed")
+    func lacksLockAfterOffer() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        bench.device.removePasscode()
+        var auth = Sample.auth("apple")
+        (auth.user.email, auth.conflictingIdentifiers) = (nil, [.email])
+        let session = try session(bench.store(lock: .biometrics), FakeTransport(.json(auth)))
+        await session.start()
+        try await eventually("signed out") { session.state == .signedOut(reason: nil) }
+        try await session.client.signIn(with: AppleCredential(identityToken: "a.b.c", nonce: AppleNonce("nonce")))
+        try await eventually("offered") { session.mergeOffer != nil }
+        #expect(!session.lacksLock)
+        session.mergeOffer = nil
+        #expect(!session.lacksLock)
+        session.mergeOfferClosed()
+        #expect(session.lacksLock)
+        session.lacksLock = false
+        session.mergeOfferClosed()
+        #expect(!session.lacksLock)
+    }
+
+    @Test("A policy that was changed elsewhere is read at the next start, and with the next change of the session")
+    func policyChangesElsewhere() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        let session = try session(bench.store(), FakeTransport(.json(Sample.auth("first"))))
+        try await bench.store().setUnlockPolicy(.biometrics)
+        await session.start()
+        #expect(session.unlockPolicy == .biometrics)
+        try await eventually("signed out") { session.state == .signedOut(reason: nil) }
+        try await bench.store().setUnlockPolicy(.biometricsOrPasscode)
+        try await session.client.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await eventually("signed in") { session.isAuthenticated }
+        #expect(session.unlockPolicy == .biometricsOrPasscode)
+    }
+
     @Test("The lock is switched on and off while the app runs, and later launches keep it")
     func switchesLock() async throws {
         let bench = KeychainBench()
