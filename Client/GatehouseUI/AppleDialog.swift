@@ -12,8 +12,8 @@
     extension GatehouseClient {
         /// Shows Apple's dialog, and signs in with its result. A new user is registered.
         ///
-        /// - Parameter window: the window with the button. By default the key window of the scene in the foreground: on
-        ///   an iPad that shows two windows of the app, pass the window, or use `SignInWithAppleButton`.
+        /// - Parameter window: the window with the button. By default the key window of the scene in the foreground; of
+        ///   two on an iPad, the scene that is active.
         /// - Throws: `cancelled` if the user closed the dialog, which is not an error to show; `misuse` if the app has
         ///   no window in the foreground; otherwise as ``GatehouseClient/signIn(with:)``.
         @MainActor
@@ -74,12 +74,10 @@
         @MainActor
         static var foregroundWindow: ASPresentationAnchor? {
             #if canImport(UIKit)
-                // A set. An app has more scenes than are on the screen.
-                let scenes = UIApplication.shared.connectedScenes.compactMap { $0 as? UIWindowScene }
-                // A scene is inactive while a dialog of the system is above it.
-                return [UIScene.ActivationState.foregroundActive, .foregroundInactive].lazy
-                    .compactMap { state in scenes.first { $0.activationState == state && $0.keyWindow != nil } }
-                    .first?.keyWindow
+                // An app has more scenes than are on the screen.
+                return UIApplication.shared.connectedScenes.compactMap { $0 as? UIWindowScene }
+                    .filter { $0.isInForeground && $0.keyWindow != nil }
+                    .min { $0.rank < $1.rank }?.keyWindow
             #else
                 return NSApplication.shared.keyWindow
             #endif
@@ -109,4 +107,22 @@
             }
         }
     }
+
+    #if canImport(UIKit)
+        extension UIWindowScene {
+            /// A scene is inactive while a dialog of the system is above it.
+            fileprivate var isInForeground: Bool { [.foregroundActive, .foregroundInactive].contains(activationState) }
+
+            /// Orders the scenes in the foreground. The least is the one that the user works in.
+            ///
+            /// Both scenes of an iPad that shows two are `foregroundActive`; only one has the active appearance.
+            /// `connectedScenes` has no order, so the identifier decides between equals.
+            fileprivate var rank: (Int, Int, String) {
+                (
+                    activationState == .foregroundActive ? 0 : 1,
+                    traitCollection.activeAppearance == .active ? 0 : 1, session.persistentIdentifier
+                )
+            }
+        }
+    #endif
 #endif

@@ -62,6 +62,33 @@ open class UIScene: UIResponder {
 
     /// For tests.
     public var simulatedState = ActivationState.foregroundActive
+
+    // UIKit, "session"
+    public let session = UISceneSession()
+}
+
+// UIKit, "UISceneSession"
+@MainActor
+public final class UISceneSession: NSObject {
+    // UIKit, "persistentIdentifier"
+    public let persistentIdentifier = UUID().uuidString
+}
+
+// UIKit, "UIUserInterfaceActiveAppearance"
+public enum UIUserInterfaceActiveAppearance: Int, Sendable {
+    case unspecified = -1
+    case inactive = 0
+    case active = 1
+}
+
+// UIKit, "UITraitCollection"
+@MainActor
+public final class UITraitCollection: NSObject {
+    // UIKit, "activeAppearance"
+    public let activeAppearance: UIUserInterfaceActiveAppearance
+
+    // UIKit, "init(activeAppearance:)"
+    public init(activeAppearance: UIUserInterfaceActiveAppearance) { self.activeAppearance = activeAppearance }
 }
 
 // UIKit, "UIWindowScene"
@@ -70,6 +97,12 @@ open class UIWindowScene: UIScene {
     // UIKit, "windows", "keyWindow"
     open internal(set) var windows: [UIWindow] = []
     open internal(set) var keyWindow: UIWindow?
+
+    // UIKit, "traitCollection"
+    open var traitCollection: UITraitCollection { UITraitCollection(activeAppearance: simulatedAppearance) }
+
+    /// For tests.
+    public var simulatedAppearance = UIUserInterfaceActiveAppearance.unspecified
 
     /// For tests: a scene with a key window.
     public init(simulated state: ActivationState) {
@@ -91,6 +124,10 @@ open class UIWindow: UIView {
         public static let normal = Self(rawValue: 0)
         public static let alert = Self(rawValue: 2000)
     }
+
+    // UIKit, "didBecomeVisibleNotification"
+    public nonisolated static let didBecomeVisibleNotification = NSNotification.Name(
+        "UIWindowDidBecomeVisibleNotification")
 
     // UIKit, "init(windowScene:)"
     public init(windowScene: UIWindowScene) {
@@ -124,13 +161,9 @@ open class UIWindow: UIView {
             windowScene?.windows.removeAll { $0 === self }
             if !isHidden { windowScene?.windows.append(self) }
             if isHidden, isKeyWindow { windowScene?.keyWindow = nil }
-        }
-    // UIKit, "didBecomeVisibleNotification"
-    public nonisolated static let didBecomeVisibleNotification = NSNotification.Name(
-        "UIWindowDidBecomeVisibleNotification")
-
-    }
-}
             if oldValue, !isHidden {
                 NotificationCenter.default.post(name: Self.didBecomeVisibleNotification, object: self)
             }
+        }
+    }
+}

@@ -122,6 +122,25 @@ struct AppInterfaceTests {
         #expect(SimulatedAppleDialog.anchor === own)
     }
 
+    @Test("Of several active scenes, the dialog is in the one that the user works in, and otherwise always in the same")
+    func dialogInFront() async throws {
+        defer { SimulatedAppleDialog.answer = nil }
+        let gatehouse = try live()
+        SimulatedAppleDialog.answer = { _ in .failure(ASAuthorizationError(.canceled)) }
+        let scenes = (0..<8).map { _ in foregroundScene(isActive: true) }
+        try await withScenes(scenes) {
+            for scene in scenes {
+                bringToFront(scene, of: scenes)
+                await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
+                #expect(SimulatedAppleDialog.anchor === keyWindow(of: scene))
+            }
+            bringToFront(nil, of: scenes)
+            await #expect(throws: GatehouseError.self) { try await gatehouse.signInWithApple() }
+            let first = try #require(scenes.min { identifier(of: $0) < identifier(of: $1) })
+            #expect(SimulatedAppleDialog.anchor === keyWindow(of: first))
+        }
+    }
+
     @Test("A user who declines, and a task that is cancelled, leave the account as it is")
     func declines() async throws {
         let gatehouse = try live()

@@ -44,5 +44,14 @@ func foregroundScene(isActive: Bool) -> UIScene {
     UIWindowScene(simulated: isActive ? .foregroundActive : .foregroundInactive)
 }
 
+/// Makes a scene the one that the user works in.
+@MainActor
+func bringToFront(_ scene: UIScene?, of scenes: [UIScene]) {
+    for other in scenes { (other as? UIWindowScene)?.simulatedAppearance = other === scene ? .active : .inactive }
+}
+
+@MainActor
+func identifier(of scene: UIScene) -> String { scene.session.persistentIdentifier }
+
 @MainActor
 func keyWindow(of scene: UIScene) -> UIWindow? { (scene as? UIWindowScene)?.keyWindow }
