@@ -81,7 +81,6 @@ extension GatehouseSession {
     func checkAfterAppleRevocation() async {
         appleRevocation = machine.epoch
         await check()
-        appleRevocation = nil
     }
 }
 

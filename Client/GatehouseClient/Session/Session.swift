@@ -151,7 +151,8 @@ extension GatehouseSession {
     }
 
     private func verifySession() async {
-        defer { checking = nil }
+        // The device's report explains the result of this verification, and of no later one.
+        defer { (checking, appleRevocation) = (nil, nil) }
         guard isOnline else { return }
         let epoch = machine.epoch
         checkedAt = configuration.clock.monotonic

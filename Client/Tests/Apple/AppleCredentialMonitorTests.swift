@@ -38,7 +38,27 @@ struct AppleCredentialMonitorTests {
         }
     }
 
+    /// Without a network while it is asked once.
+    private final class OfflineOnce: GatehouseConnectivity {
+        private let body = Mutex<(@Sendable () -> Void)?>(nil)
+
+        var changes: AsyncStream<Bool> { AsyncStream { $0.finish() } }
+
+        var isOnline: Bool {
+            let body = body.withLock { body in
+                defer { body = nil }
+                return body
+            }
+            body?()
+            return body == nil
+        }
+
+        /// - Parameter body: runs when the network is missing.
+        func beginOffline(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
+    }
+
     private let credentials = FakeCredentials()
+    private let connectivity = OfflineOnce()
 
     /// A session that began with Apple, of a user who has these ways to sign in.
     private func signedIn(
@@ -52,7 +72,7 @@ struct AppleCredentialMonitorTests {
         let client = try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: try #require(URL(string: "https://api.example.com")), store: InMemoryTokenStore(),
-                transport: transport, clock: ManualClock()))
+                transport: transport, connectivity: connectivity, clock: ManualClock()))
         try await client.session.begin(
             client.api.call("POST", "/v1/auth/apple", returning: AuthResponse.self), appleUserID: appleUserID)
         return client
@@ -98,6 +118,21 @@ struct AppleCredentialMonitorTests {
         await monitor(client).check()
         await client.session.check()
         #expect(await client.session.state == .signedOut(reason: .endedByServer))
+    }
+
+    @Test("A report during the end of an earlier check explains what its own check finds")
+    func overlapping() async throws {
+        let client = try await signedIn(then: [.problem(.tokenExpired), .problem(.invalidRefreshToken)])
+        let session = client.session
+        connectivity.beginOffline {
+            // Begins after the first check, and before the caller of that check goes on.
+            session.assumeIsolated { session in
+                _ = Task { await session.checkAfterAppleRevocation() }
+            }
+        }
+        await session.checkAfterAppleRevocation()
+        try await until("signed out") { await session.state.user == nil }
+        #expect(await session.state == .signedOut(reason: .appleCredentialRevoked))
     }
 
     @Test(
