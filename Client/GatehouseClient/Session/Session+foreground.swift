@@ -46,5 +46,7 @@ extension GatehouseSession {
     package func authenticate(reason: String) async throws(TokenStoreError) {
         await locking?.value
         try await configuration.store.unlock(reason: reason)
+        // A read that began before has found the store locked. The caller's start reads again.
+        _ = await restoring?.value
     }
 }

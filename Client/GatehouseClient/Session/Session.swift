@@ -17,7 +17,7 @@ public actor GatehouseSession {
     var refreshDelay: RefreshDelay?
     private var listeners = SessionListeners()
     var companions = SessionCompanions()
-    private var restoring: Task<TokenStoreError?, Never>?
+    var restoring: Task<TokenStoreError?, Never>?
     /// The last store operation. The next one runs after it.
     var storeWork: Task<Void, Never>?
     /// Locks the store. Reading and unlocking wait for it, because until then the store is still open.
@@ -83,9 +83,7 @@ public actor GatehouseSession {
         followNetwork()
         let task = restoring ?? Task { await self.restore() }
         restoring = task
-        let error = await task.value
-        restoring = nil
-        if let error { throw GatehouseError(error) }
+        if let error = await task.value { throw GatehouseError(error) }
     }
 
     /// Authenticates the user if the store requires it, and reads the store.
@@ -97,6 +95,7 @@ public actor GatehouseSession {
     }
 
     private func restore() async -> TokenStoreError? {
+        defer { restoring = nil }
         let epoch = machine.epoch
         await locking?.value
         var isSignOutPending = false

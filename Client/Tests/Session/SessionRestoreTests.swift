@@ -62,6 +62,24 @@ import Testing
         #expect(await client.session.state.user != nil)
     }
 
+    @Test("A read that began before the user has unlocked the store does not fail the unlocking")
+    func unlockedWhileReading() async throws {
+        let device = TestDevice()
+        _ = try await device.signedIn()
+        await device.store.fail(load: TokenStoreError(.userPresenceNeeded))
+        let gate = Gate()
+        await device.store.hold(loads: gate)
+        let client = try device.launch()
+        let reading = Task { try? await client.session.start() }
+        await gate.untilSomebodyArrives()
+        let unlocking = Task { try await client.session.unlock(reason: "r") }
+        try await until("unlocked") { await device.store.loadFailure == nil }
+        await gate.open()
+        try await unlocking.value
+        await reading.value
+        #expect(await client.session.state.user != nil)
+    }
+
     @Test("A store that fails is read again") func failing() async throws {
         let device = TestDevice()
         _ = try await device.signedIn()
