@@ -147,7 +147,7 @@
                 Button(texts[.ok], role: .cancel) {}
                     .accessibilityIdentifier("gatehouse.lock.missing.dismiss")
             } message: {
-                Text(verbatim: texts[.lockMissing])
+                Text(verbatim: texts[session.unlockPolicy.lockMissing])
             }
         }
     }

@@ -27,10 +27,12 @@ package enum InterfaceText: String, Sendable, CaseIterable {
     case back = "unlock.back"
     case lockedOut = "unlock.lockedOut"
     case biometryUnavailable = "unlock.unavailable"
-    case lockSetting = "lock.setting"
+    case lockSettingBiometrics = "lock.setting.biometrics"
+    case lockSettingPasscode = "lock.setting.passcode"
     case lockReason = "lock.reason"
     case lockMissingTitle = "lock.missing.title"
-    case lockMissing = "lock.missing.message"
+    case lockMissingBiometrics = "lock.missing.biometrics"
+    case lockMissingPasscode = "lock.missing.passcode"
     case endedByServer = "ended.byServer"
     case endedUnused = "ended.unused"
     case endedElsewhere = "ended.elsewhere"
@@ -133,10 +135,13 @@ package enum InterfaceText: String, Sendable, CaseIterable {
         case .back: "Back"
         case .lockedOut: "Too many attempts. Lock the device, unlock it with its passcode, and try again."
         case .biometryUnavailable: "This app can’t use Face ID or Touch ID. Check the settings, or sign in instead."
-        case .lockSetting: "Lock With Face ID or Touch ID"
+        case .lockSettingBiometrics: "Lock With Face ID or Touch ID"
+        case .lockSettingPasscode: "Lock With Face ID, Touch ID or Passcode"
         case .lockReason: "Change how this app is locked."
         case .lockMissingTitle: "The app is not locked"
-        case .lockMissing:
+        case .lockMissingBiometrics:
+            "You are signed in. This device has no Face ID or Touch ID that can lock the app. Set one up in the settings."
+        case .lockMissingPasscode:
             "You are signed in. This device has no Face ID, Touch ID or passcode that can lock the app. Set one up in the settings."
         case .endedByServer: "Your session was ended. Please sign in again."
         case .endedUnused: "You haven’t used the app for a long time. Please sign in again."
@@ -273,5 +278,17 @@ extension SignOutReason {
         case .storeCorrupt: .endedUnreadable
         default: .ended
         }
+    }
+}
+
+extension UnlockPolicy {
+    /// The title of the switch that sets the policy.
+    package var lockSetting: InterfaceText {
+        self == .biometrics ? .lockSettingBiometrics : .lockSettingPasscode
+    }
+
+    /// The explanation on a device that cannot follow the policy.
+    package var lockMissing: InterfaceText {
+        self == .biometrics ? .lockMissingBiometrics : .lockMissingPasscode
     }
 }

@@ -27,15 +27,18 @@
         public var body: some View {
             let texts = Texts(locale)
             Section {
-                Toggle(isOn: isOn) { Text(verbatim: texts[.lockSetting]) }
+                Toggle(isOn: isOn) { Text(verbatim: texts[shownPolicy.lockSetting]) }
                     .showsTask(of: model, texts)
                     .accessibilityIdentifier("gatehouse.lock.setting")
                 if session.unlockPolicy != .notRequired && !session.client.session.isProtected {
-                    NoteText(text: texts[.lockMissing])
+                    NoteText(text: texts[shownPolicy.lockMissing])
                         .accessibilityIdentifier("gatehouse.lock.missing")
                 }
             }
         }
+
+        /// The policy in effect, or the one that the switch sets.
+        private var shownPolicy: UnlockPolicy { session.unlockPolicy == .notRequired ? policy : session.unlockPolicy }
 
         private var isOn: Binding<Bool> {
             Binding(

@@ -49,6 +49,19 @@ struct InterfaceTextTests {
         }
     }
 
+    @Test(
+        "The texts about the lock name the passcode only where it unlocks the app",
+        arguments: [
+            ("en", "passcode"), ("he", "קוד"), ("ru", "код"), ("ar", "رمز"),
+        ])
+    func lock(language: String, passcode: String) {
+        for (policy, isNamed) in [(UnlockPolicy.biometrics, false), (.biometricsOrPasscode, true)] {
+            for text in [policy.lockSetting, policy.lockMissing] {
+                #expect(text.text(in: language).lowercased().contains(passcode) == isNamed)
+            }
+        }
+    }
+
     @Test(arguments: letters.keys) func messagesOfErrorsDiffer(language: String) throws {
         let sentences = Self.errors.map { $0.message(in: language) }
         #expect(Set(sentences).count == sentences.count)
