@@ -114,7 +114,7 @@
             switch envelope {
             case .plain(let data): return data
             case .sealed(let id, let sealed, _):
-                if memory.lost.contains(id) { throw TokenStoreError(.corrupt, "the biometrics have changed") }
+                if memory.lost.contains(id) { throw TokenStoreError(.corrupt, "the key no longer exists") }
                 guard let key = memory[id] else { throw TokenStoreError(.userPresenceNeeded) }
                 return try KeychainEnvelope.open(sealed, with: key, id: id)
             }
@@ -153,7 +153,7 @@
             do throws(TokenStoreError) {
                 if try !installation.isMarked() {
                     if discardsAfterReinstall {
-                        memory.keepDiscarded(readable())
+                        memory.keepDiscarded(unsealedData())
                         try delete(&memory)
                     }
                     try installation.mark()
@@ -166,8 +166,8 @@
             }
         }
 
-        /// The stored session, if it can be read without the user.
-        private func readable() -> Data? {
+        /// The stored session, if it is not encrypted.
+        private func unsealedData() -> Data? {
             guard let found = try? item.read(), case .plain(let data)? = try? KeychainEnvelope(found.data) else {
                 return nil
             }
@@ -182,7 +182,7 @@
     /// versioning and holds the session's bytes alone.
     enum KeychainEnvelope: Sendable {
         case plain(Data)
-        /// - `for`: what unlocks the key.
+        /// - `for`: the policy by which the user unlocks the key.
         case sealed(keyID: UUID, Data, for: UnlockPolicy)
 
         private static let name = Data("ghk".utf8)
@@ -196,7 +196,7 @@
             if case .sealed(let id, _, _) = self { id } else { nil }
         }
 
-        /// What unlocks the session.
+        /// The policy by which the user unlocks the session.
         var policy: UnlockPolicy {
             if case .sealed(_, _, let policy) = self { policy } else { .notRequired }
         }

@@ -55,7 +55,10 @@ public final class SimulatedDevice: Sendable {
     public func removeBiometrics() { state.withLock { $0.enrolment = nil } }
 
     /// A device without a passcode has no biometrics either.
-    public func removePasscode() { state.withLock { ($0.enrolment, $0.hasPasscode) = (nil, false) } }
+    public func removePasscode() {
+        state.withLock { ($0.enrolment, $0.hasPasscode) = (nil, false) }
+        keychain.passcodeRemoved()
+    }
 
     public func setPasscode() { state.withLock { $0.hasPasscode = true } }
 

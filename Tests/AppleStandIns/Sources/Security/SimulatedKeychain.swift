@@ -88,6 +88,11 @@ final class SimulatedKeychain: Sendable {
         items.withLock { items in items.removeAll { keys.contains($0.key) } }
     }
 
+    /// The items that need a passcode are deleted with it (Security, "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly").
+    func passcodeRemoved() {
+        items.withLock { items in items.removeAll { $0.protection == .whenPasscodeSetThisDeviceOnly } }
+    }
+
     private func matches(_ query: ItemQuery, by app: SimulatedApp) throws(Refusal) -> [Item] {
         let enrolment = app.device.enrolment
         let all = items.withLock { items in

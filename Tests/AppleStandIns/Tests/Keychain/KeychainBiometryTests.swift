@@ -240,6 +240,20 @@ struct KeychainBiometryTests {
         #expect(bench.device.prompts.isEmpty)
     }
 
+    @Test(
+        "A removed passcode deletes the key, and the session cannot be read any more",
+        arguments: [UnlockPolicy.biometrics, .biometricsOrPasscode])
+    func passcodeRemoved(policy: UnlockPolicy) async throws {
+        defer { bench.remove() }
+        try await bench.store(lock: policy).save(.first)
+        bench.device.removePasscode()
+        #expect(bench.items().count == 1)
+        let next = bench.store(lock: policy)
+        try await next.unlock(reason: "r")
+        #expect(await code { () throws(TokenStoreError) in try await next.load() } == .corrupt)
+        #expect(bench.device.prompts.isEmpty)
+    }
+
     @Test("After a sign-out the key is forgotten, in memory too")
     func signOut() async throws {
         defer { bench.remove() }
