@@ -1,53 +1,50 @@
-#if DEBUG && canImport(DeveloperToolsSupport)
-    // The framework with the macro's plug-in is Xcode's: stand-ins for SwiftUI have no previews.
-    import DeveloperToolsSupport
+#if DEBUG && canImport(SwiftUI)
     import Foundation
     import GatehouseClient
     import SwiftUI
 
-    #Preview("Gate") { Text(verbatim: "Orders").gatehouse(.demo(isSignedIn: false)) }
+    // Types, because `#Preview` needs a plug-in of the compiler that only Xcode has.
 
-    #Preview("Sign-in") {
-        LoginView(
-            client: AppSession.demo(isSignedIn: false).client,
-            options: .init(offersCode: true, offersRegistration: true), after: .endedByServer)
+    struct GatePreviews: PreviewProvider {
+        static var previews: some View {
+            Text(verbatim: "Orders").gatehouse(.demo(isSignedIn: false)).previewDisplayName("Gate")
+            UnlockView(model: UnlockModel(session: .demo())).previewDisplayName("Unlock")
+            UnlockView(model: UnlockModel(session: .demo()))
+                .environment(\.dynamicTypeSize, .accessibility5)
+                .previewDisplayName("Unlock, accessibility size")
+            LaunchView(session: .demo(isSignedIn: false)).previewDisplayName("Launch")
+        }
     }
 
-    #Preview("Sign-in, styled") {
-        LoginView(client: AppSession.demo(isSignedIn: false).client)
-            .gatehouseStyle(GatehouseStyle(tint: .orange, spacing: 32).background { Color.orange.opacity(0.1) })
+    struct SignInPreviews: PreviewProvider {
+        private static let client = AppSession.demo(isSignedIn: false).client
+
+        static var previews: some View {
+            LoginView(
+                client: client, options: .init(offersCode: true, offersRegistration: true), after: .endedByServer
+            )
+            .previewDisplayName("Sign-in")
+            LoginView(client: client)
+                .gatehouseStyle(GatehouseStyle(tint: .orange, spacing: 32).background { Color.orange.opacity(0.1) })
+                .previewDisplayName("Sign-in, styled")
+            LoginView(client: client)
+                .environment(\.locale, Locale(identifier: "he"))
+                .previewDisplayName("Sign-in, Hebrew")
+            CodeView(client: client).previewDisplayName("Code")
+            RegisterView(client: client).previewDisplayName("Registration")
+            ForgottenPasswordView(client: client).previewDisplayName("Forgotten password")
+            ResetPasswordView(client: client, token: "token").previewDisplayName("New password")
+            UndoIdentifierChangeView(client: client, token: "token").previewDisplayName("Undo")
+        }
     }
 
-    #Preview("Sign-in, Hebrew") {
-        LoginView(client: AppSession.demo(isSignedIn: false).client)
-            .environment(\.locale, Locale(identifier: "he"))
+    struct AccountPreviews: PreviewProvider {
+        private static let session = AppSession.demo()
+
+        static var previews: some View {
+            AccountView(session: session) { UnlockSection(session: session) }.previewDisplayName("Account")
+            NavigationStack { SessionsView(client: session.client) }.previewDisplayName("Devices")
+            List { UnlockSection(session: session) }.previewDisplayName("Lock")
+        }
     }
-
-    #Preview("Code") { CodeView(client: AppSession.demo(isSignedIn: false).client) }
-
-    #Preview("Unlock") { UnlockView(model: UnlockModel(session: .demo())) }
-
-    #Preview("Unlock, accessibility size") {
-        UnlockView(model: UnlockModel(session: .demo()))
-            .environment(\.dynamicTypeSize, .accessibility5)
-    }
-
-    #Preview("Launch") { LaunchView(session: .demo(isSignedIn: false)) }
-
-    #Preview("Registration") { RegisterView(client: AppSession.demo(isSignedIn: false).client) }
-
-    #Preview("Forgotten password") { ForgottenPasswordView(client: AppSession.demo(isSignedIn: false).client) }
-
-    #Preview("New password") { ResetPasswordView(client: AppSession.demo(isSignedIn: false).client, token: "token") }
-
-    #Preview("Undo") { UndoIdentifierChangeView(client: AppSession.demo(isSignedIn: false).client, token: "token") }
-
-    #Preview("Account") {
-        let session = AppSession.demo()
-        AccountView(session: session) { UnlockSection(session: session) }
-    }
-
-    #Preview("Devices") { NavigationStack { SessionsView(client: AppSession.demo().client) } }
-
-    #Preview("Lock") { List { UnlockSection(session: .demo()) } }
 #endif

@@ -154,6 +154,14 @@ extension View {
         _EnvironmentView(content: self, keyPath: keyPath, value: value)
     }
 
+    // SwiftUI, "transformEnvironment(_:transform:)"
+    public func transformEnvironment<V>(
+        _ keyPath: WritableKeyPath<EnvironmentValues, V>, transform: @escaping (inout V) -> Void
+    ) -> some View { self }
+
+    // SwiftUI, "previewDisplayName(_:)"
+    public func previewDisplayName(_ value: String?) -> some View { self }
+
     // SwiftUI, "environmentObject(_:)"
     public func environmentObject<T: ObservableObject>(_ object: T) -> some View { self }
 
@@ -259,6 +267,9 @@ public struct Color: ShapeStyle {
     public static let primary = Color()
     public static let secondary = Color()
     public static let red = Color()
+
+    // SwiftUI, "opacity(_:)"
+    public func opacity(_ opacity: Double) -> Color { self }
 }
 
 extension Color: View {

@@ -127,11 +127,13 @@ public struct EnvironmentValues {
         set { values[ObjectIdentifier(key)] = newValue }
     }
 
-    // SwiftUI, "locale", "colorScheme", "layoutDirection", "scenePhase"
+    // SwiftUI, "locale", "colorScheme", "layoutDirection", "scenePhase", "font", "dynamicTypeSize"
     public var locale = Locale(identifier: "en")
     public var colorScheme = ColorScheme.light
     public var layoutDirection = LayoutDirection.leftToRight
     public var scenePhase = ScenePhase.active
+    public var font: Font?
+    public var dynamicTypeSize = DynamicTypeSize.large
 
     // SwiftUI, "dismiss"
     public var dismiss: DismissAction { DismissAction() }
@@ -196,6 +198,12 @@ public enum ColorScheme: Sendable {
 // SwiftUI, "LayoutDirection"
 public enum LayoutDirection: Sendable {
     case leftToRight, rightToLeft
+}
+
+// SwiftUI, "DynamicTypeSize"
+public enum DynamicTypeSize: Hashable, Sendable {
+    case xSmall, small, medium, large, xLarge, xxLarge, xxxLarge
+    case accessibility1, accessibility2, accessibility3, accessibility4, accessibility5
 }
 
 // SwiftUI, "ScenePhase"

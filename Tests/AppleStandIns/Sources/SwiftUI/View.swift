@@ -89,6 +89,16 @@ extension View {
     public func modifier<T: ViewModifier>(_ modifier: T) -> some View { self }
 }
 
+// SwiftUI, "PreviewProvider"
+@MainActor
+@preconcurrency
+public protocol PreviewProvider: _PreviewProvider {
+    associatedtype Previews: View
+    @ViewBuilder @MainActor static var previews: Self.Previews { get }
+}
+
+public protocol _PreviewProvider {}
+
 // MARK: - Apps
 
 // SwiftUI, "App"
