@@ -19,8 +19,9 @@
         public var text: Color?
         /// Texts of less importance, such as hints.
         public var secondaryText: Color
-        /// Faults of what the user has entered.
+        /// Faults in the user's input.
         public var error: Color
+        /// The headings of screens.
         public var titleFont: Font
         /// `nil` for the font of the environment.
         public var bodyFont: Font?
@@ -32,9 +33,11 @@
         public var fieldSpacing: CGFloat
         /// The greatest width of forms, in points.
         public var maximumWidth: CGFloat
-        /// What is behind the screens. `nil` for the system's background.
+        /// The view behind the screens. `nil` for the system's background.
         private(set) var background: (@MainActor @Sendable () -> AnyView)?
 
+        /// Creates a style. Its parameters are described at the properties of the same names, and their defaults are the
+        /// library's appearance.
         public init(
             tint: Color? = nil, text: Color? = nil, secondaryText: Color = .secondary, error: Color = .red,
             titleFont: Font = .largeTitle.bold(), bodyFont: Font? = nil, noteFont: Font = .footnote,
@@ -52,7 +55,7 @@
             self.maximumWidth = maximumWidth
         }
 
-        /// Sets what is behind the screens. It fills the screen, below the bars too.
+        /// Sets the view behind the screens. It fills the screen, below the bars too.
         public func background<Background: View>(
             @ViewBuilder _ background: @escaping @MainActor @Sendable () -> Background
         ) -> Self {
@@ -90,19 +93,34 @@
         let texts: Texts
 
         func body(content: Content) -> some View {
-            colored(content)
-                .font(style.bodyFont)
-                .tint(style.tint)
-                .scrollContentBackground(style.background == nil ? .automatic : .hidden)
-                .background {
-                    if let background = style.background { background().ignoresSafeArea() }
+            backed(tinted(colored(content)))
+                .transformEnvironment(\.font) { [bodyFont = style.bodyFont] font in
+                    if let bodyFont { font = bodyFont }
                 }
                 .environment(\.layoutDirection, texts.direction)
         }
 
+        // A property of the style that is `nil` leaves the app's own value, which a modifier with `nil` would reset.
+
         @ViewBuilder
-        private func colored(_ content: Content) -> some View {
+        private func colored(_ content: some View) -> some View {
             if let text = style.text { content.foregroundStyle(text) } else { content }
+        }
+
+        @ViewBuilder
+        private func tinted(_ content: some View) -> some View {
+            if let tint = style.tint { content.tint(tint) } else { content }
+        }
+
+        @ViewBuilder
+        private func backed(_ content: some View) -> some View {
+            if let background = style.background {
+                content
+                    .scrollContentBackground(.hidden)
+                    .background { background().ignoresSafeArea() }
+            } else {
+                content
+            }
         }
     }
 

@@ -56,7 +56,8 @@
                 if action == .delete { Text(verbatim: texts[.deleteMessage]) }
             }
             .reauthentication(session)
-            .styledScreen(texts)
+            // The bar too.
+            .environment(\.layoutDirection, texts.direction)
         }
 
         private var client: GatehouseClient { session.client }
