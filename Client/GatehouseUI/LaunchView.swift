@@ -11,6 +11,7 @@
         @Environment(\.locale) private var locale
         @Environment(\.gatehouseStyle) private var style
 
+        /// - Parameter session: the app's session.
         public init(session: AppSession) { self.session = session }
 
         public var body: some View {

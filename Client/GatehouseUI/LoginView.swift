@@ -20,9 +20,9 @@
             public var offersRegistration: Bool
             /// Shorter passwords are not sent. The server decides about new passwords.
             public var minimumPasswordLength: Int
-            /// What the screen shows above the header.
+            /// The view above the header.
             private(set) var logo: (@MainActor @Sendable () -> AnyView)?
-            /// What the screen shows in place of its title.
+            /// The view in place of the title.
             private(set) var header: (@MainActor @Sendable () -> AnyView)?
 
             public init(

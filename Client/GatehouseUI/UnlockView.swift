@@ -11,6 +11,7 @@
         @Environment(\.locale) private var locale
         @Environment(\.gatehouseStyle) private var style
 
+        /// - Parameter model: the model that the gate passes to its unlock screen.
         public init(model: UnlockModel) { self.model = model }
 
         public var body: some View {
@@ -78,7 +79,7 @@
         }
     }
 
-    /// What an unlock screen shows and does.
+    /// The state and the actions of an unlock screen.
     ///
     /// ```swift
     /// struct UnlockScreen: View {
@@ -102,6 +103,9 @@
         @Published public var signsIn = false
         private let session: AppSession
 
+        /// Creates the model of a locked session. The gate creates its own; use this for previews.
+        ///
+        /// - Parameter session: the session to unlock.
         public init(session: AppSession) { self.session = session }
 
         /// Shows the system's dialog. The gate has shown it once when the unlock screen appeared.
