@@ -55,7 +55,7 @@ struct OwnURLSessionTests {
         @Test("A background configuration is refused with the reason")
         func background() async throws {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                #if canImport(FoundationNetworking)
+                #if os(Linux)
                     let configuration = URLSessionConfiguration.ephemeral
                     configuration.identifier = "transfers"
                 #else

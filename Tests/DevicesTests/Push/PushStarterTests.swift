@@ -46,7 +46,7 @@ import Testing
     /// Nothing of it stays.
     @Test func aStepThatDiesIsRepeatedAsAWhole() async throws {
         try await TestPushes.with { pushes in
-            let users = try await pushes.insertUsers(60, devices: 1)
+            let users = try await pushes.insertUsers(120, devices: 1)
             let push = try id(try await acceptance(.init(users: users), in: pushes))
             _ = try? await pushes.database.withTransaction { transaction in
                 let (isFound, devices) = try await PushStarter.addRecipients(of: push, on: transaction)
@@ -56,8 +56,8 @@ import Testing
                 throw CancellationError()
             }
             #expect(try await pushes.status(of: push).counts.isEmpty)
-            #expect(try await pushes.startDue() == 2)
-            #expect(try await pushes.status(of: push).counts == ["queued": 60])
+            #expect(try await pushes.startDue() == 3)
+            #expect(try await pushes.status(of: push).counts == ["queued": 120])
         }
     }
 
@@ -68,7 +68,7 @@ import Testing
             let lane = FakeLane()
             try await pushes.sending(through: lane) {
                 let push = try id(
-                    try await acceptance(.init(users: [ada.id] + (0..<80).map { _ in UUID() }), in: pushes))
+                    try await acceptance(.init(users: [ada.id] + (0..<120).map { _ in UUID() }), in: pushes))
                 pushes.activity.acceptedUnstarted()
                 try await eventually("it is done") { try await pushes.status(of: push).state == .done }
                 #expect(try await pushes.status(of: push).counts == ["accepted": 1] && lane.sent.count == 1)
@@ -90,7 +90,7 @@ import Testing
 
     @Test func deadLettersAreReplayedBetweenTwoSteps() async throws {
         try await TestPushes.with { pushes in
-            let users = try await pushes.insertUsers(60, devices: 1)
+            let users = try await pushes.insertUsers(120, devices: 1)
             let push = try id(try await acceptance(.init(users: users), in: pushes))
             #expect(try await pushes.starter.step() == .added)
             try await pushes.database.query("UPDATE push_targets SET state = 'dead', due_at = NULL")
@@ -100,12 +100,12 @@ import Testing
 
     @Test func aRateHoldsOverSteps() async throws {
         try await TestPushes.with { pushes in
-            let users = try await pushes.insertUsers(55, devices: 2)
+            let users = try await pushes.insertUsers(110, devices: 2)
             _ = try await pushes.accept(.init(users: users)) { $0.ratePerMinute = 60 }
-            #expect(try await pushes.startDue() == 2)
+            #expect(try await pushes.startDue() == 3)
             let due = try await pushes.database.query("SELECT due_at FROM push_targets ORDER BY due_at").decode(
                 Date.self)
-            #expect(due.count == 110)
+            #expect(due.count == 220)
             for (one, next) in zip(due, due.dropFirst()) { #expect(abs(next.timeIntervalSince(one) - 1) < 0.01) }
         }
     }

@@ -71,8 +71,8 @@ import Testing
         }
         _ = try await pushes.queue.survey(limit: 10)
         _ = try await pushes.store.dryRun(TestPushes.valid(.init(users: users.map(\.id))))
-        _ = try await pushes.accept(.init(users: users.map(\.id) + (0..<60).map { _ in UUID() }))
-        #expect(try await pushes.startDue() == 2)
+        _ = try await pushes.accept(.init(users: users.map(\.id) + (0..<110).map { _ in UUID() }))
+        #expect(try await pushes.startDue() == 3)
         try await pushToSegment(pushes)
     }
 

@@ -137,7 +137,7 @@ struct PushStore: Sendable {
         let isSegment = push.segment != nil
         let sliceCount =
             isSegment ? SegmentRules.sliceCount(registrations: try await slices.registrations()) : nil
-        let hasOneStep = StartRules.possibleDevices(of: push.recipients) <= StartRules.devicesAtOnce
+        let hasOneStep = StartRules.possibleDevices(of: push.recipients) <= StartRules.devicesWithPush
         let beginning: Beginning =
             push.sendAt != nil ? .later : isSegment ? .withSlices : hasOneStep ? .withOneStep : .inSteps
         return try await database.withTransaction { [bulkLimit] transaction in
@@ -153,7 +153,9 @@ struct PushStore: Sendable {
             switch beginning {
             case .withSlices: try await PushSliceStore.addSlices(of: id, on: transaction)
             case .withOneStep:
-                return Kept(devices: try await PushStarter.addRecipients(of: id, on: transaction).devices)
+                let step = try await PushStarter.addRecipients(
+                    of: id, devices: StartRules.devicesWithPush, on: transaction)
+                return Kept(devices: step.devices)
             case .withTargets, .inSteps, .later: break
             }
             return Kept()

@@ -11,8 +11,11 @@ struct DuePush: Sendable, Equatable {
 
 /// The bounds of what a push adds to the queue at once.
 enum StartRules {
-    /// Devices that one statement may add. Requests whose recipients can have more are added in steps.
-    static let devicesAtOnce = 5000
+    /// Devices that the recipients of a push can have whose targets come with it: those of a hundred users. Those of
+    /// larger ones are added in steps.
+    static let devicesWithPush = 5000
+    /// Devices that a step may add.
+    static let devicesAtOnce = 2500
     /// Targets that a push keeps of named devices that are not registered.
     static let unknownDevices = 10
     /// Seconds between the due times of two recipients of one push, so that a push to many does not stand before one
@@ -26,7 +29,7 @@ enum StartRules {
 
     /// Whether the statement that keeps the push adds its targets, too.
     static func isAddedAtOnce(_ push: ValidPush) -> Bool {
-        push.ratePerMinute == nil && possibleDevices(of: push.recipients) <= devicesAtOnce
+        push.ratePerMinute == nil && possibleDevices(of: push.recipients) <= devicesWithPush
             && push.recipients.count { $0.kind == .device } <= unknownDevices
     }
 }
