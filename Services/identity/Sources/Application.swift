@@ -94,6 +94,7 @@ struct IdentityParts {
     private let appleMail: AppleMailStore
     private let appleTransfers: AppleTransferStore
     private let deletions: AccountDeletionStore
+    private let identifierChanges: IdentifierChangeStore
     private let outbox: OutboxStore
     private let knownDevices: KnownDeviceStore
     let audit: AuditStore
@@ -113,7 +114,10 @@ struct IdentityParts {
     private let limits: AttemptLimits
     private let sessions: SessionIssuer
     let unusedSessions: UnusedSessions
-    private let appleVerifier: AppleTokenVerifier
+    private let registry: CredentialRegistry
+    private let passwordVerifier: PasswordVerifier
+    private let appleVerifier: AppleVerifier
+    private let codeVerifier: CodeVerifier
 
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
@@ -141,7 +145,7 @@ struct IdentityParts {
         messageSenders = MessageSenders(
             configuration.messages, httpClient: httpClient, eventLoopGroup: eventLoopGroup, logger: logger)
         accounts = AccountStore(database: database)
-        identifiers = IdentifierStore(database: database, codeKinds: messageSenders.kinds)
+        identifiers = IdentifierStore(database: database)
         passwords = PasswordStore(database: database)
         passwordResets = PasswordResetStore(database: database)
         appleIdentities = AppleIdentityStore(database: database)
@@ -149,7 +153,6 @@ struct IdentityParts {
         appleGrants = AppleGrantStore(database: database, sealer: sealer)
         appleMail = AppleMailStore(database: database)
         appleTransfers = AppleTransferStore(database: database)
-        deletions = AccountDeletionStore(database: database, grants: appleGrants)
         outbox = OutboxStore(database: database)
         knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
         audit = AuditStore(database: database)
@@ -165,19 +168,51 @@ struct IdentityParts {
             knownDevices: KnownDevices(tokens: deviceTokens, store: knownDevices), keys: configuration.pepperKeys,
             budget: configuration.messages.budget, overrides: configuration.allowances)
 
+        passwordVerifier = PasswordVerifier(
+            passwords: passwords, identifiers: identifiers, hasher: hasher, limits: limits, home: configuration.home,
+            logger: logger)
+        appleVerifier = AppleVerifier(
+            tokens: AppleTokenVerifier(
+                keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { [apple] in
+                    try await apple.keys()
+                }, logger: logger),
+            policy: configuration.apple.policy, nonceIssuer: AppleNonceIssuer(keys: configuration.sealingKeys),
+            nonceStore: AppleNonceStore(database: database), transfers: appleTransfers, identities: appleIdentities,
+            limits: limits, age: configuration.authenticationAge, logger: logger)
+        codeVerifier = CodeVerifier(
+            codes: CodeStore(
+                database: database, keys: CodeKeys(configuration.pepperKeys),
+                sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose)),
+            limits: limits, home: configuration.home, logger: logger)
+        registry = CredentialRegistry(kinds: [
+            PasswordCredential(
+                passwords: passwords, verifier: passwordVerifier,
+                importKeys: ImportedPasswordHash.Keys(
+                    peppers: Set(configuration.pepperKeys.ids),
+                    hasFirebaseSignerKey: configuration.firebaseSignerKey != nil)),
+            AppleCredential(
+                identities: appleIdentities, grants: appleGrants, verifier: appleVerifier,
+                isOffered: configuration.apple.isOffered),
+            CodeCredential(
+                verifier: codeVerifier, accounts: CodeAccountStore(database: database), channels: messageSenders.kinds),
+        ])
+        deletions = AccountDeletionStore(database: database, registry: registry)
+        identifierChanges = IdentifierChangeStore(database: database, registry: registry)
+
         messages = MessageQueue(
             senders: messageSenders, templates: configuration.messages.templates,
             sealer: Sealer(keys: configuration.sealingKeys, purpose: MessageQueue.sealingPurpose),
             codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
         notices = AccountNotices(messages: messages, undoLink: configuration.messages.undoLink)
         messageDelivery = MessageDelivery(
-            queue: messages, passwords: passwords, mail: appleMail, limits: limits,
+            queue: messages, identifiers: identifiers, mail: appleMail, limits: limits,
             appName: configuration.messages.appName, logger: logger)
         delivery = OutboxDelivery(
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
             appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),
             passwordResets: PasswordResetDelivery(
-                passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
+                identifiers: identifiers, resets: passwordResets, mail: appleMail, limits: limits,
+                sealer: Sealer(keys: configuration.sealingKeys, purpose: PasswordResetDelivery.sealingPurpose),
                 hook: configuration.resetHook.map {
                     ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret)
                 },
@@ -206,9 +241,6 @@ struct IdentityParts {
         sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens,
             unused: unusedSessions, logger: logger)
-        appleVerifier = AppleTokenVerifier(
-            keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { [apple] in try await apple.keys() },
-            logger: logger)
     }
 
     /// Ends the background work where it is not run as a service.
@@ -229,86 +261,59 @@ extension IdentityParts {
             breached: configuration.breachedPasswords)
     }
 
-    private var passwordProofs: PasswordProofs {
-        PasswordProofs(
-            passwords: passwords, identifiers: identifiers, hasher: hasher, limits: limits, home: configuration.home,
-            logger: logger)
-    }
-
     var passwordRoutes: PasswordRoutes {
         PasswordRoutes(
             register: Registration(
                 passwords: passwords, hasher: hasher, screening: screening, sessions: sessions, limits: limits,
-                proofs: passwordProofs, home: configuration.home),
-            login: PasswordSignIn(proofs: passwordProofs, sessions: sessions),
+                verifier: passwordVerifier, home: configuration.home),
+            login: PasswordSignIn(verifier: passwordVerifier, sessions: sessions),
             change: PasswordChange(
-                passwords: passwords, proofs: passwordProofs, hasher: hasher, screening: screening, limits: limits,
+                passwords: passwords, verifier: passwordVerifier, hasher: hasher, screening: screening, limits: limits,
                 age: age, notices: notices, delivery: delivery, worker: worker),
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, screening: screening, limits: limits,
                 delivery: delivery, worker: worker,
-                sealer: Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose),
+                sealer: Sealer(keys: configuration.sealingKeys, purpose: PasswordResetDelivery.sealingPurpose),
                 home: configuration.home, messages: messages, notices: notices,
                 isHooked: configuration.resetHook != nil),
             hasher: hasher)
     }
 
-    private var codes: CodeStore {
-        CodeStore(
-            database: database, keys: CodeKeys(configuration.pepperKeys),
-            sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))
-    }
-
-    private var codeProofs: CodeProofs {
-        CodeProofs(codes: codes, limits: limits, home: configuration.home, logger: logger)
-    }
-
     var codeRoutes: CodeRoutes {
         CodeRoutes(
             dispatch: CodeDispatch(
-                codes: codes, messages: messages, limits: limits, worker: worker, home: configuration.home),
+                codes: codeVerifier.codes, messages: messages, limits: limits, worker: worker, home: configuration.home),
             verification: CodeVerification(
-                proofs: codeProofs, accounts: CodeAccountStore(database: database), sessions: sessions,
+                verifier: codeVerifier, accounts: CodeAccountStore(database: database), sessions: sessions,
                 reauthentication: reauthentication, worker: worker))
     }
 
     var identifierRoutes: IdentifierRoutes {
         IdentifierRoutes(
             change: IdentifierChange(
-                identifiers: identifiers, proofs: codeProofs, notices: notices, age: age, worker: worker,
+                changes: identifierChanges, verifier: codeVerifier, notices: notices, age: age, worker: worker,
                 home: configuration.home),
             undoing: IdentifierUndoing(
-                changes: IdentifierChangeStore(database: database, grants: appleGrants), delivery: delivery,
-                limits: limits, worker: worker))
+                changes: identifierChanges, delivery: delivery, limits: limits, worker: worker))
     }
 
-    private var providers: AuthProviderStore {
-        AuthProviderStore(database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
-    }
-
-    private var appleNonceIssuer: AppleNonceIssuer { AppleNonceIssuer(keys: configuration.sealingKeys) }
-
-    private var appleProofs: AppleProofs {
-        AppleProofs(
-            verifier: appleVerifier, policy: configuration.apple.policy, nonceIssuer: appleNonceIssuer,
-            nonceStore: AppleNonceStore(database: database), transfers: appleTransfers, logger: logger)
-    }
+    private var unlinking: Unlinking { Unlinking(database: database, registry: registry) }
 
     var appleRoutes: AppleRoutes {
         AppleRoutes(
             signIn: AppleSignIn(
-                identities: appleIdentities, grants: appleGrants, nonceStore: AppleNonceStore(database: database),
-                proofs: appleProofs, sessions: sessions, limits: limits, worker: worker,
+                identities: appleIdentities, grants: appleGrants, nonceStore: appleVerifier.nonceStore,
+                verifier: appleVerifier, sessions: sessions, worker: worker,
                 exchangesCodes: apple.clientSecret != nil, redirectURIs: configuration.apple.redirectURIs,
                 logger: logger),
-            nonceIssuer: appleNonceIssuer, limits: limits,
+            nonceIssuer: appleVerifier.nonceIssuer, limits: limits,
             linking: AppleLinking(
-                identities: appleIdentities, proofs: appleProofs, limits: limits, age: age, notices: notices,
-                worker: worker),
+                identities: appleIdentities, verifier: appleVerifier, age: age, notices: notices, worker: worker),
             notifications: AppleNotifications(
                 notifications: AppleNotificationStore(database: database), mail: appleMail, identities: appleIdentities,
-                grants: appleGrants, providers: providers, tokens: tokens, verifier: appleVerifier,
-                policy: configuration.apple.policy, deletion: deletion, worker: worker, logger: logger))
+                grants: appleGrants, unlinking: unlinking, tokens: tokens, verifier: appleVerifier.tokens,
+                policy: configuration.apple.policy, deleteAccount: { [deletion] in try await deletion($0, actor: .apple) },
+                worker: worker, logger: logger))
     }
 
     /// `nil` where the team has no key of its own at Apple.
@@ -323,41 +328,31 @@ extension IdentityParts {
     var accountRoutes: AccountRoutes {
         AccountRoutes(
             accounts: accounts, deletion: deletion,
-            unlinking: Unlinking(providers: providers, age: age, worker: worker),
+            unlinking: unlinking,
             export: Export(
-                accounts: accounts, identifiers: identifiers, passwords: passwords,
-                appleIdentities: appleIdentities, knownDevices: knownDevices, audit: audit, tokens: tokens,
+                accounts: accounts, registry: registry, knownDevices: knownDevices, audit: audit, tokens: tokens,
                 devices: devices),
             age: age, worker: worker)
     }
 
     private var reauthentication: Reauthentication { Reauthentication(database: database, tokens: tokens) }
 
-    private var userProofs: UserProofs {
-        let apple = AppleAccountProofs(
-            identities: appleIdentities, nonceStore: AppleNonceStore(database: database), proofs: appleProofs,
-            limits: limits, age: age)
-        return UserProofs(
-            passwords: passwordProofs, apple: configuration.apple.isOffered ? apple : nil, codes: codeProofs,
-            codeAccounts: CodeAccountStore(database: database))
-    }
-
     var reauthenticationRoutes: ReauthenticationRoutes {
-        ReauthenticationRoutes(proofs: userProofs, reauthentication: reauthentication)
+        ReauthenticationRoutes(registry: registry, reauthentication: reauthentication)
     }
 
     var mergeRoutes: MergeRoutes {
         MergeRoutes(
             merging: AccountMerging(
-                proofs: userProofs,
-                merges: AccountMergeStore(database: database, grants: appleGrants, notices: notices),
+                registry: registry,
+                merges: AccountMergeStore(database: database, registry: registry, notices: notices),
                 accounts: accounts, sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
     }
 
     var administration: UserAdministration {
         UserAdministration(
-            accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,
-            screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
+            accounts: accounts, identifiers: identifiers, identifierChanges: identifierChanges, passwords: passwords,
+            hasher: hasher, screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
     }
 
     var adminRoutes: AdminRoutes {
@@ -371,7 +366,7 @@ extension IdentityParts {
                 accounts: accounts, administration: administration, audit: audit, tokens: tokens, devices: devices,
                 age: age, worker: worker),
             identifiers: AdminIdentifierRoutes(
-                users: users, identifiers: identifiers, administration: administration, age: age, worker: worker,
+                users: users, changes: identifierChanges, administration: administration, age: age, worker: worker,
                 home: configuration.home),
             pushes: AdminPushRoutes(accounts: accounts, audit: audit, devices: devices, limits: limits),
             log: AdminLogRoutes(audit: audit, figures: FigureStore(database: database)))
@@ -379,10 +374,7 @@ extension IdentityParts {
 
     var transfer: UserTransfer {
         UserTransfer(
-            store: UserTransferStore(database: database), home: configuration.home,
-            keys: ImportedPasswordHash.Keys(
-                peppers: Set(configuration.pepperKeys.ids),
-                hasFirebaseSignerKey: configuration.firebaseSignerKey != nil))
+            store: UserTransferStore(database: database, registry: registry), home: configuration.home)
     }
 
     var auditAdministration: AuditAdministration {

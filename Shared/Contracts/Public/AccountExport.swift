@@ -91,7 +91,8 @@ public struct AccountExport: Codable, Sendable, Equatable {
     public var events: [Event]
 
     public init(
-        user: User, state: String, phoneVerified: Bool?, apple: Apple?, passwordChangedAt: Date?, sessions: [Session],
+        user: User, state: String, phoneVerified: Bool?, apple: Apple? = nil, passwordChangedAt: Date? = nil,
+        sessions: [Session],
         knownDevices: [KnownDevice]?, knownNetworks: [KnownDevice]? = nil, devices: [DeviceExport.Entry],
         tags: [String]? = nil, events: [Event]
     ) {

@@ -34,7 +34,7 @@ struct AccountDeletion: Sendable {
     }
 }
 
-/// Deletes accounts that have verified neither an identifier nor an Apple account, and are no longer used
+/// Deletes accounts that have verified neither an identifier nor a credential, and are no longer used
 /// (`IDENTITY_UNVERIFIED_RETENTION_DAYS`).
 ///
 /// Each run reads the next users in the order of their age and remembers where it ended. Its cost therefore does not

@@ -4,7 +4,7 @@ import Postgres
 /// Deletes accounts, with everything that belongs to them.
 struct AccountDeletionStore: Sendable {
     let database: PostgresPool
-    let grants: AppleGrantStore
+    let registry: CredentialRegistry
 
     /// Deletes the user's rows and enqueues one task that notifies the other services.
     ///
@@ -20,13 +20,11 @@ struct AccountDeletionStore: Sendable {
                 return try await OutboxStore.deletion(of: userID, on: transaction)
             }
             guard try await condition(transaction) else { return nil }
-            let grant = try await grants.grant(of: userID, on: transaction)
+            try await registry.removeAll(of: userID, on: transaction)
             try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID)")
             try await transaction.query("DELETE FROM users WHERE id = \(userID)")
             try await AuditStore.record(.deleted, userID, by: actor, on: transaction)
-            return try await OutboxStore.enqueue(
-                .deletion(.revokeSessions), user: userID, on: transaction,
-                sealing: { task in try grant.map { try $0.sealed(by: grants.sealer, for: task) } })
+            return try await OutboxStore.enqueue(.deletion(.revokeSessions), user: userID, on: transaction)
         }
     }
 }
@@ -45,7 +43,7 @@ extension AccountDeletionStore {
         u.state = 'active' AND u.role = 'user' AND u.store_ids = '{}'
             AND u.created_at < now() - make_interval(days => \(days))
             AND NOT EXISTS (SELECT FROM identifiers i WHERE i.user_id = u.id AND i.verified)
-            AND NOT EXISTS (SELECT FROM apple_identities a WHERE a.user_id = u.id)
+            AND NOT EXISTS (SELECT FROM credentials c WHERE c.user_id = u.id AND c.verified_at IS NOT NULL)
             AND NOT EXISTS (
                 SELECT FROM audit_entries e WHERE e.user_id = u.id AND e.at > now() - make_interval(days => \(days)))
         """

@@ -34,8 +34,20 @@ struct AccountRoutes: Sendable {
         for provider in AuthProvider.known {
             router.delete("/v1/auth/identities/\(provider.rawValue)") { _, context in
                 let user = try context.requireUser()
-                return try await Response.json(unlinking(provider, from: user))
+                return try await Response.json(unlink(provider, from: user))
             }
+        }
+    }
+
+    private func unlink(_ provider: AuthProvider, from user: ForwardedUser) async throws -> User {
+        try age.require(user)
+        switch try await unlinking(provider, from: user.id) {
+        case .unlinked(let account):
+            worker.wake()
+            return account.user
+        case .lastOne: throw Problem.lastCredential
+        case .notLinked: throw Problem(.notFound)
+        case .noSuchUser: throw Problem(.invalidToken)
         }
     }
 
@@ -74,9 +86,7 @@ struct AccountRoutes: Sendable {
 /// All data stored about a user (`GET /v1/auth/export`), collected from the three services that store some.
 struct Export: Sendable {
     let accounts: AccountStore
-    let identifiers: IdentifierStore
-    let passwords: PasswordStore
-    let appleIdentities: AppleIdentityStore
+    let registry: CredentialRegistry
     let knownDevices: KnownDeviceStore
     let audit: AuditStore
     let tokens: TokensClient
@@ -90,38 +100,14 @@ struct Export: Sendable {
             return session
         }
         let devices = try await devices.devices(of: user.id)
-        return AccountExport(
-            user: account.user, state: account.state.rawValue,
-            phoneVerified: try await identifiers.isPhoneVerified(of: user.id),
-            apple: try await appleIdentities.identity(of: user.id),
-            passwordChangedAt: try await passwords.changedAt(user.id),
+        var export = AccountExport(
+            user: account.user, state: account.state.rawValue, phoneVerified: account.user.phoneVerified,
             sessions: sessions,
             knownDevices: try await knownDevices.devices(of: user.id),
             knownNetworks: try await knownDevices.networks(of: user.id),
             devices: devices.devices, tags: devices.tags,
             events: try await audit.events(of: user.id))
-    }
-}
-
-/// Removes a credential (`DELETE /v1/auth/identities/{provider}`).
-struct Unlinking: Sendable {
-    let providers: AuthProviderStore
-    let age: AuthenticationAge
-    let worker: OutboxWorker
-
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` when it is the account's last credential.
-    func callAsFunction(_ provider: AuthProvider, from user: ForwardedUser) async throws -> User {
-        try age.require(user)
-        switch try await providers.unlink(provider, from: user.id) {
-        case .unlinked(let account):
-            worker.wake()
-            return account.user
-        case .lastOne:
-            throw Problem.lastCredential
-        case .notLinked:
-            throw Problem(.notFound)
-        case .noSuchUser:
-            throw Problem(.invalidToken)
-        }
+        for kind in registry.kinds { try await kind.export(user.id, into: &export) }
+        return export
     }
 }

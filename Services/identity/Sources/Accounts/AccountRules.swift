@@ -15,10 +15,9 @@ struct Account: Sendable, Equatable {
     var storeIDs: [String]
     var state: AccountState
     /// Whether the account has an address or number for signing in with a password. `email` does not show this: it may
-    /// be the address in Apple's token.
+    /// be an address that a provider told.
     var hasIdentifier: Bool
-    var hasPassword: Bool
-    var hasApple: Bool
+    var credentials: Set<CredentialName>
     /// Increases with every change that clients and other services see. tokens keeps the snapshot with the highest
     /// version.
     var version: Int64
@@ -50,27 +49,7 @@ struct Account: Sendable, Equatable {
 
     /// The providers that the user can sign in with, in the contract's order.
     var providers: [AuthProvider] {
-        (hasApple ? [.apple] : []) + (hasPassword ? [.password] : [])
-    }
-
-    /// Whether the user can sign in to the account.
-    /// - Parameter kinds: identifier kinds to which codes are sent. A code signs the user in to the account that has
-    ///   verified the identifier.
-    func isReachable(byCodeTo kinds: Set<Identifier.Kind>) -> Bool {
-        hasApple || (hasPassword && hasIdentifier) || isOpenedByCode(to: kinds)
-    }
-
-    /// Whether the user can still sign in to the account without `provider`.
-    /// - Parameter kinds: identifier kinds to which codes are sent. A code signs the user in to the account that has
-    ///   verified the identifier.
-    func isReachable(without provider: AuthProvider, byCodeTo kinds: Set<Identifier.Kind> = []) -> Bool {
-        if isOpenedByCode(to: kinds) { return true }
-        switch provider {
-        case .apple: return hasPassword && hasIdentifier
-        case .password: return hasApple
-        // This version accepts no sign-in with an unknown provider, so removing one makes no difference.
-        default: return !providers.isEmpty
-        }
+        AuthProvider.known.filter { provider in credentials.contains { $0.authProvider == provider } }
     }
 
     /// Whether the user has verified the identifier.
@@ -80,17 +59,10 @@ struct Account: Sendable, Equatable {
         case .phone(let number): phoneVerified && phone?.isVerbatim(number.value) == true
         }
     }
-
-    private func isOpenedByCode(to kinds: Set<Identifier.Kind>) -> Bool {
-        // Apple forwards mail to such an address only while the app is linked.
-        let isRelayed = email.map(EmailAddress.isRelay) == true
-        if kinds.contains(.email) && emailVerified && !isRelayed { return true }
-        return kinds.contains(.phone) && phoneVerified
-    }
 }
 
 /// Whether an account may be used. A deleted account has no state, because its row is gone.
-enum AccountState: String, Sendable, CaseIterable {
+enum AccountState: String, Sendable, CaseIterable, Codable {
     case active
     case disabled
 }

@@ -145,6 +145,25 @@ struct AccountStore: Sendable {
     }
 }
 
+/// A user to be created.
+struct NewUser: Sendable, Codable {
+    var id = UUID()
+    var displayName: String?
+    var role = Role.user.name
+    var storeIDs: [String] = []
+    var state = AccountState.active
+    /// Seconds since 1970; `nil`: now.
+    var createdAt: Double?
+
+    /// The names of the columns.
+    private enum CodingKeys: String, CodingKey {
+        case id, role, state
+        case displayName = "display_name"
+        case storeIDs = "store_ids"
+        case createdAt = "created_at"
+    }
+}
+
 /// A user whose row the transaction has locked, until it ends.
 struct LockedUser: Sendable {
     let id: UUID
@@ -161,6 +180,17 @@ extension AccountStore {
         try await database.query(
             "SELECT \(unescaped: Account.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)"
         ).first.map(Account.init)
+    }
+
+    /// Creates users. Their identifiers and credentials follow in the same transaction.
+    static func create(_ users: [NewUser], on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO users (id, display_name, role, store_ids, state, created_at)
+            SELECT id, display_name, role, store_ids, state, coalesce(to_timestamp(created_at), now())
+            FROM jsonb_to_recordset(\(PostgresJSON(users))) AS new (
+                id uuid, display_name text, role text, store_ids text[], state text, created_at double precision)
+            """)
     }
 
     /// Locks the user's row until the transaction ends. The transaction must not have written or locked anything
@@ -196,7 +226,7 @@ extension AccountStore {
 
     /// Increments the user's version and enqueues the task that sends tokens the new snapshot.
     /// - Parameter credentials: whether sign-ins in progress have to verify the user again. Password reset tokens that
-    ///   were sent before then expire.
+    ///   were sent before are no longer valid.
     /// - Returns: the current version of the user's credentials; `nil` when there is no such user.
     @discardableResult
     static func touch(
@@ -211,27 +241,23 @@ extension AccountStore {
             """
         ).first?.decode(Int64.self)
         guard let version else { return nil }
-        if credentials {
-            try await PasswordResetStore.removeAll(of: user.id, on: transaction)
-        }
         try await OutboxStore.enqueueSnapshot(of: user.id, on: transaction)
         return version
     }
 }
 
 extension Account {
-    /// The columns of an account, over the users `u` of a statement and ``joins``. The address in Apple's token stands
-    /// in for one of the user's own, unless another user signs in with it.
+    /// The columns of an account, over the users `u` of a statement and ``joins``. The address that a provider told
+    /// stands in for one of the user's own, unless another user signs in with it.
     static let columns = """
         u.id,
         coalesce(
             e.value,
-            CASE WHEN NOT EXISTS (SELECT FROM identifiers o WHERE o.kind = 'email' AND o.value = a.email)
-                THEN a.email END
+            CASE WHEN NOT EXISTS (SELECT FROM identifiers o WHERE o.kind = 'email' AND o.value = c.email)
+                THEN c.email END
         ) AS email, coalesce(e.verified, false) AS email_verified, p.value AS phone,
         coalesce(p.verified, false) AS phone_verified, u.display_name, u.role, u.store_ids, u.state,
-        e.value IS NOT NULL OR p.value IS NOT NULL AS has_identifier, w.user_id IS NOT NULL AS has_password,
-        a.user_id IS NOT NULL AS has_apple, u.version, u.credentials_version, u.created_at, u.updated_at,
+        e.value IS NOT NULL OR p.value IS NOT NULL AS has_identifier, coalesce(c.names, '{}') AS credentials, u.version, u.credentials_version, u.created_at, u.updated_at,
         ARRAY(SELECT l.kind FROM lost_identifiers l WHERE l.user_id = u.id ORDER BY l.kind) AS lost_identifiers,
         ARRAY(
             SELECT 'email'::text WHERE e.verified AND EXISTS (
@@ -244,8 +270,10 @@ extension Account {
     static let joins = """
         LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
         LEFT JOIN identifiers p ON p.user_id = u.id AND p.kind = 'phone'
-        LEFT JOIN passwords w ON w.user_id = u.id
-        LEFT JOIN apple_identities a ON a.user_id = u.id
+        LEFT JOIN LATERAL (
+            SELECT array_agg(k.kind || ':' || k.provider) AS names,
+                (array_agg(k.email ORDER BY k.created_at, k.id) FILTER (WHERE k.email IS NOT NULL))[1] AS email
+            FROM credentials k WHERE k.user_id = u.id) c ON true
         """
 
     init(_ row: PostgresRow) throws {
@@ -259,8 +287,7 @@ extension Account {
         storeIDs = try row.decode("store_ids")
         state = try AccountState.read(row.decode("state"))
         hasIdentifier = try row.decode("has_identifier")
-        hasPassword = try row.decode("has_password")
-        hasApple = try row.decode("has_apple")
+        credentials = Set(try row.decode("credentials", as: [String].self).map(CredentialName.init(stored:)))
         version = try row.decode("version")
         credentialsVersion = try row.decode("credentials_version")
         createdAt = try row.decode("created_at")

@@ -9,6 +9,7 @@ import ServiceKit
 public struct UserAdministration: Sendable {
     let accounts: AccountStore
     let identifiers: IdentifierStore
+    let identifierChanges: IdentifierChangeStore
     let passwords: PasswordStore
     let hasher: PasswordHasher
     let screening: PasswordScreening
@@ -139,9 +140,8 @@ public struct UserAdministration: Sendable {
     func find(_ user: String) async throws -> UUID {
         if let id = UUID(uuidString: user) { return id }
         let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
-        let found = try await passwords.account(identifiedBy: identifier)
-        guard let found else { throw Failure(description: "There is no user with \(identifier.value).") }
-        return found.account.id
+        guard let id = try await identifiers.holder(of: identifier) else { throw Failure(description: "There is no user with \(identifier.value).") }
+        return id
     }
 
     func entry(_ account: Account, pending: [String] = []) -> Entry {
@@ -163,7 +163,7 @@ extension UserAdministration {
     public func addIdentifier(_ identifier: String, user: String) async throws -> Entry {
         let id = try await find(user)
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
-        return try await finish(identifiers.set(identifier, of: id, actor: .operator), identifier.value)
+        return try await finish(identifierChanges.set(identifier, of: id, actor: .operator), identifier.value)
     }
 
     /// Moves an identifier from its present user to another user, who must have none of its kind.
@@ -172,7 +172,7 @@ extension UserAdministration {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         let former = try await find(identifier.value)
         let id = try await find(user)
-        let outcome = try await identifiers.move(identifier.kind, from: former, to: id, actor: .operator)
+        let outcome = try await identifierChanges.move(identifier.kind, from: former, to: id, actor: .operator)
         _ = try await deliver(about: former)
         return try await finish(outcome, identifier.value)
     }
@@ -181,7 +181,7 @@ extension UserAdministration {
     public func removeIdentifier(_ identifier: String) async throws -> Entry {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         let id = try await find(identifier.value)
-        return try await finish(identifiers.remove(identifier.kind, of: id, actor: .operator), identifier.value)
+        return try await finish(identifierChanges.remove(identifier.kind, of: id, actor: .operator), identifier.value)
     }
 
     private func finish(_ outcome: IdentifierOutcome, _ value: String) async throws -> Entry {

@@ -113,7 +113,7 @@ struct AdminUserRoutes: Sendable {
 /// Users' e-mail addresses and phone numbers, for operators. An identifier that an operator sets counts as verified.
 struct AdminIdentifierRoutes: Sendable {
     let users: AdminUserStore
-    let identifiers: IdentifierStore
+    let changes: IdentifierChangeStore
     let administration: UserAdministration
     let age: AuthenticationAge
     let worker: OutboxWorker
@@ -131,20 +131,20 @@ struct AdminIdentifierRoutes: Sendable {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(text, of: kind, home: home)
         }
-        let outcome = try await identifiers.set(identifier, of: id, actor: .operator)
+        let outcome = try await changes.set(identifier, of: id, actor: .operator)
         return try await answer(outcome)
     }
 
     @Sendable private func remove(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         let (id, kind) = try place(context)
-        let outcome = try await identifiers.remove(kind, of: id, actor: .operator)
+        let outcome = try await changes.remove(kind, of: id, actor: .operator)
         return try await answer(outcome)
     }
 
     @Sendable private func move(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         let (id, kind) = try place(context)
         let receiver = try await request.decode(AdminMoveIdentifierRequest.self).to
-        let outcome = try await identifiers.move(kind, from: id, to: receiver, actor: .operator)
+        let outcome = try await changes.move(kind, from: id, to: receiver, actor: .operator)
         if case .changed = outcome { _ = try await administration.deliver(about: id) }
         return try await answer(outcome)
     }

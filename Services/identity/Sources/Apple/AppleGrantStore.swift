@@ -18,10 +18,14 @@ struct AppleGrantStore: Sendable {
         // is always visible here.
         let pending = try await OutboxStore.pendingExchange(of: userID, on: transaction)
         let identity = try await transaction.query(
-            "SELECT client_id, refresh_token FROM apple_identities WHERE user_id = \(userID) FOR UPDATE"
-        ).first?.decode((String, Data?).self)
-        if let (clientID, sealed) = identity, let sealed,
-            let token = sealer.open(sealed, context: AppleGrant.context(ofUser: userID)),
+            """
+            SELECT i.id, a.client_id, a.refresh_token
+            FROM credentials i JOIN apple_identities a ON a.credential_id = i.id
+            WHERE i.user_id = \(userID) AND \(unescaped: AppleIdentityStore.isApple) FOR UPDATE OF a
+            """
+        ).first?.decode((UUID, String, Data?).self)
+        if let (id, clientID, sealed) = identity, let sealed,
+            let token = sealer.open(sealed, context: AppleGrant.context(ofCredential: id)),
             let text = String(validating: token, as: UTF8.self)
         {
             return AppleGrant(clientID: clientID, kind: .refreshToken, secret: text)
@@ -35,21 +39,21 @@ struct AppleGrantStore: Sendable {
     func keepRefreshToken(_ token: String, clientID: String, of subject: String) async throws -> Bool {
         // This row is the only one that the transaction locks, so the order of locks does not matter here.
         try await database.withTransaction { transaction in
-            let owner = try await transaction.query(
-                "SELECT user_id FROM apple_identities WHERE subject = \(subject) FOR UPDATE"
+            let id = try await transaction.query(
+                """
+                SELECT i.id FROM credentials i JOIN apple_identities a ON a.credential_id = i.id
+                WHERE \(unescaped: AppleIdentityStore.isApple) AND i.subject = \(subject) FOR UPDATE OF a
+                """
             ).first?.decode(UUID.self)
-            guard let owner else { return false }
-            let sealed = try sealed(refreshToken: token, of: owner)
+            guard let id else { return false }
+            let sealed = try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofCredential: id))
             try await transaction.query(
-                "UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID) WHERE subject = \(subject)"
-            )
+                """
+                UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID)
+                WHERE credential_id = \(id)
+                """)
             return true
         }
-    }
-
-    /// The sealed form that is stored with the user's Apple account.
-    func sealed(refreshToken token: String, of userID: UUID) throws -> Data {
-        try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofUser: userID))
     }
 
     /// Enqueues the exchange of the authorization code for a refresh token.
@@ -75,8 +79,9 @@ struct AppleGrantStore: Sendable {
             guard let user = try await AccountStore.lock(userID, on: transaction) else { return true }
             let ended = try await transaction.query(
                 """
-                UPDATE apple_identities SET refresh_token = NULL
-                WHERE user_id = \(userID) AND coalesce(consented_at, created_at) <= \(time)
+                UPDATE apple_identities a SET refresh_token = NULL FROM credentials i
+                WHERE i.user_id = \(userID) AND \(unescaped: AppleIdentityStore.isApple)
+                    AND a.credential_id = i.id AND coalesce(a.consented_at, i.created_at) <= \(time)
                 """)
             guard ended.affectedRows == 1 else { return false }
             guard let version = try await AccountStore.touch(user, credentials: true, on: transaction) else {

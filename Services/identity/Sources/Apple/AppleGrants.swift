@@ -26,9 +26,9 @@ extension AppleGrant {
     /// The purpose of the ``Sealer`` for grants and for Apple's refresh tokens.
     static let sealingPurpose = "gatehouse identity sealing"
 
-    /// Binds a sealed refresh token to its user.
-    static func context(ofUser userID: UUID) -> String {
-        "apple refresh token of \(userID.uuidString)"
+    /// Binds a sealed refresh token to its credential, which a merge gives to another user.
+    static func context(ofCredential id: UUID) -> String {
+        "apple refresh token of \(id.uuidString)"
     }
 
     /// Seals the grant for one task of the outbox.

@@ -12,7 +12,7 @@ enum LinkOutcome: Sendable {
     case noSuchUser
 }
 
-/// Apple accounts and the users they belong to (table `apple_identities`).
+/// Apple accounts and the users they belong to (tables `credentials`, `apple_identities`).
 struct AppleIdentityStore: Sendable {
     let database: PostgresPool
 
@@ -20,9 +20,9 @@ struct AppleIdentityStore: Sendable {
     func account(subject: String) async throws -> (account: Account, email: String?)? {
         let result = try await database.query(
             """
-            SELECT \(unescaped: Account.columns), a.email AS apple_email
-            FROM apple_identities i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
-            WHERE i.subject = \(subject)
+            SELECT \(unescaped: Account.columns), i.email AS apple_email
+            FROM credentials i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
+            WHERE \(unescaped: Self.isApple) AND i.subject = \(subject)
             """)
         guard let row = result.first else { return nil }
         return (try Account(row), try row.decode("apple_email"))
@@ -32,24 +32,39 @@ struct AppleIdentityStore: Sendable {
     func identity(of userID: UUID) async throws -> AccountExport.Apple? {
         try await database.query(
             """
-            SELECT i.subject, i.client_id, i.email, i.created_at, m.enabled, t.transfer_subject
-            FROM apple_identities i
+            SELECT i.subject, a.client_id, i.email, i.created_at, m.enabled, t.transfer_subject
+            FROM credentials i JOIN apple_identities a ON a.credential_id = i.id
             LEFT JOIN apple_mail_forwarding m ON m.user_id = i.user_id
-            LEFT JOIN apple_transfers t ON t.user_id = i.user_id
-            WHERE i.user_id = \(userID)
+            LEFT JOIN apple_transfers t ON t.credential_id = i.id
+            WHERE i.user_id = \(userID) AND \(unescaped: Self.isApple)
             """
         ).first.map(AccountExport.Apple.init)
+    }
+
+    /// The users' Apple accounts, as in the lines of an export.
+    func records(of users: [UUID]) async throws -> [UUID: UserRecord.Apple] {
+        let rows = try await database.query(
+            """
+            SELECT i.user_id, i.subject, a.client_id, i.email
+            FROM credentials i JOIN apple_identities a ON a.credential_id = i.id
+            WHERE i.user_id = ANY(\(users)) AND \(unescaped: Self.isApple)
+            """
+        ).decode((UUID, String, String, String?).self)
+        return Dictionary(rows.map { ($0, UserRecord.Apple(subject: $1, clientId: $2, email: $3)) }) { first, _ in first }
     }
 
     /// Whether the user has given consent at Apple after that time.
     func hasConsented(_ userID: UUID, since time: Date) async throws -> Bool {
         try await !database.query(
             """
-            SELECT subject FROM apple_identities
-            WHERE user_id = \(userID) AND coalesce(consented_at, created_at) > \(time)
+            SELECT i.id FROM credentials i JOIN apple_identities a ON a.credential_id = i.id
+            WHERE i.user_id = \(userID) AND \(unescaped: Self.isApple) AND coalesce(a.consented_at, i.created_at) > \(time)
             """
         ).isEmpty
     }
+
+    /// Whether a credential `i` is an Apple account.
+    static let isApple = "i.kind = '\(CredentialKindID.apple.rawValue)' AND i.provider = ''"
 
     /// Links the Apple account to the user, and uses the nonce up. Linking the same Apple account again changes
     /// nothing.
@@ -63,8 +78,8 @@ struct AppleIdentityStore: Sendable {
             }
             let existing = try await transaction.query(
                 """
-                SELECT subject, user_id FROM apple_identities
-                WHERE subject = \(token.subject) OR user_id = \(userID)
+                SELECT subject, user_id FROM credentials i
+                WHERE \(unescaped: Self.isApple) AND (subject = \(token.subject) OR user_id = \(userID))
                 """
             ).decode((String, UUID).self)
             let isLinked = existing.contains { $0.isVerbatim(token.subject) && $1 == userID }
@@ -94,24 +109,29 @@ struct AppleIdentityStore: Sendable {
         _ = try await IdentifierStore.claim(email, for: userID, isVerified: true, actor: .apple, on: transaction)
     }
 
-    /// - Returns: whether no user had the Apple account.
+    /// - Returns: whether no user had the Apple account, and the user had none.
     static func insert(
         _ token: VerifiedAppleToken, for userID: UUID, on transaction: PostgresTransaction
     ) async throws -> Bool {
-        try await transaction.query(
-            """
-            INSERT INTO apple_identities (subject, user_id, client_id, email, consented_at)
-            VALUES (\(token.subject), \(userID), \(token.clientID), \(token.email?.value), \(token.issuedAt))
-            ON CONFLICT (subject) DO NOTHING
-            """
-        ).affectedRows == 1
+        let credential = AppleCredential.new(token.subject, email: token.email?.value, of: userID)
+        guard try await CredentialStore.insert([credential], on: transaction) else { return false }
+        try await addDetails([(credential.id, token.clientID, token.issuedAt)], on: transaction)
+        return true
     }
 
-    /// Removes the user's Apple account, and any pending task that would exchange a code for it.
-    static func remove(of userID: UUID, on transaction: PostgresTransaction) async throws {
-        try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID) AND kind = 'exchange_code'")
-        try await transaction.query("DELETE FROM apple_transfers WHERE user_id = \(userID)")
-        try await transaction.query("DELETE FROM apple_identities WHERE user_id = \(userID)")
+    /// - Parameter details: by the ids of their credentials.
+    static func addDetails(
+        _ details: [(credential: UUID, clientID: String, consentedAt: Date?)], on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO apple_identities (credential_id, client_id, consented_at)
+            SELECT credential_id, client_id, to_timestamp(nullif(consented_at, 0))
+            FROM unnest(
+                \(details.map(\.credential)), \(details.map(\.clientID)),
+                \(details.map { $0.consentedAt?.timeIntervalSince1970 ?? 0 })
+            ) AS new (credential_id, client_id, consented_at)
+            """)
     }
 }
 
@@ -130,7 +150,7 @@ extension AppleIdentityStore {
     func findOrCreateAccount(for token: VerifiedAppleToken, name: DisplayName?) async throws -> Account {
         // Two devices may create the same account at the same time. The second one fails, retries, and finds the first
         // one's.
-        for _ in 0..<3 {
+        try await retryingConflicts {
             if let (account, email) = try await account(subject: token.subject) {
                 // Order: credentials read, consent written, session created. A withdrawal notification then sees the
                 // newer consent, or changes the credentials, and the session is revoked.
@@ -138,14 +158,10 @@ extension AppleIdentityStore {
                 guard account.state == .active, hasNews(token, name: name, account: account, email: email) else {
                     return account
                 }
-                if let updated = try await update(account, from: token, name: name) {
-                    return updated
-                }
-            } else if let account = try await makeAccount(for: token, name: name) {
-                return account
+                return try await update(account, from: token, name: name)
             }
+            return try await makeAccount(for: token, name: name)
         }
-        throw StoreConflict()
     }
 
     private func hasNews(_ token: VerifiedAppleToken, name: DisplayName?, account: Account, email: String?) -> Bool {
@@ -163,9 +179,9 @@ extension AppleIdentityStore {
     private func note(consent token: VerifiedAppleToken, of userID: UUID) async throws {
         try await database.query(
             """
-            UPDATE apple_identities SET consented_at = \(token.issuedAt)
-            WHERE subject = \(token.subject) AND user_id = \(userID)
-                AND coalesce(consented_at, '-infinity') < \(token.issuedAt)
+            UPDATE apple_identities a SET consented_at = \(token.issuedAt) FROM credentials i
+            WHERE \(unescaped: Self.isApple) AND i.subject = \(token.subject) AND i.user_id = \(userID)
+                AND a.credential_id = i.id AND coalesce(a.consented_at, '-infinity') < \(token.issuedAt)
             """)
     }
 
@@ -175,7 +191,7 @@ extension AppleIdentityStore {
         struct Exists: Error {}
         do {
             return try await database.withRetriedTransaction { transaction in
-                try await transaction.query("INSERT INTO users (id, display_name) VALUES (\(id), \(name?.value))")
+                try await AccountStore.create([NewUser(id: id, displayName: name?.value)], on: transaction)
                 guard try await Self.insert(token, for: id, on: transaction) else { throw Exists() }
                 if let email = token.verifiedEmail {
                     _ = try await IdentifierStore.claim(
@@ -196,7 +212,10 @@ extension AppleIdentityStore {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await AccountStore.lock(account.id, on: transaction) else { return nil }
             let former = try await transaction.query(
-                "SELECT email FROM apple_identities WHERE subject = \(token.subject) AND user_id = \(account.id)"
+                """
+                SELECT email FROM credentials i
+                WHERE \(unescaped: Self.isApple) AND subject = \(token.subject) AND user_id = \(account.id)
+                """
             ).first
             guard let former, let before = try await AccountStore.account(account.id, on: transaction) else {
                 return nil
@@ -207,7 +226,10 @@ extension AppleIdentityStore {
             }
             if let email = token.email {
                 try await transaction.query(
-                    "UPDATE apple_identities SET email = \(email.value) WHERE subject = \(token.subject)")
+                    """
+                    UPDATE credentials i SET email = \(email.value)
+                    WHERE \(unescaped: Self.isApple) AND subject = \(token.subject)
+                    """)
             }
             if let email = token.verifiedEmail {
                 try await Self.follow(email, from: try former.decode(String?.self), for: account.id, on: transaction)

@@ -4,8 +4,7 @@ import ServiceKit
 /// Links an Apple account to the account of a signed-in user (`POST /v1/auth/identities/apple`).
 struct AppleLinking: Sendable {
     let identities: AppleIdentityStore
-    let proofs: AppleProofs
-    let limits: AttemptLimits
+    let verifier: AppleVerifier
     let age: AuthenticationAge
     let notices: AccountNotices
     let worker: OutboxWorker
@@ -16,8 +15,7 @@ struct AppleLinking: Sendable {
         _ request: LinkAppleRequest, to user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
         try age.require(user)
-        try await limits.admit(.apple, from: context.clientAddress)
-        let (token, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
+        let (token, singleUse) = try await verifier.verify(request.identityToken, nonce: request.nonce, context: context)
         let outcome = try await identities.link(token, to: user.id, using: singleUse, notices: notices)
         switch outcome {
         case .linked(let account):

@@ -25,4 +25,11 @@ struct AppleMailStore: Sendable {
                 WHERE apple_mail_forwarding.changed_at <= EXCLUDED.changed_at
             """)
     }
+
+    /// Moves the decision to the account that the user's is merged into. That account's own is of an Apple account that
+    /// was unlinked.
+    static func move(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM apple_mail_forwarding WHERE user_id = \(into)")
+        try await transaction.query("UPDATE apple_mail_forwarding SET user_id = \(into) WHERE user_id = \(from)")
+    }
 }

@@ -10,11 +10,12 @@ struct AppleNotifications: Sendable {
     let mail: AppleMailStore
     let identities: AppleIdentityStore
     let grants: AppleGrantStore
-    let providers: AuthProviderStore
+    let unlinking: Unlinking
     let tokens: TokensClient
     let verifier: AppleTokenVerifier
     let policy: AppleTokenPolicy
-    let deletion: AccountDeletion
+    /// Deletes the account of a user who has no other credential.
+    let deleteAccount: @Sendable (UUID) async throws -> Void
     let worker: OutboxWorker
     let logger: Logger
 
@@ -45,10 +46,8 @@ struct AppleNotifications: Sendable {
             if try await identities.hasConsented(account.id, since: time) {
                 return try await endSessions(of: account.id, madeBefore: time)
             }
-            let outcome = try await providers.unlink(.apple, from: account.id, actor: .apple)
-            if case .lastOne = outcome {
-                try await deletion(account.id, actor: .apple)
-            }
+            let outcome = try await unlinking(.apple, from: account.id, actor: .apple, countsIdentifiers: false)
+            if case .lastOne = outcome { try await deleteAccount(account.id) }
             worker.wake()
         case .setMailForwarding(let isForwarded):
             // An address that Gatehouse does not accept is no user's identifier, and no mail is sent there.

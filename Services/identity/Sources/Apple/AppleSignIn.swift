@@ -9,9 +9,8 @@ struct AppleSignIn: Sendable {
     let identities: AppleIdentityStore
     let grants: AppleGrantStore
     let nonceStore: AppleNonceStore
-    let proofs: AppleProofs
+    let verifier: AppleVerifier
     let sessions: SessionIssuer
-    let limits: AttemptLimits
     let worker: OutboxWorker
     /// Whether the team has a key of its own at Apple. Without one an authorization code is of no use.
     let exchangesCodes: Bool
@@ -27,14 +26,12 @@ struct AppleSignIn: Sendable {
         if let uri = request.redirectUri, !redirectURIs.contains(uri) {
             throw Problem.invalid("redirectUri", "This address is not one of the team's.")
         }
-        try await limits.admit(.apple, from: context.clientAddress)
-        let (token, singleUse) = try await proofs.verify(request.identityToken, nonce: request.nonce)
+        let (token, singleUse) = try await verifier.verify(request.identityToken, nonce: request.nonce, context: context)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         var unspent = singleUse
         let issued = try await sessions.issue(
-            on: device, by: [.apple], verifying: token.verifiedEmail, context: context,
-            refusal: Problem(.invalidAppleToken)
+            on: device, by: .apple(token.verifiedEmail), context: context, refusal: Problem(.invalidAppleToken)
         ) {
             try await identities.findOrCreateAccount(for: token, name: name)
         } confirm: {

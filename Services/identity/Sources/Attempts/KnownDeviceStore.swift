@@ -98,6 +98,15 @@ struct KnownDeviceStore: Sendable {
         try await transaction.query("UPDATE users SET devices_since = now() WHERE id = \(userID)")
     }
 
+    /// Moves the devices to the account that the user's is merged into.
+    static func move(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            UPDATE known_devices d SET user_id = \(into) WHERE d.user_id = \(from)
+                AND NOT EXISTS (SELECT FROM known_devices o WHERE o.user_id = \(into) AND o.digest = d.digest)
+            """)
+    }
+
     /// The device, if the user who has the identifier has signed in on it.
     func device(_ installationID: String?, of identifier: Identifier) async throws -> KnownOrigin? {
         guard let installationID, installationID.utf8.count >= Self.minimumLength else { return nil }
@@ -121,10 +130,8 @@ struct KnownDeviceStore: Sendable {
         try await database.query(
             """
             SELECT i.verified FROM identifiers i JOIN users u ON u.id = i.user_id
-            LEFT JOIN passwords w ON w.user_id = i.user_id
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND i.user_id = \(token.userID)
-                AND coalesce(
-                    floor(extract(epoch FROM greatest(w.changed_at, u.devices_since) - interval '30 seconds')), 0)
+                AND coalesce(floor(extract(epoch FROM u.devices_since - interval '30 seconds')), 0)
                     <= \(token.issuedAt)::bigint
             """
         ).decode(Bool.self).first.map {

@@ -52,6 +52,16 @@ struct AuditStore: Sendable {
             """)
     }
 
+    /// Adds the entries of imported users, in their order.
+    static func recordImport(of users: [UUID], on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO audit_entries (user_id, actor, actor_id, event, detail)
+            SELECT id, 'operator', \(AuditScope.current?.name), \(AuditEvent.registered.rawValue), 'import'
+            FROM unnest(\(users)) WITH ORDINALITY AS imported (id, n) ORDER BY n
+            """)
+    }
+
     /// The latest thousand entries about the user, newest first, with the user's own origins.
     func events(of userID: UUID) async throws -> [AccountExport.Event] {
         try await page(of: userID, before: nil, limit: 1000).map { record in
@@ -82,7 +92,7 @@ extension AuditStore {
     /// - Parameter account: as it was when the user was verified.
     /// - Returns: the account's present versions; `nil` when it is gone.
     static func recordSignInIfUnchanged(
-        to account: Account, by methods: [AuthenticationMethod], session: UUID, on database: some PostgresQuerying
+        to account: Account, by verification: Verification, session: UUID, on database: some PostgresQuerying
     ) async throws -> AccountVersions? {
         let origin = AuditScope.current?.origin
         let salt = origin.map { _ in [UInt8].random(count: 16) }
@@ -94,7 +104,7 @@ extension AuditStore {
                 INSERT INTO audit_entries
                     (user_id, actor, actor_id, event, detail, session_id, count, origin_digest)
                 SELECT \(account.id), \(AuditActor.user.rawValue), \(account.id.uuidString.lowercased()),
-                    \(AuditEvent.signedIn.rawValue), \(methods.map(\.rawValue).joined(separator: " ")), \(session), 1,
+                    \(AuditEvent.signedIn.rawValue), \(verification.methods.map(\.rawValue).joined(separator: " ")), \(session), 1,
                     \(salt.flatMap { origin?.digest(salt: $0) })
                 FROM account
                 WHERE state = \(AccountState.active.rawValue) AND credentials_version = \(account.credentialsVersion)
@@ -104,6 +114,10 @@ extension AuditStore {
                 SELECT id, \(account.id), \(salt), \(origin?.address), \(origin?.userAgent), \(origin?.device),
                     \(origin?.appVersion)
                 FROM entry WHERE \(salt) IS NOT NULL
+            ), used AS (
+                UPDATE credentials SET last_used_at = now()
+                WHERE user_id = \(account.id) AND kind = \(verification.kind.rawValue)
+                    AND (last_used_at IS NULL OR last_used_at < now() - interval '1 day')
             )
             SELECT state, version, credentials_version FROM account
             """

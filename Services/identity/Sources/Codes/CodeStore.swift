@@ -90,7 +90,7 @@ struct CodeStore: Sendable {
     }
 
     /// A code that was right, and is used up.
-    struct Proof: Sendable {
+    struct Match: Sendable {
         var id: UUID
         var purpose: CodePurpose
     }
@@ -154,7 +154,7 @@ struct CodeStore: Sendable {
     /// - Returns: `nil` where none is right.
     func verify(
         _ identifier: Identifier, by code: OneTimeCode, for purposes: [CodePurpose], among open: some Sequence<Open>
-    ) async throws -> Proof? {
+    ) async throws -> Match? {
         let right = purposes.flatMap { keys.code(code, to: identifier, for: $0.rawValue).all }
         let open = Array(open)
         let isReserved = open.first?.payer == .request
@@ -174,14 +174,14 @@ struct CodeStore: Sendable {
             RETURNING codes.id, purpose, used_at IS NOT NULL, created_at
             """
         ).decode((UUID, String, Bool, Date).self)
-        return rows.filter(\.2).max { $0.3 < $1.3 }.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
+        return rows.filter(\.2).max { $0.3 < $1.3 }.map { Match(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
     }
 
     /// Compares with the link of the request's code or, where the request repeats others, with the links of all open
     /// codes. No try is counted, because 256 bits cannot be guessed.
     ///
     /// - Returns: `nil` where none is right.
-    func verify(link token: String, of request: Request, for purposes: [CodePurpose]) async throws -> Proof? {
+    func verify(link token: String, of request: Request, for purposes: [CodePurpose]) async throws -> Match? {
         let searched = purposes.filter { request.repeats == nil || $0 == request.repeats }
         let open = try await database.query(
             """
@@ -197,12 +197,12 @@ struct CodeStore: Sendable {
             UPDATE codes SET used_at = now() WHERE id = \(right.0) AND used_at IS NULL AND expires_at > now()
             RETURNING id, purpose
             """
-        ).decode((UUID, String).self).first.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
+        ).decode((UUID, String).self).first.map { Match(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
     }
 
     /// Makes a used code valid again, because its action failed.
-    func release(_ proof: Proof) async throws {
-        try await database.query("UPDATE codes SET used_at = NULL WHERE id = \(proof.id)")
+    func release(_ match: Match) async throws {
+        try await database.query("UPDATE codes SET used_at = NULL WHERE id = \(match.id)")
     }
 
     /// Closes the other codes for the same purpose: a user who has verified the identifier no longer needs them.
@@ -228,11 +228,10 @@ struct CodeAccountStore: Sendable {
     func account(verifiedBy identifier: Identifier) async throws -> Account {
         // Two requests that verify the identifier at the same time may both create an account. One fails, retries, and
         // finds the other's.
-        for _ in 0..<3 {
+        try await retryingConflicts {
             if let account = try await owner(of: identifier) { return account }
-            if let account = try await makeAccount(for: identifier) { return account }
+            return try await makeAccount(for: identifier)
         }
-        throw StoreConflict()
     }
 
     /// Marks an identifier of the user as verified.
@@ -288,7 +287,7 @@ struct CodeAccountStore: Sendable {
         let id = UUID()
         do {
             return try await database.withRetriedTransaction { transaction in
-                try await transaction.query("INSERT INTO users (id) VALUES (\(id))")
+                try await AccountStore.create([NewUser(id: id)], on: transaction)
                 let isTheirs = try await IdentifierStore.claim(
                     identifier, for: id, isVerified: true, actor: .user, isNewUser: true, on: transaction)
                 guard isTheirs else { throw Taken() }

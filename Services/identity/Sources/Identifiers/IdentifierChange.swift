@@ -3,8 +3,8 @@ import ServiceKit
 
 /// Changes the user's own address or number (`PUT` and `DELETE /v1/auth/identifiers/{kind}`).
 struct IdentifierChange: Sendable {
-    let identifiers: IdentifierStore
-    let proofs: CodeProofs
+    let changes: IdentifierChangeStore
+    let verifier: CodeVerifier
     let notices: AccountNotices
     let age: AuthenticationAge
     let worker: OutboxWorker
@@ -21,21 +21,21 @@ struct IdentifierChange: Sendable {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(request.identifier, of: kind, home: home)
         }
-        let shown = VerifyCodeRequest(
+        let presented = VerifyCodeRequest(
             identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
             linkToken: request.linkToken)
-        return try await proofs.verify(shown, context: context) { _ in
+        return try await verifier.verify(presented, context: context) { _ in
             [.verify]
-        } then: { proved, _ in
-            guard proved == identifier else { throw CodeProofs.wrong }
-            return try await finish(identifiers.set(identifier, of: user.id, actor: .user, notices: notices))
+        } then: { verified, _ in
+            guard verified == identifier else { throw CodeVerifier.wrong }
+            return try await finish(changes.set(identifier, of: user.id, actor: .user, notices: notices))
         }
     }
 
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` where it is the account's last credential; `NOT_FOUND`.
     func remove(_ kind: Identifier.Kind, of user: ForwardedUser) async throws -> User {
         try age.require(user)
-        return try await finish(identifiers.remove(kind, of: user.id, actor: .user, notices: notices))
+        return try await finish(changes.remove(kind, of: user.id, actor: .user, notices: notices))
     }
 
     private func finish(_ outcome: IdentifierOutcome) throws(Problem) -> User {

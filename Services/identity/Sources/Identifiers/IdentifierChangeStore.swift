@@ -13,10 +13,10 @@ enum UndoOutcome: Sendable {
     case taken
 }
 
-/// Changes of identifiers that can still be undone (table `identifier_changes`).
+/// Changes of the identifiers of existing accounts, and those that can still be undone (table `identifier_changes`).
 struct IdentifierChangeStore: Sendable {
     let database: PostgresPool
-    let grants: AppleGrantStore
+    let registry: CredentialRegistry
 
     /// Restores the former identifier, ends all sessions, and removes credentials that an attacker may have.
     func undo(_ digest: [UInt8]) async throws -> UndoOutcome {
@@ -116,23 +116,11 @@ struct IdentifierChangeStore: Sendable {
     private func removeCredentials(
         of userID: UUID, undoing change: IdentifierUndo.Change, on transaction: PostgresTransaction
     ) async throws {
-        try await PasswordStore.remove(of: userID, on: transaction)
+        try await registry.remove(undoing: change, of: userID, on: transaction)
         try await KnownDeviceStore.forget(devicesOf: userID, on: transaction)
         for other in try await IdentifierStore.all(of: userID, on: transaction)
         where other.identifier.kind != change.former.kind && IdentifierUndo.removes(other.origin, undoing: change) {
             try await IdentifierStore.delete(other.identifier.kind, of: userID, on: transaction)
-        }
-        let linked = try await transaction.query(
-            "SELECT created_at, merged_from, merged_at FROM apple_identities WHERE user_id = \(userID)"
-        ).decode((Date, UUID?, Date?).self).first
-        if let (since, account, mergedAt) = linked,
-            IdentifierUndo.removes(
-                CredentialOrigin(since: since, mergedFrom: account, mergedAt: mergedAt), undoing: change)
-        {
-            if let grant = try await grants.grant(of: userID, on: transaction) {
-                try await grants.enqueueRevocation(of: grant, on: transaction)
-            }
-            try await AppleIdentityStore.remove(of: userID, on: transaction)
         }
     }
 
@@ -151,5 +139,98 @@ struct IdentifierChangeStore: Sendable {
     static func forget(_ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             "DELETE FROM identifier_changes WHERE user_id = \(userID) AND kind = \(kind.rawValue)")
+    }
+}
+
+/// Changes of the identifiers of existing accounts.
+extension IdentifierChangeStore {
+    /// Gives the user a verified identifier, in place of the one of its kind.
+    /// - Parameter notices: sends a notice to the former identifier, if the user had verified it. With `nil` the change
+    ///   is final, and so is every earlier change.
+    func set(
+        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil
+    ) async throws -> IdentifierOutcome {
+        struct Taken: Error {}
+        do {
+            return try await database.withRetriedTransaction { transaction in
+                guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
+                let former = try await IdentifierStore.current(identifier.kind, of: userID, on: transaction)
+                let isSame = former?.identifier.value.isVerbatim(identifier.value) == true
+                if let former, !isSame {
+                    try await IdentifierStore.delete(identifier.kind, of: userID, on: transaction)
+                    try await notices?.changed(former, of: userID, on: transaction)
+                }
+                if notices == nil {
+                    try await Self.forget(identifier.kind, of: userID, on: transaction)
+                }
+                let isTheirs = try await IdentifierStore.claim(
+                    identifier, for: userID, isVerified: true, actor: actor, on: transaction)
+                // The rollback restores the removed identifier.
+                guard isTheirs else { throw Taken() }
+                if !isSame || former?.isVerified == false {
+                    try await AccountStore.touch(user, credentials: former != nil && !isSame, on: transaction)
+                }
+                return try await Self.outcome(of: userID, on: transaction)
+            }
+        } catch is Taken {
+            return .taken
+        }
+    }
+
+    /// Removes an identifier from a user, unless the account would have no credential left.
+    /// - Parameter notices: as in ``set(_:of:actor:notices:)``.
+    func remove(
+        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil
+    ) async throws -> IdentifierOutcome {
+        struct LastOne: Error {}
+        do {
+            return try await database.withRetriedTransaction { transaction in
+                guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
+                guard let former = try await IdentifierStore.current(kind, of: userID, on: transaction) else { return .missing }
+                try await IdentifierStore.delete(kind, of: userID, on: transaction)
+                if let notices {
+                    try await notices.changed(former, of: userID, on: transaction)
+                } else {
+                    try await Self.forget(kind, of: userID, on: transaction)
+                }
+                try await AccountStore.touch(user, credentials: true, on: transaction)
+                try await AuditStore.record(
+                    .identifierRemoved, userID, by: actor, detail: kind.rawValue, on: transaction)
+                let account = try await AccountStore.account(userID, on: transaction)
+                guard let account, registry.reachability.opens(account) else { throw LastOne() }
+                return .changed(account)
+            }
+        } catch is LastOne {
+            return .lastOne
+        }
+    }
+
+    /// Moves one user's identifier to another user, who has none of its kind, as verified. The former user may be left
+    /// without a credential: an operator who joins two accounts of one person intends that.
+    func move(
+        _ kind: Identifier.Kind, from formerID: UUID, to userID: UUID, actor: AuditActor
+    ) async throws -> IdentifierOutcome {
+        try await database.withRetriedTransaction { transaction in
+            guard let formerUser = try await AccountStore.lock(formerID, on: transaction),
+                let user = try await AccountStore.lockAnother(userID, on: transaction)
+            else { return .noSuchUser }
+            guard let former = try await IdentifierStore.current(kind, of: formerID, on: transaction) else { return .missing }
+            guard formerID != userID else { return try await Self.outcome(of: userID, on: transaction) }
+            guard try await IdentifierStore.current(kind, of: userID, on: transaction) == nil else { return .occupied }
+            try await IdentifierStore.delete(kind, of: formerID, on: transaction)
+            for id in [formerID, userID] { try await Self.forget(kind, of: id, on: transaction) }
+            try await IdentifierStore.noteLoss(of: former.identifier, by: formerID, on: transaction)
+            try await AccountStore.touch(formerUser, credentials: true, on: transaction)
+            try await AuditStore.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
+            guard try await IdentifierStore.claim(former.identifier, for: userID, isVerified: true, actor: actor, on: transaction)
+            else { throw StoreConflict() }
+            try await AccountStore.touch(user, credentials: false, on: transaction)
+            return try await Self.outcome(of: userID, on: transaction)
+        }
+    }
+
+    private static func outcome(of userID: UUID, on transaction: PostgresTransaction) async throws -> IdentifierOutcome
+    {
+        try await AccountStore.account(userID, on: transaction).map(IdentifierOutcome.changed) ?? .noSuchUser
     }
 }

@@ -5,14 +5,10 @@ import Postgres
 /// E-mail addresses and phone numbers, and the users they belong to (tables `identifiers` and `lost_identifiers`).
 struct IdentifierStore: Sendable {
     let database: PostgresPool
-    /// Kinds of identifiers to which sign-in codes are sent.
-    var codeKinds: Set<Identifier.Kind> = []
 
-    /// - Returns: `nil` when the user has no phone number.
-    func isPhoneVerified(of userID: UUID) async throws -> Bool? {
-        try await database.query(
-            "SELECT verified FROM identifiers WHERE user_id = \(userID) AND kind = 'phone'"
-        ).decode(Bool.self).first
+    /// The user who has the identifier, verified or not.
+    func holder(of identifier: Identifier) async throws -> UUID? {
+        try await Self.holder(of: identifier, on: database)?.userID
     }
 
     static func email(of userID: UUID, on transaction: PostgresTransaction) async throws -> String? {
@@ -82,6 +78,19 @@ struct IdentifierStore: Sendable {
         }
     }
 
+    /// Adds identifiers that no user has.
+    /// - Throws: a unique violation where one has an owner.
+    static func insert(_ new: [NewIdentifier], on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO identifiers (kind, value, user_id, verified)
+            SELECT kind, value, user_id, verified
+            FROM unnest(
+                \(new.map(\.kind.rawValue)), \(new.map(\.value)), \(new.map(\.userID)), \(new.map(\.isVerified))
+            ) AS new (kind, value, user_id, verified)
+            """)
+    }
+
     /// The user's identifier of a kind, if it is verified.
     func verified(_ kind: Identifier.Kind, of userID: UUID) async throws -> Identifier? {
         try await database.query(
@@ -139,9 +148,9 @@ struct IdentifierStore: Sendable {
     }
 
     private static func holder(
-        of identifier: Identifier, on transaction: PostgresTransaction
+        of identifier: Identifier, on database: some PostgresQuerying
     ) async throws -> IdentifierClaim.Holder? {
-        try await transaction.query(
+        try await database.query(
             """
             SELECT user_id, verified FROM identifiers
             WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value)
@@ -151,6 +160,14 @@ struct IdentifierStore: Sendable {
             return IdentifierClaim.Holder(userID: id, isVerified: verified)
         }
     }
+}
+
+/// An identifier to be added with its user.
+struct NewIdentifier: Sendable {
+    var kind: Identifier.Kind
+    var value: String
+    var userID: UUID
+    var isVerified: Bool
 }
 
 /// An identifier of an account.
@@ -170,93 +187,7 @@ extension AccountIdentifier {
     }
 }
 
-/// Changes of the identifiers of existing accounts.
 extension IdentifierStore {
-    /// Gives the user a verified identifier, in place of the one of its kind.
-    /// - Parameter notices: sends a notice to the former identifier, if the user had verified it. With `nil` the change
-    ///   is final, and so is every earlier change.
-    func set(
-        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil
-    ) async throws -> IdentifierOutcome {
-        struct Taken: Error {}
-        do {
-            return try await database.withRetriedTransaction { transaction in
-                guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
-                let former = try await Self.current(identifier.kind, of: userID, on: transaction)
-                let isSame = former?.identifier.value.isVerbatim(identifier.value) == true
-                if let former, !isSame {
-                    try await Self.delete(identifier.kind, of: userID, on: transaction)
-                    try await notices?.changed(former, of: userID, on: transaction)
-                }
-                if notices == nil {
-                    try await IdentifierChangeStore.forget(identifier.kind, of: userID, on: transaction)
-                }
-                let isTheirs = try await Self.claim(
-                    identifier, for: userID, isVerified: true, actor: actor, on: transaction)
-                // The rollback restores the removed identifier.
-                guard isTheirs else { throw Taken() }
-                if !isSame || former?.isVerified == false {
-                    try await AccountStore.touch(user, credentials: former != nil && !isSame, on: transaction)
-                }
-                return try await Self.outcome(of: userID, on: transaction)
-            }
-        } catch is Taken {
-            return .taken
-        }
-    }
-
-    /// Removes an identifier from a user, unless the account would have no credential left.
-    /// - Parameter notices: as in ``set(_:of:actor:notices:)``.
-    func remove(
-        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil
-    ) async throws -> IdentifierOutcome {
-        struct LastOne: Error {}
-        do {
-            return try await database.withRetriedTransaction { transaction in
-                guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
-                guard let former = try await Self.current(kind, of: userID, on: transaction) else { return .missing }
-                try await Self.delete(kind, of: userID, on: transaction)
-                if let notices {
-                    try await notices.changed(former, of: userID, on: transaction)
-                } else {
-                    try await IdentifierChangeStore.forget(kind, of: userID, on: transaction)
-                }
-                try await AccountStore.touch(user, credentials: true, on: transaction)
-                try await AuditStore.record(
-                    .identifierRemoved, userID, by: actor, detail: kind.rawValue, on: transaction)
-                let account = try await AccountStore.account(userID, on: transaction)
-                guard let account, account.isReachable(byCodeTo: codeKinds) else { throw LastOne() }
-                return .changed(account)
-            }
-        } catch is LastOne {
-            return .lastOne
-        }
-    }
-
-    /// Moves one user's identifier to another user, who has none of its kind, as verified. The former user may be left
-    /// without a credential: an operator who joins two accounts of one person intends that.
-    func move(
-        _ kind: Identifier.Kind, from formerID: UUID, to userID: UUID, actor: AuditActor
-    ) async throws -> IdentifierOutcome {
-        try await database.withRetriedTransaction { transaction in
-            guard let formerUser = try await AccountStore.lock(formerID, on: transaction),
-                let user = try await AccountStore.lockAnother(userID, on: transaction)
-            else { return .noSuchUser }
-            guard let former = try await Self.current(kind, of: formerID, on: transaction) else { return .missing }
-            guard formerID != userID else { return try await Self.outcome(of: userID, on: transaction) }
-            guard try await Self.current(kind, of: userID, on: transaction) == nil else { return .occupied }
-            try await Self.delete(kind, of: formerID, on: transaction)
-            for id in [formerID, userID] { try await IdentifierChangeStore.forget(kind, of: id, on: transaction) }
-            try await Self.noteLoss(of: former.identifier, by: formerID, on: transaction)
-            try await AccountStore.touch(formerUser, credentials: true, on: transaction)
-            try await AuditStore.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
-            guard try await Self.claim(former.identifier, for: userID, isVerified: true, actor: actor, on: transaction)
-            else { throw StoreConflict() }
-            try await AccountStore.touch(user, credentials: false, on: transaction)
-            return try await Self.outcome(of: userID, on: transaction)
-        }
-    }
-
     /// The user's identifiers, at most one of each kind.
     static func all(of userID: UUID, on transaction: PostgresTransaction) async throws -> [AccountIdentifier] {
         try await transaction.query(
@@ -300,10 +231,5 @@ extension IdentifierStore {
     ) async throws {
         try await transaction.query(
             "DELETE FROM identifiers WHERE user_id = \(userID) AND kind = \(kind.rawValue)")
-    }
-
-    private static func outcome(of userID: UUID, on transaction: PostgresTransaction) async throws -> IdentifierOutcome
-    {
-        try await AccountStore.account(userID, on: transaction).map(IdentifierOutcome.changed) ?? .noSuchUser
     }
 }

@@ -6,7 +6,6 @@ import ServiceKit
 public struct UserTransfer: Sendable {
     let store: UserTransferStore
     let home: PhoneRegion?
-    let keys: ImportedPasswordHash.Keys
 
     /// Lines that one statement creates.
     static let batch = 500
@@ -151,7 +150,7 @@ public struct UserTransfer: Sendable {
         for line in lines {
             do {
                 let record = try StrictJSON.decode(UserRecord.self, from: line.bytes)
-                reading.users.append((line.number, try ImportedUser(record, home: home, keys: keys, now: .now)))
+                reading.users.append((line.number, try ImportedUser(record, home: home, registry: store.registry, now: .now)))
             } catch let refusal as Refusal {
                 reading.flaws.append(Flaw(line: line.number, reason: refusal.message))
             } catch {
@@ -191,7 +190,7 @@ public struct UserTransfer: Sendable {
             outcome.created += new.count
         } else if new.count == 1 {
             outcome.flaws.append(
-                Flaw(line: new[0].line, reason: "Another user has just received an identifier or the Apple account."))
+                Flaw(line: new[0].line, reason: "Another user has just received an identifier or a credential."))
         } else {
             for each in new { try await create([each], isDry: isDry, &outcome) }
         }

@@ -15,7 +15,7 @@ enum MergeOutcome: Sendable {
 /// Merges two accounts in one transaction.
 struct AccountMergeStore: Sendable {
     let database: PostgresPool
-    let grants: AppleGrantStore
+    let registry: CredentialRegistry
     let notices: AccountNotices
 
     /// - Parameters:
@@ -44,14 +44,14 @@ struct AccountMergeStore: Sendable {
             let from = merge.from == first.id ? first : second
             let (into, user) = merge.from == first.id ? (second, secondUser) : (first, firstUser)
             try await moveIdentifiers(from: from.id, to: into.id, on: transaction)
-            let grant = try await moveCredentials(from: from, to: into, on: transaction)
+            try await registry.merge(from: from.id, into: into.id, on: transaction)
+            try await KnownDeviceStore.move(from: from.id, to: into.id, on: transaction)
             try await finish(from, into, on: transaction)
             guard let version = try await AccountStore.touch(user, credentials: true, on: transaction),
                 let merged = try await AccountStore.account(into.id, on: transaction)
             else { return .moved }
             let deletion = try await OutboxStore.enqueue(
-                .deletion(.revokeSessions), user: from.id, on: transaction,
-                sealing: { task in try grant.map { try $0.sealed(by: grants.sealer, for: task) } })
+                .deletion(.revokeSessions), user: from.id, on: transaction)
             let revocation = try await OutboxStore.enqueue(
                 .revokeSessions(reason: .passwordChanged, except: session, below: version), user: into.id,
                 on: transaction)
@@ -142,40 +142,5 @@ extension AccountMergeStore {
                 AND NOT EXISTS (SELECT FROM identifiers i WHERE i.user_id = \(into) AND i.kind = l.kind)
                 AND NOT EXISTS (SELECT FROM lost_identifiers o WHERE o.user_id = \(into) AND o.kind = l.kind)
             """)
-    }
-
-    /// - Returns: the grant to revoke at Apple, where both had an Apple account: a user has at most one.
-    func moveCredentials(
-        from: Account, to into: Account, on transaction: PostgresTransaction
-    ) async throws -> AppleGrant? {
-        if !into.hasPassword {
-            try await transaction.query("UPDATE passwords SET user_id = \(into.id) WHERE user_id = \(from.id)")
-        }
-        try await transaction.query(
-            """
-            UPDATE known_devices d SET user_id = \(into.id) WHERE d.user_id = \(from.id)
-                AND NOT EXISTS (SELECT FROM known_devices o WHERE o.user_id = \(into.id) AND o.digest = d.digest)
-            """)
-        guard from.hasApple else { return nil }
-        let grant = try await grants.grant(of: from.id, on: transaction)
-        guard !into.hasApple else { return grant }
-        // The token is sealed for its user, so it is sealed anew.
-        let token = try grant.flatMap { grant in
-            try grant.kind == .refreshToken ? grants.sealed(refreshToken: grant.secret, of: into.id) : nil
-        }
-        try await transaction.query(
-            """
-            UPDATE apple_identities SET
-                user_id = \(into.id), refresh_token = \(token), merged_from = coalesce(merged_from, user_id),
-                merged_at = now()
-            WHERE user_id = \(from.id)
-            """)
-        try await transaction.query("UPDATE apple_transfers SET user_id = \(into.id) WHERE user_id = \(from.id)")
-        // Left over from an Apple account that was unlinked.
-        try await transaction.query("DELETE FROM apple_mail_forwarding WHERE user_id = \(into.id)")
-        try await transaction.query("UPDATE apple_mail_forwarding SET user_id = \(into.id) WHERE user_id = \(from.id)")
-        try await transaction.query(
-            "UPDATE outbox SET user_id = \(into.id) WHERE user_id = \(from.id) AND kind = 'exchange_code'")
-        return nil
     }
 }

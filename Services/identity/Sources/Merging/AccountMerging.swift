@@ -20,7 +20,7 @@ struct MergeRoutes: Sendable {
 /// Merges two accounts (`POST /v1/auth/merge`). The user has recently authenticated to the one, and authenticates to
 /// the other in this request.
 struct AccountMerging: Sendable {
-    let proofs: UserProofs
+    let registry: CredentialRegistry
     let merges: AccountMergeStore
     let accounts: AccountStore
     let sessions: SessionIssuer
@@ -29,16 +29,15 @@ struct AccountMerging: Sendable {
     let worker: OutboxWorker
     let logger: Logger
 
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``UserProofs`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN` where the
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``CredentialRegistry`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN` where the
     ///   accounts are not merged.
     func callAsFunction(
         _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> MergeResponse {
         try age.require(user)
-        if request.password != nil { try proofs.passwords.hasher.requireRoom() }
         let device = try request.device?.checked()
-        let proof = try request.proof()
-        return try await proofs.verify(proof, of: .otherAccount(of: user), context: context) { verified in
+        let presented = PresentedCredential(request)
+        return try await registry.verify(presented, of: .otherAccount(of: user), context: context) { verified in
             guard let own = try await accounts.account(user.id) else { throw Problem(.invalidToken) }
             // A client that repeats the request after a lost response authenticates to the account that it is already
             // signed in to.
@@ -46,7 +45,7 @@ struct AccountMerging: Sendable {
             let merged = try await merge(own, verified.account, sparing: user.sessionID)
             guard merged.id != own.id else { return MergeResponse(user: merged.user) }
             let auth = try await sessions.issue(
-                on: device, by: verified.methods, context: context, refusal: Problem(.invalidToken)
+                on: device, by: verified.verification, context: context, refusal: Problem(.invalidToken)
             ) {
                 guard let account = try await accounts.account(merged.id) else { throw Problem(.invalidToken) }
                 return account
@@ -76,26 +75,6 @@ struct AccountMerging: Sendable {
                 .forbidden, "An address or number was changed less than three days ago. Please try again later.")
         case .moved:
             throw Problem(.unavailable)
-        }
-    }
-}
-
-extension MergeRequest {
-    /// The proof of the other account.
-    /// - Throws: `INVALID_REQUEST` unless there is exactly one.
-    fileprivate func proof() throws(Problem) -> PresentedProof {
-        switch (password, identityToken, code != nil || linkToken != nil) {
-        case (let text?, nil, false):
-            return .password(text, identifier: identifier)
-        case (nil, let token?, false):
-            return .apple(identityToken: token, nonce: nonce)
-        case (nil, nil, true):
-            let shown = VerifyCodeRequest(
-                identifier: identifier, code: code, codeRequest: codeRequest, linkToken: linkToken)
-            // Clients of the previous release request a code with the purpose `verify`.
-            return .code(shown, for: [.merge, .verify])
-        default:
-            throw Problem.invalid("password", "Please send a password, an identity token, or a code.")
         }
     }
 }

@@ -8,7 +8,7 @@ import Sealing
 /// Sends messages, as a task of the outbox.
 struct MessageDelivery: Sendable {
     let queue: MessageQueue
-    let passwords: PasswordStore
+    let identifiers: IdentifierStore
     let mail: AppleMailStore
     let limits: AttemptLimits
     let appName: String
@@ -16,12 +16,12 @@ struct MessageDelivery: Sendable {
     private let outcomes = MessageMetrics()
 
     init(
-        queue: MessageQueue, passwords: PasswordStore, mail: AppleMailStore, limits: AttemptLimits, appName: String,
+        queue: MessageQueue, identifiers: IdentifierStore, mail: AppleMailStore, limits: AttemptLimits, appName: String,
         logger: Logger
     ) {
         self.queue = queue
         self.mail = mail
-        self.passwords = passwords
+        self.identifiers = identifiers
         self.limits = limits
         self.appName = appName
         self.logger = logger
@@ -42,7 +42,7 @@ struct MessageDelivery: Sendable {
             let isWanted = try await mail.mayReceiveMail(address)
             guard isWanted else { return outcomes.count(.unwanted, identifier.kind) }
         }
-        let holder = try await passwords.account(identifiedBy: identifier)?.account.id
+        let holder = try await identifiers.holder(of: identifier)
         let isAskerKnown = envelope.isAskerKnown ?? false
         try await limits.sending(
             envelope.kind, to: identifier, isKnown: holder != nil, isAskerKnown: isAskerKnown
@@ -53,9 +53,9 @@ struct MessageDelivery: Sendable {
 
     /// Records that a message has bounced, whether or not an account has the identifier.
     func bounced(from identifier: Identifier, _ status: BounceStatus?) async throws {
-        if let holder = try await passwords.account(identifiedBy: identifier)?.account.id {
+        if let holder = try await identifiers.holder(of: identifier) {
             try await AuditStore.record(
-                .messageBounced, holder, by: .system, detail: status?.text, on: passwords.database)
+                .messageBounced, holder, by: .system, detail: status?.text, on: identifiers.database)
         }
         outcomes.count(.bounced, identifier.kind)
     }
@@ -89,7 +89,7 @@ struct MessageDelivery: Sendable {
                 "A message was refused for good",
                 metadata: ["id": "\(id)", "kind": "\(envelope.kind)", "reason": "\(refusal)"])
             if let holder {
-                try await AuditStore.record(.messageRefused, holder, by: .system, on: passwords.database)
+                try await AuditStore.record(.messageRefused, holder, by: .system, on: identifiers.database)
             }
         } catch {
             outcomes.count(.failed, identifier.kind)

@@ -62,6 +62,16 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init)
     }
 
+    /// Removes the tasks that would exchange a code of the user.
+    static func deleteExchanges(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID) AND kind = 'exchange_code'")
+    }
+
+    static func moveExchanges(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            "UPDATE outbox SET user_id = \(into) WHERE user_id = \(from) AND kind = 'exchange_code'")
+    }
+
     /// The destinations that have tasks, and how long until the first of them is due.
     func waits() async throws -> [OutboxDestination: Duration] {
         let rows = try await database.query(

@@ -62,7 +62,7 @@ struct PasswordReset: Sendable {
 
 /// Sends tokens for setting a new password, as a task of the outbox.
 struct PasswordResetDelivery: Sendable {
-    let passwords: PasswordStore
+    let identifiers: IdentifierStore
     let resets: PasswordResetStore
     let mail: AppleMailStore
     let limits: AttemptLimits
@@ -72,6 +72,9 @@ struct PasswordResetDelivery: Sendable {
     let messages: MessageDelivery
     /// The base address of the message's link; `nil`: the message contains only the token.
     let link: URL?
+
+    /// The purpose of the ``Sealer`` for identifiers. The text is that of Apple's grants, for the tasks of before.
+    static let sealingPurpose = "gatehouse identity sealing"
 
     /// Binds the sealed identifier to its task.
     static func context(of task: UUID) -> String {
@@ -88,8 +91,7 @@ struct PasswordResetDelivery: Sendable {
             let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value),
             Date.now.timeIntervalSince(entry.createdAt) < SingleUseToken.Purpose.passwordReset.lifetime
         else { return }
-        let holder = try await passwords.account(identifiedBy: identifier)?.account.id
-        guard let holder else { return }
+        guard let holder = try await identifiers.holder(of: identifier) else { return }
         if case .email(let address) = identifier {
             guard try await mail.mayReceiveMail(address) else { return }
         }

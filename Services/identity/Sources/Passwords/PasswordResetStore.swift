@@ -8,12 +8,14 @@ struct PasswordResetStore: Sendable {
     /// Whether a message to the identifier `i` may open the account of the user `u`.
     ///
     /// An unverified identifier opens the account only while a password is the account's only credential. Otherwise an
-    /// attacker could register another person's address and add an Apple account or a second identifier of their own.
-    /// When the address's owner resets the password later, the attacker would share the account with them.
+    /// attacker could register another person's address and add a credential or a second identifier of their own. When
+    /// the address's owner resets the password later, the attacker would share the account with them.
     private static let isOpenedByItsIdentifier = """
         u.state = 'active' AND (
             i.verified OR (
-                NOT EXISTS (SELECT FROM apple_identities a WHERE a.user_id = u.id)
+                NOT EXISTS (
+                    SELECT FROM credentials c
+                    WHERE c.user_id = u.id AND c.kind <> '\(CredentialKindID.password.rawValue)')
                 AND NOT EXISTS (SELECT FROM identifiers o WHERE o.user_id = u.id AND o.kind <> i.kind)))
         """
 
@@ -32,8 +34,9 @@ struct PasswordResetStore: Sendable {
             guard let owner else { return nil }
             try await transaction.query(
                 """
-                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
-                VALUES (\(token.digest), \(owner), \(kind), \(identifier.value), \(expiresAt))
+                INSERT INTO password_resets (digest, user_id, credentials_version, kind, value, expires_at)
+                SELECT \(token.digest), id, credentials_version, \(kind), \(identifier.value), \(expiresAt)
+                FROM users WHERE id = \(owner)
                 """)
             return try await AccountStore.account(owner, on: transaction)
         }
@@ -41,9 +44,7 @@ struct PasswordResetStore: Sendable {
 
     /// - Parameter digest: the digest of a token, ``SingleUseToken/digest(of:)``.
     func knows(_ digest: [UInt8]) async throws -> Bool {
-        try await !database.query(
-            "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
-        ).isEmpty
+        try await Self.user(of: digest, on: database) != nil
     }
 
     /// Uses up all tokens of the user, and sets the password. Receiving the token verifies the identifier, if it still
@@ -51,28 +52,35 @@ struct PasswordResetStore: Sendable {
     /// - Returns: the task in the outbox that ends all sessions; `nil` when the token is invalid.
     func use(_ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction { transaction in
-            let holder = try await transaction.query(
-                "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
-            ).first?.decode(UUID.self)
-            guard let holder, let user = try await AccountStore.lock(holder, on: transaction) else { return nil }
+            // The second time after a change in progress: it may have voided the token.
+            guard let holder = try await Self.user(of: digest, on: transaction),
+                let user = try await AccountStore.lock(holder, on: transaction),
+                try await Self.user(of: digest, on: transaction) == holder
+            else { return nil }
             let used = try await transaction.query(
                 "DELETE FROM password_resets WHERE digest = \(digest) AND user_id = \(user.id) RETURNING kind, value"
             ).first?.decode((String, String).self)
             guard let (kind, value) = used else { return nil }
-            let proved = try await transaction.query(
+            let verified = try await transaction.query(
                 """
                 UPDATE identifiers i SET verified = true FROM users u
                 WHERE i.kind = \(kind) AND i.value = \(value) AND i.user_id = \(user.id) AND u.id = i.user_id
                     AND \(unescaped: Self.isOpenedByItsIdentifier)
                 """)
-            guard proved.affectedRows == 1 else { return nil }
+            guard verified.affectedRows == 1 else { return nil }
             return try await PasswordStore.replace(
                 of: user, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, notices: notices,
                 on: transaction)
         }
     }
 
-    static func removeAll(of userID: UUID, on transaction: PostgresTransaction) async throws {
-        try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
+    /// The user of a valid token. A change of the user's credentials voids the tokens that were sent before.
+    private static func user(of digest: [UInt8], on database: some PostgresQuerying) async throws -> UUID? {
+        try await database.query(
+            """
+            SELECT user_id FROM password_resets r JOIN users u ON u.id = r.user_id
+            WHERE digest = \(digest) AND expires_at > now() AND u.credentials_version = r.credentials_version
+            """
+        ).first?.decode(UUID.self)
     }
 }

@@ -4,19 +4,19 @@ import ServiceKit
 
 /// Signing in with an identifier and a password (`POST /v1/auth/login`).
 struct PasswordSignIn: Sendable {
-    let proofs: PasswordProofs
+    let verifier: PasswordVerifier
     let sessions: SessionIssuer
 
     func callAsFunction(_ request: LoginRequest, context: GatehouseRequestContext) async throws -> AuthResponse {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
-            try Identifier(request.identifier, home: proofs.home)
+            try Identifier(request.identifier, home: verifier.home)
         }
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(request.password) }
         let device = try request.device?.checked()
         return try await sessions.issue(
-            on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)
+            on: device, by: .password, context: context, refusal: Problem(.invalidCredentials)
         ) {
-            try await proofs.account(identifiedBy: identifier, password, device: device, context: context)
+            try await verifier.account(identifiedBy: identifier, password, device: device, context: context)
         }.auth
     }
 }
@@ -48,7 +48,7 @@ struct PasswordScreening: Sendable {
 /// as authentication. A user without a password must have authenticated recently.
 struct PasswordChange: Sendable {
     let passwords: PasswordStore
-    let proofs: PasswordProofs
+    let verifier: PasswordVerifier
     let hasher: PasswordHasher
     let screening: PasswordScreening
     let limits: AttemptLimits
@@ -71,7 +71,7 @@ struct PasswordChange: Sendable {
         try await screening.check(new, for: [account.email, account.phone].compactMap(\.self), field: "newPassword")
         if let hash {
             guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
-            try await proofs.check(
+            try await verifier.check(
                 current, against: hash, of: account, wrong: "The current password is not right.", context: context)
         } else {
             try age.require(user)
@@ -94,7 +94,7 @@ struct Registration: Sendable {
     let screening: PasswordScreening
     let sessions: SessionIssuer
     let limits: AttemptLimits
-    let proofs: PasswordProofs
+    let verifier: PasswordVerifier
     let home: PhoneRegion?
 
     /// Seconds in which a registration may be repeated, because its response may have been lost.
@@ -112,7 +112,7 @@ struct Registration: Sendable {
         try await screening.check(password, for: [identifier.value], field: "password")
         try await limits.admit(registrationOf: identifier, from: context.clientAddress)
         return try await sessions.issue(
-            on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)
+            on: device, by: .password, context: context, refusal: Problem(.invalidCredentials)
         ) {
             try await account(identifier, password, displayName, device: device, context: context)
         }.auth
@@ -140,7 +140,7 @@ struct Registration: Sendable {
             Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
         else { throw taken }
         do {
-            return try await proofs.account(identifiedBy: identifier, password, device: device, context: context)
+            return try await verifier.account(identifiedBy: identifier, password, device: device, context: context)
         } catch let problem as Problem where problem.code == .invalidCredentials {
             throw taken
         }

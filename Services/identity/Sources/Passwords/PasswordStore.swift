@@ -20,10 +20,17 @@ struct NewAccount: Sendable {
 struct PasswordStore: Sendable {
     let database: PostgresPool
 
+    /// Finds the hash of the users `u` of a statement.
+    private static let joins = """
+        \(Account.joins)
+        LEFT JOIN credentials k ON k.user_id = u.id AND k.kind = '\(CredentialKindID.password.rawValue)'
+        LEFT JOIN passwords w ON w.credential_id = k.id
+        """
+
     func account(_ userID: UUID) async throws -> (account: Account, passwordHash: String?)? {
         let result = try await database.query(
             """
-            SELECT \(unescaped: Account.columns), w.hash FROM users u \(unescaped: Account.joins)
+            SELECT \(unescaped: Account.columns), w.hash FROM users u \(unescaped: Self.joins)
             WHERE u.id = \(userID)
             """)
         guard let row = result.first else { return nil }
@@ -35,7 +42,7 @@ struct PasswordStore: Sendable {
         let result = try await database.query(
             """
             SELECT \(unescaped: Account.columns), w.hash
-            FROM identifiers i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
+            FROM identifiers i JOIN users u ON u.id = i.user_id \(unescaped: Self.joins)
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
             """)
         guard let row = result.first else { return nil }
@@ -43,8 +50,23 @@ struct PasswordStore: Sendable {
     }
 
     func changedAt(_ userID: UUID) async throws -> Date? {
-        try await database.query("SELECT changed_at FROM passwords WHERE user_id = \(userID)")
-            .decode(Date.self).first
+        try await database.query(
+            """
+            SELECT w.changed_at FROM credentials k JOIN passwords w ON w.credential_id = k.id
+            WHERE k.user_id = \(userID) AND k.kind = \(CredentialKindID.password.rawValue)
+            """
+        ).decode(Date.self).first
+    }
+
+    /// The users' hashes.
+    func hashes(of users: [UUID]) async throws -> [UUID: String] {
+        let rows = try await database.query(
+            """
+            SELECT k.user_id, w.hash FROM credentials k JOIN passwords w ON w.credential_id = k.id
+            WHERE k.user_id = ANY(\(users)) AND k.kind = \(CredentialKindID.password.rawValue)
+            """
+        ).decode((UUID, String).self)
+        return Dictionary(rows.map { ($0, $1) }) { first, _ in first }
     }
 
     /// Creates the account in one transaction.
@@ -53,18 +75,15 @@ struct PasswordStore: Sendable {
         struct Taken: Error {}
         do {
             return try await database.withRetriedTransaction { transaction in
-                try await transaction.query(
-                    """
-                    INSERT INTO users (id, display_name, role, store_ids)
-                    VALUES (\(new.id), \(new.displayName?.value), \(new.role.name), \(new.stores.ids.map(\.value)))
-                    """)
+                let user = NewUser(
+                    id: new.id, displayName: new.displayName?.value, role: new.role.name,
+                    storeIDs: new.stores.ids.map(\.value))
+                try await AccountStore.create([user], on: transaction)
                 let isTheirs = try await IdentifierStore.claim(
                     new.identifier, for: new.id, isVerified: new.isVerified, actor: new.actor, isNewUser: true,
                     on: transaction)
                 guard isTheirs else { throw Taken() }
-                if let hash = new.passwordHash {
-                    try await transaction.query("INSERT INTO passwords (user_id, hash) VALUES (\(new.id), \(hash))")
-                }
+                if let hash = new.passwordHash { try await Self.insert([(new.id, hash)], on: transaction) }
                 try await AuditStore.record(.registered, new.id, by: new.actor, on: transaction)
                 return try await AccountStore.account(new.id, on: transaction)
             }
@@ -76,7 +95,11 @@ struct PasswordStore: Sendable {
     /// Stores another hash of the same password. The user and clients see no change.
     func rehash(_ userID: UUID, from old: String, to new: String) async throws {
         try await database.query(
-            "UPDATE passwords SET hash = \(new) WHERE user_id = \(userID) AND hash = \(old)")
+            """
+            UPDATE passwords SET hash = \(new) FROM credentials k
+            WHERE k.user_id = \(userID) AND k.kind = \(CredentialKindID.password.rawValue)
+                AND credential_id = k.id AND hash = \(old)
+            """)
     }
 
     /// Sets or replaces the password, and enqueues the task that ends all sessions but `session`.
@@ -100,11 +123,12 @@ struct PasswordStore: Sendable {
         of user: LockedUser, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,
         notices: AccountNotices?, on transaction: PostgresTransaction
     ) async throws -> OutboxEntry? {
-        try await transaction.query(
+        let replaced = try await transaction.query(
             """
-            INSERT INTO passwords (user_id, hash) VALUES (\(user.id), \(hash))
-            ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
+            UPDATE passwords SET hash = \(hash), changed_at = now() FROM credentials k
+            WHERE k.user_id = \(user.id) AND k.kind = \(CredentialKindID.password.rawValue) AND credential_id = k.id
             """)
+        if replaced.affectedRows == 0 { try await insert([(user.id, hash)], on: transaction) }
         try await KnownDeviceStore.forget(devicesOf: user.id, on: transaction)
         guard let version = try await AccountStore.touch(user, credentials: true, on: transaction) else {
             return nil
@@ -115,7 +139,22 @@ struct PasswordStore: Sendable {
             .revokeSessions(reason: .passwordChanged, except: session, below: version), user: user.id, on: transaction)
     }
 
-    static func remove(of userID: UUID, on transaction: PostgresTransaction) async throws {
-        try await transaction.query("DELETE FROM passwords WHERE user_id = \(userID)")
+    /// Adds the passwords of users who have none.
+    private static func insert(_ new: [(user: UUID, hash: String)], on transaction: PostgresTransaction) async throws {
+        let credentials = new.map { PasswordCredential.new(of: $0.user) }
+        guard try await CredentialStore.insert(credentials, on: transaction) else { throw StoreConflict() }
+        try await addHashes(zip(credentials, new).map { ($0.id, $1.hash) }, on: transaction)
+    }
+
+    /// - Parameter hashes: by the ids of their credentials.
+    static func addHashes(
+        _ hashes: [(credential: UUID, hash: String)], on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO passwords (credential_id, hash)
+            SELECT credential_id, hash
+            FROM unnest(\(hashes.map(\.credential)), \(hashes.map(\.hash))) AS new (credential_id, hash)
+            """)
     }
 }

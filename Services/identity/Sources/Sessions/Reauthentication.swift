@@ -4,39 +4,21 @@ import Hummingbird
 import Postgres
 import ServiceKit
 
-/// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`), by password or by Apple.
+/// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`).
 struct ReauthenticationRoutes: Sendable {
-    let proofs: UserProofs
+    let registry: CredentialRegistry
     let reauthentication: Reauthentication
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/reauthenticate") { request, context in
             let user = try context.requireUser()
-            let proof = try await request.decode(ReauthenticateRequest.self).proof()
-            if case .password = proof { try proofs.passwords.hasher.requireRoom() }
-            try await proofs.verify(proof, of: .account(of: user), context: context) { verified in
+            let presented = PresentedCredential(try await request.decode(ReauthenticateRequest.self))
+            try await registry.verify(presented, of: .account(of: user), context: context) { verified in
                 try await reauthentication(
-                    of: user, verified: verified.account, by: verified.methods, refusal: Problem(.invalidCredentials))
+                    of: user, verified: verified.account, by: verified.verification,
+                    refusal: Problem(.invalidCredentials))
             }
             return Response.empty()
-        }
-    }
-}
-
-extension ReauthenticateRequest {
-    /// - Throws: `INVALID_REQUEST` unless there is exactly one proof.
-    fileprivate func proof() throws(Problem) -> PresentedProof {
-        // Checked also with a password, which needs no nonce: the API description allows no longer one.
-        try AppleNonceIssuer.checkLength(of: nonce)
-        switch (password, identityToken) {
-        case (let text?, nil):
-            return .password(text)
-        case (nil, let token?):
-            return .apple(identityToken: token, nonce: nonce)
-        case (nil, nil):
-            throw Problem.invalid("password", "Please enter your password, or sign in with Apple.")
-        case (_?, _?):
-            throw Problem.invalid("identityToken", "Please send either a password or an identity token.")
         }
     }
 }
@@ -58,12 +40,12 @@ struct Reauthentication: Sendable {
     /// - Throws: `refusal`; `ACCOUNT_DISABLED`; `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`. The request
     ///   may be repeated.
     func callAsFunction(
-        of user: ForwardedUser, verified account: Account?, by methods: [AuthenticationMethod], refusal: Problem
+        of user: ForwardedUser, verified account: Account?, by verification: Verification, refusal: Problem
     ) async throws {
         guard let account, account.id == user.id else { throw refusal }
         guard account.state == .active else { throw Problem(.accountDisabled) }
         try await tokens.renewAuthentication(
-            of: user.sessionID, RenewAuthenticationRequest(userID: user.id, methods: methods))
+            of: user.sessionID, RenewAuthenticationRequest(userID: user.id, methods: verification.methods))
         try await AuditStore.record(.reauthenticated, user.id, by: .user, on: database)
     }
 }

@@ -28,39 +28,35 @@ struct SessionIssuer: Sendable {
     /// Creates a session for the user of `account`. If the credentials have changed in between, `account` is called
     /// again; after three calls the answer is `UNAVAILABLE`.
     /// - Parameters:
-    ///   - methods: how the user is verified.
-    ///   - evidence: the identifier that the user has just verified, if any. Where another user has verified it too,
-    ///     the answer says so, and the app offers to merge the accounts.
+    ///   - verification: how the user is verified. Where another user has verified its identifier too, the answer says
+    ///     so, and the app offers to merge the accounts.
     ///   - refusal: the error when the account was deleted in between.
     ///   - account: reads the account of the verified user.
     ///   - confirm: called when the session exists, before the sign-in is recorded. If it throws, the session is revoked.
     /// - Throws: what `account` and `confirm` throw, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no
     ///   session.
     func issue(
-        on device: SessionDevice?, by methods: [AuthenticationMethod], verifying evidence: Identifier? = nil,
-        context: GatehouseRequestContext, refusal: Problem, account: () async throws -> Account,
+        on device: SessionDevice?, by verification: Verification, context: GatehouseRequestContext, refusal: Problem,
+        account: () async throws -> Account,
         confirm: () async throws -> Void = {}
     ) async throws -> Issued {
-        for _ in 0..<3 {
+        try await retryingConflicts {
             let verified = try await account()
-            AuditedAttempt.note(AuditedAttempt.Method(methods), of: .user(verified.id))
-            let issued = try await issueOnce(
-                for: verified, on: device, by: methods, verifying: evidence, context: context, refusal: refusal,
-                confirm: confirm)
-            if let issued { return issued }
+            AuditedAttempt.note(AuditedAttempt.Method(verification.kind), of: .user(verified.id))
+            return try await issueOnce(
+                for: verified, on: device, by: verification, context: context, refusal: refusal, confirm: confirm)
         }
-        throw Problem(.unavailable)
     }
 
     /// - Returns: the session, or `nil` when the credentials have changed in between.
     private func issueOnce(
-        for account: Account, on device: SessionDevice?, by methods: [AuthenticationMethod],
-        verifying evidence: Identifier?, context: GatehouseRequestContext, refusal: Problem,
-        confirm: () async throws -> Void
+        for account: Account, on device: SessionDevice?, by verification: Verification,
+        context: GatehouseRequestContext, refusal: Problem, confirm: () async throws -> Void
     ) async throws -> Issued? {
         guard account.state == .active else { throw Problem(.accountDisabled) }
-        let conflicts = try await conflicts(of: evidence, with: account)
-        var issued = try await create(for: account, on: device, by: methods, context: context, refusal: refusal)
+        let conflicts = try await conflicts(of: verification.identifier, with: account)
+        var issued = try await create(
+            for: account, on: device, by: verification.methods, context: context, refusal: refusal)
         issued.auth.conflictingIdentifiers = conflicts
         issued.auth.deviceToken = deviceTokens.issue(to: account.id, renewing: device?.deviceToken)
         let outcome: SignInOutcome
@@ -69,7 +65,7 @@ struct SessionIssuer: Sendable {
             // A session is issued only if the audit log has recorded it.
             let versions = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
                 try await AuditStore.recordSignInIfUnchanged(
-                    to: account, by: methods, session: issued.sessionID, on: accounts.database)
+                    to: account, by: verification, session: issued.sessionID, on: accounts.database)
             }
             outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: versions)
             if outcome == .valid, versions?.version != account.version {
@@ -82,7 +78,7 @@ struct SessionIssuer: Sendable {
             throw error
         }
         if outcome == .valid {
-            await remember(device, methods, of: account, context: context)
+            await remember(device, verification, of: account, context: context)
             return issued
         }
         await unused.revoke(issued.sessionID, exists: true)
@@ -103,13 +99,12 @@ struct SessionIssuer: Sendable {
 
     /// A failure is ignored. The device or network then counts as new at the next sign-in too.
     private func remember(
-        _ device: SessionDevice?, _ methods: [AuthenticationMethod], of account: Account,
+        _ device: SessionDevice?, _ verification: Verification, of account: Account,
         context: GatehouseRequestContext
     ) async {
         do {
             try await knownDevices.remember(device?.installationId, of: account)
-            // Only requests for codes and new passwords use the network, and a user of Apple makes none.
-            guard !methods.contains(.apple) else { return }
+            guard verification.requestsMessages else { return }
             try await knownDevices.remember(network: ClientNetwork.site(of: context.clientAddress), of: account.id)
         } catch {
             logger.warning("A device or network was not remembered", metadata: ["error": "\(error)"])
@@ -138,12 +133,6 @@ struct SessionIssuer: Sendable {
         } catch .notMade(let error) {
             throw error
         }
-    }
-}
-
-extension AuditedAttempt.Method {
-    fileprivate init(_ methods: [AuthenticationMethod]) {
-        self = methods.contains(.password) ? .password : methods.contains(.apple) ? .apple : .code
     }
 }
 

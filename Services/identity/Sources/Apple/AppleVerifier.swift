@@ -3,13 +3,16 @@ import Foundation
 import Logging
 import ServiceKit
 
-/// Verifies an identity token and identifies its user, for signing in and for linking.
-struct AppleProofs: Sendable {
-    let verifier: AppleTokenVerifier
+/// Verifies an identity token and identifies its user, for signing in, linking, and authenticating again.
+struct AppleVerifier: Sendable {
+    let tokens: AppleTokenVerifier
     let policy: AppleTokenPolicy
     let nonceIssuer: AppleNonceIssuer
     let nonceStore: AppleNonceStore
     let transfers: AppleTransferStore
+    let identities: AppleIdentityStore
+    let limits: AttemptLimits
+    let age: AuthenticationAge
     let logger: Logger
 
     /// Verifies the token and its nonce. Moves a user whose app has changed teams at Apple to the new subject.
@@ -17,9 +20,12 @@ struct AppleProofs: Sendable {
     /// - Parameter nonce: the nonce of the request, raw.
     /// - Returns: the verified claims, and the nonce to use up with them.
     /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
-    func verify(_ identityToken: String, nonce: String?) async throws -> (VerifiedAppleToken, SingleUseNonce?) {
+    func verify(
+        _ identityToken: String, nonce: String?, context: GatehouseRequestContext
+    ) async throws -> (VerifiedAppleToken, SingleUseNonce?) {
+        try await limits.admit(.apple, from: context.clientAddress)
         try AppleNonceIssuer.checkLength(of: nonce)
-        guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
+        guard let claims = try await tokens.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)
         }
         let now = Int64(Date.now.timeIntervalSince1970)
@@ -51,23 +57,15 @@ struct AppleProofs: Sendable {
         case .invalid: throw Problem(.invalidAppleToken)
         }
     }
-}
 
-/// Verifies the account that an Apple account is linked to, for a signed-in user.
-struct AppleAccountProofs: Sendable {
-    let identities: AppleIdentityStore
-    let nonceStore: AppleNonceStore
-    let proofs: AppleProofs
-    let limits: AttemptLimits
-    let age: AuthenticationAge
-
+    /// The account that the Apple account is linked to.
     /// - Throws: `INVALID_APPLE_TOKEN`, also for the token of another Apple account and for a token that was not issued
     ///   recently.
     func account(
-        of subject: ProofSubject, verifiedBy identityToken: String, nonce: String?, context: GatehouseRequestContext
+        of subject: VerificationSubject, verifiedBy identityToken: String, nonce: String?,
+        context: GatehouseRequestContext
     ) async throws -> Account {
-        try await limits.admit(.apple, from: context.clientAddress)
-        let (token, singleUse) = try await proofs.verify(identityToken, nonce: nonce)
+        let (token, singleUse) = try await verify(identityToken, nonce: nonce, context: context)
         // A sign-in accepts a token for an hour. Here an hour-old token would count as recent authentication.
         guard age.accepts(token.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
         guard let account = try await identities.account(subject: token.subject)?.account, subject.accepts(account)

@@ -8,7 +8,7 @@ import Sealing
 import ServiceKit
 
 /// Verifies an identifier by a code that was sent there, for every purpose of codes.
-struct CodeProofs: Sendable {
+struct CodeVerifier: Sendable {
     let codes: CodeStore
     let limits: AttemptLimits
     let home: PhoneRegion?
@@ -27,40 +27,40 @@ struct CodeProofs: Sendable {
         then body: (Identifier, CodePurpose) async throws -> Value
     ) async throws -> Value {
         AuditedAttempt.note(.code)
-        var shown = try read(request)
+        var presented = try read(request)
         let device = try request.device?.checked()
-        guard let identifier = try await identifier(of: &shown) else {
+        guard let identifier = try await identifier(of: &presented) else {
             try await limits.admit(.code, from: context.clientAddress)
             throw Self.wrong
         }
         AuditedAttempt.note(.code, of: .identifier(identifier))
         let allowed = try await purposes(identifier)
-        let proof = try await compare(shown, of: identifier, for: allowed, on: device, context: context)
-        guard let proof else { throw Self.wrong(for: context) }
-        return try await use(proof) {
-            try await codes.close(identifier, for: proof.purpose)
-            return try await body(identifier, proof.purpose)
+        let match = try await compare(presented, of: identifier, for: allowed, on: device, context: context)
+        guard let match else { throw Self.wrong(for: context) }
+        return try await use(match) {
+            try await codes.close(identifier, for: match.purpose)
+            return try await body(identifier, match.purpose)
         }
     }
 
     /// Compares the code with as many open codes as the allowances have room for, and charges one guess for each. The
     /// token of a link cannot be guessed, so only a wrong one is charged, to the network.
     private func compare(
-        _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
+        _ presented: Presented, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
         context: GatehouseRequestContext
-    ) async throws -> CodeStore.Proof? {
-        switch shown.answer {
+    ) async throws -> CodeStore.Match? {
+        switch presented.answer {
         case .link(let token):
-            if let request = shown.found,
-                let proof = try await codes.verify(link: token, of: request, for: purposes)
+            if let request = presented.found,
+                let match = try await codes.verify(link: token, of: request, for: purposes)
             {
-                return proof
+                return match
             }
             try await limits.admit(.code, from: context.clientAddress)
             return nil
         case .code(let code):
             let open = try await codes.open(
-                identifier, request: shown.request, from: context.clientAddress, for: purposes)
+                identifier, request: presented.request, from: context.clientAddress, for: purposes)
             switch open.first?.payer {
             case nil:
                 try await limits.admit(.code, from: context.clientAddress)
@@ -77,13 +77,8 @@ struct CodeProofs: Sendable {
         }
     }
 
-    /// A text message is weaker evidence than a mail (NIST SP 800-63B §5.1.3), so the access token names the channel.
-    static func methods(of identifier: Identifier) -> [AuthenticationMethod] {
-        identifier.kind == .phone ? [.oneTimeCode, .textMessage] : [.oneTimeCode]
-    }
-
     /// The code that the client submits, and where it was sent according to the client.
-    private struct Shown {
+    private struct Presented {
         enum Answer {
             case code(OneTimeCode)
             case link(String)
@@ -97,7 +92,7 @@ struct CodeProofs: Sendable {
         var found: CodeStore.Request?
     }
 
-    private func read(_ request: VerifyCodeRequest) throws(Problem) -> Shown {
+    private func read(_ request: VerifyCodeRequest) throws(Problem) -> Presented {
         let id = try request.codeRequest.map { text throws(Problem) in
             guard text.utf8.count == 36, let id = UUID(uuidString: text) else {
                 throw Problem.invalid("codeRequest", "This is not the id of a request for a code.")
@@ -107,7 +102,7 @@ struct CodeProofs: Sendable {
         if let token = request.linkToken {
             guard let id else { throw Problem.invalid("codeRequest", "A link needs the request that asked for it.") }
             guard token.utf8.count <= 256 else { throw Self.wrong }
-            return Shown(answer: .link(Text.trimmedOfMarks(token)), request: id)
+            return Presented(answer: .link(Text.trimmedOfMarks(token)), request: id)
         }
         let code = try Problem.checking("code") { () throws(Refusal) in try OneTimeCode(request.code ?? "") }
         let home = home
@@ -117,21 +112,23 @@ struct CodeProofs: Sendable {
         guard identifier != nil || id != nil else {
             throw Problem.invalid("identifier", "Please enter an e-mail address or a phone number.")
         }
-        return Shown(answer: .code(code), identifier: identifier, request: id)
+        return Presented(answer: .code(code), identifier: identifier, request: id)
     }
 
     /// With digits, a `codeRequest` without a code of its own counts as absent. Either the request was answered without
     /// a new message (``CodeDispatch``), or its code has expired and the digits belong to another code.
     /// - Returns: `nil` where no field says where the code was sent, or two fields disagree.
-    private func identifier(of shown: inout Shown) async throws -> Identifier? {
-        guard let id = shown.request else { return shown.identifier }
-        shown.found = try await codes.request(id)
-        if case .code = shown.answer, shown.found == nil || shown.found?.repeats != nil { shown.request = nil }
-        guard let found = shown.found else {
-            if case .link = shown.answer { return nil }
-            return shown.identifier
+    private func identifier(of presented: inout Presented) async throws -> Identifier? {
+        guard let id = presented.request else { return presented.identifier }
+        presented.found = try await codes.request(id)
+        if case .code = presented.answer, presented.found == nil || presented.found?.repeats != nil {
+            presented.request = nil
         }
-        return shown.identifier == nil || shown.identifier == found.identifier ? found.identifier : nil
+        guard let found = presented.found else {
+            if case .link = presented.answer { return nil }
+            return presented.identifier
+        }
+        return presented.identifier == nil || presented.identifier == found.identifier ? found.identifier : nil
     }
 
     /// If the access token was refused, its error takes precedence, because it may be the reason that no code was
@@ -140,7 +137,7 @@ struct CodeProofs: Sendable {
         context.bearerError.map { Problem($0) } ?? wrong
     }
 
-    private func use<Value>(_ proof: CodeStore.Proof, _ body: () async throws -> Value) async throws -> Value {
+    private func use<Value>(_ match: CodeStore.Match, _ body: () async throws -> Value) async throws -> Value {
         do {
             return try await body()
         } catch {
@@ -149,7 +146,7 @@ struct CodeProofs: Sendable {
                 // Also if the client has disconnected, or the request's deadline has passed.
                 await Deadline.shielded {
                     do {
-                        try await codes.release(proof)
+                        try await codes.release(match)
                     } catch {
                         logger.warning("A code could not be made valid again", metadata: ["error": "\(error)"])
                     }
@@ -162,7 +159,7 @@ struct CodeProofs: Sendable {
 
 /// Verifies a code (`POST /v1/auth/code/verify`), and does what the code was requested for.
 struct CodeVerification: Sendable {
-    let proofs: CodeProofs
+    let verifier: CodeVerifier
     let accounts: CodeAccountStore
     let sessions: SessionIssuer
     let reauthentication: Reauthentication
@@ -173,7 +170,7 @@ struct CodeVerification: Sendable {
         _ request: VerifyCodeRequest, context: GatehouseRequestContext
     ) async throws -> AuthResponse? {
         let device = try request.device?.checked()
-        return try await proofs.verify(request, context: context) { identifier in
+        return try await verifier.verify(request, context: context) { identifier in
             guard let user = context.user?.id,
                 let isVerified = try await accounts.isVerified(identifier, by: user)
             else { return [.signIn] }
@@ -182,18 +179,17 @@ struct CodeVerification: Sendable {
         } then: { identifier, purpose in
             switch (purpose, context.user) {
             case (.verify, let user?):
-                guard try await accounts.verify(identifier, of: user.id) else { throw CodeProofs.wrong }
+                guard try await accounts.verify(identifier, of: user.id) else { throw CodeVerifier.wrong }
                 worker.wake()
                 return nil
             case (.stepUp, let user?):
                 try await reauthentication(
-                    of: user, verified: accounts.owner(of: identifier), by: CodeProofs.methods(of: identifier),
-                    refusal: CodeProofs.wrong)
+                    of: user, verified: accounts.owner(of: identifier), by: .code(to: identifier),
+                    refusal: CodeVerifier.wrong)
                 return nil
             default:
                 return try await sessions.issue(
-                    on: device, by: CodeProofs.methods(of: identifier), verifying: identifier, context: context,
-                    refusal: CodeProofs.wrong
+                    on: device, by: .code(to: identifier), context: context, refusal: CodeVerifier.wrong
                 ) {
                     try await accounts.account(verifiedBy: identifier)
                 }.auth

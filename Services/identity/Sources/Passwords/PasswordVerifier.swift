@@ -4,7 +4,7 @@ import Logging
 import ServiceKit
 
 /// Verifies passwords, for signing in and for every other request that takes one.
-struct PasswordProofs: Sendable {
+struct PasswordVerifier: Sendable {
     let passwords: PasswordStore
     let identifiers: IdentifierStore
     let hasher: PasswordHasher
@@ -46,12 +46,13 @@ struct PasswordProofs: Sendable {
         }
     }
 
-    /// The account that a signed-in user proves.
+    /// The account that a signed-in user presents.
     /// - Parameter identifier: that of another account. Without one, that account has lost an identifier to the user.
     /// - Throws: `INVALID_CREDENTIALS`; `INVALID_REQUEST` where the signed-in user has no password.
     func account(
-        of subject: ProofSubject, verifiedBy text: String, _ identifier: String?, context: GatehouseRequestContext
+        of subject: VerificationSubject, verifiedBy text: String, _ identifier: String?, context: GatehouseRequestContext
     ) async throws -> Account {
+        try hasher.requireRoom()
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
         switch subject {
         case .account(let user):
