@@ -1,9 +1,0 @@
-DROP TABLE audit;
-DROP TABLE outbox;
-DROP TABLE password_resets;
-DROP TABLE apple_notifications;
-DROP TABLE used_nonces;
-DROP TABLE apple_identities;
-DROP TABLE passwords;
-DROP TABLE identifiers;
-DROP TABLE users;

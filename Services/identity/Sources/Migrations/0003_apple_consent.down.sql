@@ -1,1 +1,0 @@
-ALTER TABLE apple_identities DROP COLUMN consented_at;

@@ -1,1 +1,0 @@
-DROP INDEX audit_by_age;

@@ -1,1 +1,0 @@
-CREATE INDEX CONCURRENTLY audit_by_age ON audit (at);

@@ -1,1 +1,0 @@
-DROP TABLE apple_mail_forwarding;

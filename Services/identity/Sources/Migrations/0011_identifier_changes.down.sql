@@ -1,2 +1,0 @@
-DROP TABLE identifier_changes;
-ALTER TABLE identifiers DROP COLUMN changed_at;

@@ -1,1 +1,0 @@
-DROP TABLE audit_counts, audit_counts_progress;

@@ -1,1 +1,0 @@
-ALTER FUNCTION stamp_audit_entries(double precision, integer) RESET jit;
