@@ -297,7 +297,8 @@ let everyTest: [Target] =
         tests(
             "Fuzz",
             uses: [
-                "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "ServiceKit", "TokensService",
+                "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "Sealing", "ServiceKit",
+                "TokensService",
             ], besides: ["FuzzEntry.swift", "Corpus"]),
         tests(
             "Devices",
@@ -324,7 +325,8 @@ let fuzzers: [Target] = [
     .executableTarget(
         name: "fuzz-requests",
         dependencies: [
-            "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "ServiceKit", "TokensService",
+            "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "Sealing", "ServiceKit",
+                "TokensService",
         ], path: "Tests/FuzzTests", exclude: ["Corpus", "RequestFuzzTests.swift"], swiftSettings: ours),
 ]
 

@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import Postgres
+import Sealing
 import ServiceKit
 
 @testable import Contracts
@@ -201,10 +202,23 @@ extension RequestType {
                 """
             ]
         ) { record, _ in
-            let user = try ImportedUser(record, home: home, keys: .init(peppers: []), now: now)
-            return [user.id, user.email ?? "", user.phone ?? "", user.createdAt ?? now, user.passwordHash ?? ""]
+            let user = try ImportedUser(record, home: home, registry: credentials(), now: now)
+            return [user.id, user.email ?? "", user.phone ?? "", user.createdAt ?? now]
+                + user.credentials.flatMap { [$0.credential.subject ?? "", $0.details as? String ?? ""] }
         },
     ]
+
+    /// The kinds that read a line. Reading asks no database.
+    private static func credentials() throws -> CredentialRegistry {
+        let database = PostgresPool(configuration: try PostgresConfiguration(url: "postgres://none"))
+        let sealer = Sealer(keys: .placeholder, purpose: AppleGrant.sealingPurpose)
+        return CredentialRegistry(kinds: [
+            PasswordCredential(passwords: PasswordStore(database: database), importKeys: .init(peppers: [])),
+            AppleCredential(
+                identities: AppleIdentityStore(database: database),
+                grants: AppleGrantStore(database: database, sealer: sealer), isOffered: true),
+        ])
+    }
 
     private static func name(_ text: String?) throws -> String? { try text.flatMap { try DisplayName.read($0) }?.value }
 

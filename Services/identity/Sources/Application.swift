@@ -178,23 +178,22 @@ struct IdentityParts {
                 }, logger: logger),
             policy: configuration.apple.policy, nonceIssuer: AppleNonceIssuer(keys: configuration.sealingKeys),
             nonceStore: AppleNonceStore(database: database), transfers: appleTransfers, identities: appleIdentities,
-            limits: limits, age: configuration.authenticationAge, logger: logger)
+            limits: limits, age: configuration.authenticationAge, isOffered: configuration.apple.isOffered,
+            logger: logger)
         codeVerifier = CodeVerifier(
             codes: CodeStore(
                 database: database, keys: CodeKeys(configuration.pepperKeys),
                 sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose)),
-            limits: limits, home: configuration.home, logger: logger)
+            limits: limits, accounts: CodeAccountStore(database: database), home: configuration.home, logger: logger)
         registry = CredentialRegistry(kinds: [
             PasswordCredential(
-                passwords: passwords, verifier: passwordVerifier,
+                passwords: passwords,
                 importKeys: ImportedPasswordHash.Keys(
                     peppers: Set(configuration.pepperKeys.ids),
                     hasFirebaseSignerKey: configuration.firebaseSignerKey != nil)),
             AppleCredential(
-                identities: appleIdentities, grants: appleGrants, verifier: appleVerifier,
-                isOffered: configuration.apple.isOffered),
-            CodeCredential(
-                verifier: codeVerifier, accounts: CodeAccountStore(database: database), channels: messageSenders.kinds),
+                identities: appleIdentities, grants: appleGrants, isOffered: configuration.apple.isOffered),
+            CodeCredential(channels: messageSenders.kinds),
         ])
         deletions = AccountDeletionStore(database: database, registry: registry)
         identifierChanges = IdentifierChangeStore(database: database, registry: registry)
@@ -284,7 +283,7 @@ extension IdentityParts {
             dispatch: CodeDispatch(
                 codes: codeVerifier.codes, messages: messages, limits: limits, worker: worker, home: configuration.home),
             verification: CodeVerification(
-                verifier: codeVerifier, accounts: CodeAccountStore(database: database), sessions: sessions,
+                verifier: codeVerifier, sessions: sessions,
                 reauthentication: reauthentication, worker: worker))
     }
 
@@ -295,6 +294,10 @@ extension IdentityParts {
                 home: configuration.home),
             undoing: IdentifierUndoing(
                 changes: identifierChanges, delivery: delivery, limits: limits, worker: worker))
+    }
+
+    private var verification: CredentialVerification {
+        CredentialVerification(verifiers: [passwordVerifier, appleVerifier, codeVerifier])
     }
 
     private var unlinking: Unlinking { Unlinking(database: database, registry: registry) }
@@ -338,13 +341,13 @@ extension IdentityParts {
     private var reauthentication: Reauthentication { Reauthentication(database: database, tokens: tokens) }
 
     var reauthenticationRoutes: ReauthenticationRoutes {
-        ReauthenticationRoutes(registry: registry, reauthentication: reauthentication)
+        ReauthenticationRoutes(verification: verification, reauthentication: reauthentication)
     }
 
     var mergeRoutes: MergeRoutes {
         MergeRoutes(
             merging: AccountMerging(
-                registry: registry,
+                verification: verification,
                 merges: AccountMergeStore(database: database, registry: registry, notices: notices),
                 accounts: accounts, sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
     }

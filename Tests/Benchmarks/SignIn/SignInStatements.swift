@@ -11,18 +11,20 @@ struct SignInStatements {
     var identity: String {
         """
         \(pick)
-        SELECT u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, u.display_name, u.role,
-            u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL, w.user_id IS NOT NULL,
-            a.user_id IS NOT NULL, u.version, u.credentials_version, u.created_at, u.updated_at, a.email
-        FROM apple_identities i JOIN users u ON u.id = i.user_id
+        SELECT u.id, coalesce(e.value, c.email), coalesce(e.verified, false), p.value, u.display_name, u.role,
+            u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL, coalesce(c.names, '{}'), u.version,
+            u.credentials_version, u.created_at, u.updated_at, i.email
+        FROM credentials i JOIN users u ON u.id = i.user_id
         LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
         LEFT JOIN identifiers p ON p.user_id = u.id AND p.kind = 'phone'
-        LEFT JOIN passwords w ON w.user_id = u.id
-        LEFT JOIN apple_identities a ON a.user_id = u.id
-        WHERE i.subject = 'bench.' || :number;
-        UPDATE apple_identities SET consented_at = now()
-        WHERE subject = 'bench.' || :number AND user_id = \(Self.id)
-            AND coalesce(consented_at, '-infinity') < now();
+        LEFT JOIN LATERAL (
+            SELECT array_agg(k.kind || ':' || k.provider) AS names,
+                (array_agg(k.email ORDER BY k.created_at, k.id) FILTER (WHERE k.email IS NOT NULL))[1] AS email
+            FROM credentials k WHERE k.user_id = u.id) c ON true
+        WHERE i.kind = 'apple' AND i.provider = '' AND i.subject = 'bench.' || :number;
+        UPDATE apple_identities a SET consented_at = now() FROM credentials i
+        WHERE i.kind = 'apple' AND i.provider = '' AND i.subject = 'bench.' || :number AND i.user_id = \(Self.id)
+            AND a.credential_id = i.id AND coalesce(a.consented_at, '-infinity') < now();
         WITH standing AS (
             SELECT state, version, credentials_version FROM users WHERE id = \(Self.id) FOR KEY SHARE
         ), entry AS (
@@ -35,6 +37,10 @@ struct SignInStatements {
             INSERT INTO audit_origins (entry_id, user_id, salt, address, user_agent, device, app_version)
             SELECT id, \(Self.id), decode(repeat('01', 16), 'hex'), '192.0.2.1', 'bench', NULL, NULL FROM entry
             WHERE decode(repeat('01', 16), 'hex') IS NOT NULL
+        ), used AS (
+            UPDATE credentials SET last_used_at = now()
+            WHERE user_id = \(Self.id) AND kind = 'apple'
+                AND (last_used_at IS NULL OR last_used_at < now() - interval '1 day')
         )
         SELECT state, version, credentials_version FROM standing;
         """

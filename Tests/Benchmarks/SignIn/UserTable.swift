@@ -29,17 +29,23 @@ struct UserTable {
                 INSERT INTO identifiers (kind, value, user_id, verified)
                 SELECT 'email', 'user-' || number || '@bench.example', md5('user ' || number)::uuid, true
                 FROM \(numbers);
-                INSERT INTO apple_identities (subject, user_id, client_id, email)
-                SELECT 'bench.' || number, md5('user ' || number)::uuid, 'com.example.app',
-                    'user-' || number || '@bench.example'
+                INSERT INTO credentials (id, user_id, kind, subject, email, is_single, verified_at)
+                SELECT md5('apple ' || number)::uuid, md5('user ' || number)::uuid, 'apple', 'bench.' || number,
+                    'user-' || number || '@bench.example', true, now()
                 FROM \(numbers);
-                INSERT INTO passwords (user_id, hash)
-                SELECT md5('user ' || number)::uuid, (
-                    SELECT hash FROM passwords JOIN identifiers USING (user_id) WHERE value = '\(identifier)')
+                INSERT INTO apple_identities (credential_id, client_id)
+                SELECT md5('apple ' || number)::uuid, 'com.example.app' FROM \(numbers);
+                INSERT INTO credentials (id, user_id, kind, is_single)
+                SELECT md5('password ' || number)::uuid, md5('user ' || number)::uuid, 'password', true
+                FROM \(numbers);
+                INSERT INTO passwords (credential_id, hash)
+                SELECT md5('password ' || number)::uuid, (
+                    SELECT hash FROM passwords JOIN credentials ON id = credential_id JOIN identifiers USING (user_id)
+                    WHERE value = '\(identifier)')
                 FROM \(numbers);
                 COMMIT;
                 """, deadline: .now + .seconds(3600))
-        for table in ["users", "identifiers", "apple_identities", "passwords"] {
+        for table in ["users", "identifiers", "credentials", "apple_identities", "passwords"] {
             try await connection.execute(script: "VACUUM (ANALYZE) \(table)", deadline: .now + .seconds(3600))
         }
     }

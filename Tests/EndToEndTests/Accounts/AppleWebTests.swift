@@ -32,7 +32,7 @@ extension SystemTests {
             }
             return try await system.withDatabase(of: "identity") { database in
                 try await !database.query(
-                    "SELECT subject FROM apple_identities WHERE subject = \(sub) AND refresh_token IS NOT NULL"
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE subject = \(sub) AND refresh_token IS NOT NULL"
                 ).isEmpty
             }
         }
@@ -71,7 +71,7 @@ extension SystemTests {
             #expect(answer.status == 400 && answer.code == "INVALID_REQUEST", "\(answer.text)")
             #expect(try answer.problem().errors?.map(\.field) == ["redirectUri"])
             let users = try await system.withDatabase(of: "identity") { database in
-                try await database.query("SELECT subject FROM apple_identities WHERE subject = \(token.sub)").count
+                try await database.query("SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE subject = \(token.sub)").count
             }
             #expect(users == 0)
         }

@@ -60,7 +60,7 @@ extension ImpatientFaultTests {
                     try await system.withDatabase(of: "identity") { database in
                         try await !database.query(
                             """
-                            SELECT subject FROM apple_identities
+                            SELECT subject FROM apple_identities JOIN credentials ON id = credential_id
                             WHERE subject = \(first.sub) AND refresh_token IS NOT NULL
                             """
                         ).isEmpty

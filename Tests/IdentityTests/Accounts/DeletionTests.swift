@@ -24,7 +24,7 @@ extension AccountServiceTests {
                 #expect(set.status == 204)
                 try await eventually("the code is exchanged") {
                     try await identity.database.query(
-                        "SELECT user_id FROM apple_identities WHERE refresh_token IS NOT NULL"
+                        "SELECT user_id FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL"
                     ).count == 1
                 }
                 _ = try await identity.login("ada@example.com", "kaffeekuchen")
@@ -37,7 +37,7 @@ extension AccountServiceTests {
                 // And the rest soon after.
                 try await eventually("Apple is told") { await identity.apple.refreshTokens(of: "001").isEmpty }
                 #expect(identity.devices.state.withLock { $0.erased } == [id])
-                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+                try await eventually("no row remains") { try await identity.tables(of: id).isEmpty }
                 #expect(try await identity.outboxCount == 0)
                 let events = try await identity.database.query(
                     "SELECT event FROM audit_entries WHERE user_id = \(id)"
@@ -70,7 +70,7 @@ extension AccountServiceTests {
                 for _ in 0..<3 {
                     #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)
                 }
-                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+                try await eventually("no row remains") { try await identity.tables(of: id).isEmpty }
             }
         }
 
@@ -84,7 +84,7 @@ extension AccountServiceTests {
                 identity.tokens.state.withLock { $0.isDown = false }
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)
                 #expect(identity.tokens.live(id) == 0)
-                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+                try await eventually("no row remains") { try await identity.tables(of: id).isEmpty }
             }
         }
 
@@ -109,7 +109,7 @@ extension AccountServiceTests {
                     identity.devices.state.withLock { $0.erased } == [auth.user.id]
                 }
                 // What remains until Apple agrees has no user id.
-                try await eventually("the user is forgotten") { try await identity.rows(of: auth.user.id) == 0 }
+                try await eventually("the user is forgotten") { try await identity.tables(of: auth.user.id).isEmpty }
                 try await eventually("Apple is told") { await identity.apple.refreshTokens(of: "001").isEmpty }
                 try await eventually("nothing remains") { try await identity.outboxCount == 0 }
             }

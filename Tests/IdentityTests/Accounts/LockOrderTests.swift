@@ -31,8 +31,10 @@ import Testing
             let reset = SingleUseToken(.passwordReset)
             try await pool.query(
                 """
-                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
-                VALUES (\(reset.digest), \(holder.id), 'email', \(address.value), now() + interval '10 minutes')
+                INSERT INTO password_resets (digest, user_id, credentials_version, kind, value, expires_at)
+                SELECT \(reset.digest), id, credentials_version, 'email', \(address.value),
+                    now() + interval '10 minutes'
+                FROM users WHERE id = \(holder.id)
                 """)
             try await pool.query(
                 """
@@ -41,8 +43,8 @@ import Testing
                 """)
             try await pool.query(
                 """
-                INSERT INTO apple_transfers (user_id, team, transfer_subject)
-                VALUES (\(holder.id), 'NEWTEAM000', 'on the way')
+                INSERT INTO apple_transfers (credential_id, team, transfer_subject)
+                SELECT id, 'NEWTEAM000', 'on the way' FROM credentials WHERE user_id = \(holder.id) AND kind = 'apple'
                 """)
             let other = try #require(
                 try await stores.passwords.register(
@@ -66,16 +68,16 @@ import Testing
                     case .linking:
                         _ = try await stores.appleIdentities.link(.sample(), to: holder.id)
                     case .unlinking:
-                        _ = try await stores.providers.unlink(.apple, from: holder.id)
+                        _ = try await stores.unlinking(.apple, from: holder.id)
                     case .deleting:
                         _ = try await stores.deletions.delete(holder.id, actor: .user)
                     case .setting:
-                        _ = try await stores.identifiers.set(
+                        _ = try await stores.identifierChanges.set(
                             .email(EmailAddress("ada@example.org")), of: holder.id, actor: .user)
                     case .moving:
-                        _ = try await stores.identifiers.move(.email, from: holder.id, to: holder.id, actor: .operator)
+                        _ = try await stores.identifierChanges.move(.email, from: holder.id, to: holder.id, actor: .operator)
                     case .removing:
-                        _ = try await stores.identifiers.remove(.email, of: holder.id, actor: .user)
+                        _ = try await stores.identifierChanges.remove(.email, of: holder.id, actor: .user)
                     case .renaming:
                         _ = try await stores.accounts.rename(holder.id, to: DisplayName(value: "Ada"))
                     case .disabling:
@@ -125,7 +127,8 @@ import Testing
             try await OutboxStore.enqueue(
                 .exchangeCode(subject: "001"), user: account.id, on: pool,
                 sealing: { try code.sealed(by: sealer, for: $0) })
-            let token = try sealer.seal(Data("r-c0de".utf8), context: AppleGrant.context(ofUser: account.id))
+            let credential = try await CredentialStore.all(of: account.id, on: pool)[0]
+            let token = try sealer.seal(Data("r-c0de".utf8), context: AppleGrant.context(ofCredential: credential.id))
 
             let deleting = try await pool.withTransaction { transaction in
                 try await transaction.query("LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE")
@@ -136,11 +139,13 @@ import Testing
                     try await !Self.locksOfWaiters(on: pool).isEmpty
                 }
                 try await transaction.query(
-                    "UPDATE apple_identities SET refresh_token = \(token) WHERE user_id = \(account.id)")
+                    "UPDATE apple_identities SET refresh_token = \(token) WHERE credential_id = \(credential.id)")
                 try await transaction.query("DELETE FROM outbox WHERE user_id = \(account.id)")
                 return deleting
             }
-            let job = try #require(try await deleting.value)
+            _ = try #require(try await deleting.value)
+            let claim = try await OutboxStore(database: pool).claim(for: .apple, limit: 2)
+            let job = try #require(claim.entries.first)
             let grant = AppleGrant.open(job.sealed, for: job.id, by: sealer)
             #expect(grant?.kind == .refreshToken && grant?.secret == "r-c0de")
         }
@@ -159,7 +164,7 @@ import Testing
     /// the Apple account.
     @Test func aTokenThatArrivesDuringAMergerIsKeptForTheNextUser() async throws {
         try await withTokenThatArrives { account, next, transaction in
-            try await transaction.query("UPDATE apple_identities SET user_id = \(next) WHERE user_id = \(account.id)")
+            try await transaction.query("UPDATE credentials SET user_id = \(next) WHERE user_id = \(account.id)")
         } then: { isKept, grant in
             #expect(isKept)
             #expect(grant?.secret == "r")

@@ -40,7 +40,10 @@ import Testing
             try await AuditStore.record(.signedIn, used, by: .user, on: pool)
             let linked = try await make(nil, on: pool)
             try await pool.query(
-                "INSERT INTO apple_identities (subject, user_id, client_id) VALUES ('s', \(linked), 'app')")
+                """
+                INSERT INTO credentials (id, user_id, kind, subject, is_single, verified_at)
+                VALUES (\(UUID()), \(linked), 'any', 's', true, now())
+                """)
             let kept = try await [
                 signedIn, used, linked, make("d@example.com", verified: true, on: pool),
                 make("e@example.com", days: 20, on: pool),

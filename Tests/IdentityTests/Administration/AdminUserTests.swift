@@ -201,7 +201,7 @@ extension AdministrationServiceTests {
                 let id = try await admin.identity.register("ada@example.com").user.id
                 let path = "/users/\(id.path)"
                 #expect(try await admin.send(.DELETE, path).status == 202)
-                try await eventually("the deletion is done") { try await admin.identity.rows(of: id) == 0 }
+                try await eventually("the deletion is done") { try await admin.identity.tables(of: id).isEmpty }
                 #expect(admin.identity.tokens.live(id) == 0)
                 try await eventually("devices knows") {
                     admin.identity.devices.state.withLock { $0.erased } == [id]

@@ -20,11 +20,11 @@ extension AppleServiceTests {
                 ).decode()
                 try await eventually("the code is exchanged") {
                     try await identity.database.query(
-                        "SELECT user_id FROM apple_identities WHERE refresh_token IS NOT NULL"
+                        "SELECT user_id FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL"
                     ).count == 1
                 }
                 let token = try #require(await identity.apple.refreshTokens(of: "1").first)
-                let sealed = try await identity.database.query("SELECT refresh_token FROM apple_identities")[0].decode(
+                let sealed = try await identity.database.query("SELECT refresh_token FROM apple_identities JOIN credentials ON id = credential_id")[0].decode(
                     Data.self)
                 #expect(sealed.range(of: Data(token.utf8)) == nil)
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
@@ -58,7 +58,7 @@ extension AppleServiceTests {
                 #expect(hasIdentityToken || revoked == "r")
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                 let kept = try await identity.database.query(
-                    "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL")
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL")
                 #expect(kept.isEmpty)
                 #expect(identity.tokens.live(auth.user.id) == 1)
             }
@@ -68,7 +68,7 @@ extension AppleServiceTests {
         @Test func aCodeIsNotLostWhenTheServiceStops() async throws {
             try await withIdentity(afterwards: { database in
                 let kept = try await database.query(
-                    "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL")
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL")
                 #expect(kept.count == 1)
                 #expect(try await database.query("SELECT id FROM outbox").isEmpty)
             }) { identity in
@@ -121,7 +121,7 @@ extension AppleServiceTests {
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                 #expect(await identity.apple.refreshTokens(of: "001").isEmpty)
                 let kept = try await identity.database.query(
-                    "SELECT subject, refresh_token IS NOT NULL FROM apple_identities"
+                    "SELECT subject, refresh_token IS NOT NULL FROM apple_identities JOIN credentials ON id = credential_id"
                 ).decode((String, Bool).self)
                 #expect(kept.count == 1 && kept[0] == ("002", false))
             }

@@ -35,11 +35,11 @@ import Testing
             let (composed, decomposed) = ("andr\u{E9}@example.com", "andre\u{301}@example.com")
             let token = VerifiedAppleToken.sample(email: composed)
             let first = try await identities.findOrCreateAccount(for: token, name: nil)
-            try await pool.query("UPDATE apple_identities SET email = \(decomposed)")
+            try await pool.query("UPDATE credentials SET email = \(decomposed)")
             try await pool.query("UPDATE identifiers SET value = \(decomposed)")
             let second = try await identities.findOrCreateAccount(for: token, name: nil)
             #expect(second.id == first.id && second.version > first.version)
-            let kept = try await pool.query("SELECT a.email, i.value FROM apple_identities a CROSS JOIN identifiers i")
+            let kept = try await pool.query("SELECT a.email, i.value FROM credentials a CROSS JOIN identifiers i")
                 .decode((String, String).self)
             #expect(kept.count == 1 && kept[0].0.isVerbatim(composed) && kept[0].1.isVerbatim(composed))
         }

@@ -61,7 +61,7 @@ extension AppleServiceTests {
                 try await eventually("the former session ends") { identity.tokens.live(former.user) == 1 }
                 #expect(identity.tokens.state.withLock { Array($0.sessions.keys) } == [present.session])
                 let kept = try await identity.database.query(
-                    "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL")
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL")
                 #expect(kept.count == 1)
                 try await tell(
                     identity.apple.notification("consent-revoked", of: "001", at: .now - 100), to: identity)
@@ -87,7 +87,7 @@ extension AppleServiceTests {
                 let (user, _) = try await signIn(identity, secondsAgo: 600)
                 let payload = try await identity.apple.notification(type, of: "001", at: .now)
                 try await tell(payload, to: identity)
-                try await eventually("the account is gone") { try await identity.rows(of: user) == 0 }
+                try await eventually("the account is gone") { try await identity.tables(of: user).isEmpty }
                 let (anew, _) = try await signIn(identity, secondsAgo: 0)
                 try await tell(payload, to: identity)
                 #expect(anew != user && identity.tokens.live(anew) == 1)

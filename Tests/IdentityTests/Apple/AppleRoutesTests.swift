@@ -251,7 +251,7 @@ extension AppleServiceTests {
                     """)
                 try await identity.database.query(
                     """
-                    CREATE TRIGGER losing BEFORE INSERT ON apple_identities FOR EACH ROW EXECUTE FUNCTION lose()
+                    CREATE TRIGGER losing BEFORE INSERT ON credentials FOR EACH ROW EXECUTE FUNCTION lose()
                     """)
                 let answer = try await identity.apple(identity.apple.token(sub: "001"))
                 #expect(answer.status == 503 && answer.code == "UNAVAILABLE")

@@ -81,9 +81,13 @@ import Testing
             try await database.pool.query(
                 """
                 WITH made AS (
-                    INSERT INTO users (id) SELECT gen_random_uuid() FROM generate_series(1, \(count)) RETURNING id)
-                INSERT INTO apple_identities (subject, user_id, client_id)
-                SELECT 's' || row_number() OVER (), id, 'com.example.app' FROM made
+                    INSERT INTO users (id) SELECT gen_random_uuid() FROM generate_series(1, \(count)) RETURNING id
+                ), linked AS (
+                    INSERT INTO credentials (id, user_id, kind, subject, is_single, verified_at)
+                    SELECT gen_random_uuid(), id, 'apple', 's' || row_number() OVER (), true, now() FROM made
+                    RETURNING id
+                )
+                INSERT INTO apple_identities (credential_id, client_id) SELECT id, 'com.example.app' FROM linked
                 """)
             let migration = Migration()
             let httpClient = HTTPClient(configuration: .gatehouse())
@@ -155,9 +159,9 @@ import Testing
                 #expect(state.asked.values.reduce(0, +) <= 2400 + 2 * loss)
                 #expect(state.mostUnderWay <= AppleTransfer.width)
             }
-            let arrived = try await database.query("SELECT subject FROM apple_identities WHERE subject LIKE 'new-t-s%'")
+            let arrived = try await database.query("SELECT subject FROM credentials WHERE subject LIKE 'new-t-s%'")
             #expect(arrived.count == 1200)
-            #expect(try await database.query("SELECT user_id FROM apple_transfers").isEmpty)
+            #expect(try await database.query("SELECT credential_id FROM apple_transfers").isEmpty)
         }
     }
 
@@ -166,10 +170,10 @@ import Testing
         try await withUsers(2) { migration, database, transfer in
             let former = try transfer("TEAM000000")
             _ = try await former.prepare(to: "TEAM111111")
-            let user = try await database.query("SELECT user_id FROM apple_identities ORDER BY subject")[0]
+            let user = try await database.query("SELECT user_id FROM credentials ORDER BY subject")[0]
                 .decode(UUID.self)
             try await database.withRetriedTransaction { transaction in
-                try await AppleIdentityStore.remove(of: user, on: transaction)
+                try await Stores(on: database).registry.removeAll(of: user, on: transaction)
             }
             #expect(try await transfer("TEAM111111").finish() == AppleTransferSummary(asked: 1, done: 1))
         }

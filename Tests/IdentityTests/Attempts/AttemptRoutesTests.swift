@@ -101,7 +101,7 @@ extension ServiceTests {
                 try await exhaust(identity, from: stranger)
                 #expect(try await login(identity, from: stranger, on: holds(old)).status == 200)
                 try await identity.database.query(
-                    "UPDATE passwords SET changed_at = now() + interval '1 minute' WHERE user_id = \(user)")
+                    "UPDATE users SET devices_since = now() + interval '1 minute' WHERE id = \(user)")
                 #expect(try await login(identity, from: stranger, on: holds(old)).status == 429)
             }
         }
@@ -263,13 +263,11 @@ extension ServiceTests {
                     try await PasswordStore(database: database.pool).register(
                         NewAccount(identifier: address, passwordHash: "x")))
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
-                try await database.pool.query("UPDATE passwords SET changed_at = now() - interval '1 hour'")
                 try await store.remember(network: "198.51.100.7", of: account.id)
                 let token = KnownDeviceToken(userID: account.id, issuedAt: Int64(Date.now.timeIntervalSince1970) - 600)
                 #expect(try await store.device(token, of: address) != nil)
                 try await database.pool.withTransaction { transaction in
                     #expect(try await AccountStore.lock(account, on: transaction) != nil)
-                    try await PasswordStore.remove(of: account.id, on: transaction)
                     try await KnownDeviceStore.forget(devicesOf: account.id, on: transaction)
                 }
                 #expect(try await store.device(token, of: address) == nil)
@@ -287,7 +285,7 @@ extension ServiceTests {
                 let networks = try #require(try answer.decode(AccountExport.self).knownNetworks)
                 #expect(networks.count == 1 && networks[0].lastUsedAt > .now - 600)
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: user).status == 202)
-                try await eventually("no row remains") { try await identity.rows(of: user) == 0 }
+                try await eventually("no row remains") { try await identity.tables(of: user).isEmpty }
             }
         }
 

@@ -104,9 +104,12 @@ extension AdministrationServiceTests {
                     let messages = MessageFiles(folder: folder)
                     let ada = try await service.verify("ada@example.com", in: messages).id
                     let eve = try await service.register("eve@example.com").user.id
-                    try await service.database.query(
-                        "INSERT INTO passwords (user_id, hash) SELECT \(ada), hash FROM passwords WHERE user_id = \(eve)"
-                    )
+                    let hash = try #require(try await PasswordStore(database: service.database).account(eve)?.passwordHash)
+                    let credential = PasswordCredential.new(of: ada)
+                    try await service.database.withTransaction { transaction in
+                        #expect(try await CredentialStore.insert([credential], on: transaction))
+                        try await PasswordStore.addHashes([(credential.id, hash)], on: transaction)
+                    }
                     users.withLock { $0 = (ada, eve) }
                     let code = VerifyCodeRequest(identifier: "ada@example.com", code: "000000")
                     #expect(try await service.post("/v1/auth/code/verify", code).status == 401)

@@ -29,14 +29,14 @@ import Testing
         func show(
             _ code: OneTimeCode, of identifier: Identifier = ada, request: UUID? = nil,
             for purposes: [CodePurpose] = [.signIn]
-        ) async throws -> CodeStore.Proof? {
+        ) async throws -> CodeStore.Match? {
             let open = try await codes.open(identifier, request: request, from: "203.0.113.1", for: purposes)
             return try await codes.verify(identifier, by: code, for: purposes, among: open)
         }
 
         func open(
             _ link: String, _ request: UUID, for purposes: [CodePurpose] = [.signIn]
-        ) async throws -> CodeStore.Proof? {
+        ) async throws -> CodeStore.Match? {
             guard let request = try await codes.request(request) else { return nil }
             return try await codes.verify(link: link, of: request, for: purposes)
         }

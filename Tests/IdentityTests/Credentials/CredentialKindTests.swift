@@ -241,7 +241,7 @@ extension AccountServiceTests {
                 #expect(answer.status == 200, "\(answer.text)")
                 #expect(scene.opens(older, try await pair.one.signIn(ada, scene)))
                 #expect(scene.opens(older, try await pair.other.signIn(eve, scene)))
-                try await eventually("nothing is left of the other") { try await Self.rows(of: newer, scene).isEmpty }
+                try await eventually("nothing is left of the other") { try await scene.identity.tables(of: newer).isEmpty }
             }
         }
 
@@ -332,8 +332,9 @@ extension AccountServiceTests {
                 defer { files.remove() }
                 let line = #"{"id":"\#(user.uuidString.lowercased())",\#(kind.imported(ada))}"#
                 let file = try #require(FileHandle(forReadingAtPath: try files.write(line)))
+                let database = scene.identity.database
                 let transfer = UserTransfer(
-                    store: UserTransferStore(database: scene.identity.database), home: nil, keys: .init(peppers: []))
+                    store: UserTransferStore(database: database, registry: Stores(on: database).registry), home: nil)
                 let flaws = Mutex<[UserTransfer.Flaw]>([])
                 let summary = try await transfer.importUsers(from: file, first: 1, isDry: false) { flaw in
                     flaws.withLock { $0.append(flaw) }
@@ -348,35 +349,12 @@ extension AccountServiceTests {
         private func erasure(_ kind: Kind) async throws {
             try await withScene { scene in
                 let user = try await kind.open(ada, scene)
-                #expect(try await !Self.rows(of: user, scene).isEmpty)
+                #expect(try await !scene.identity.tables(of: user).isEmpty)
                 let deleted = try await scene.identity.send(.DELETE, "/v1/auth/account", as: user)
                 #expect(deleted.status == 202, "\(deleted.text)")
-                try await eventually("nothing is left") { try await Self.rows(of: user, scene).isEmpty }
+                try await eventually("nothing is left") { try await scene.identity.tables(of: user).isEmpty }
                 #expect(!scene.opens(user, try await kind.signIn(ada, scene)))
             }
-        }
-
-        /// What a deletion keeps: who did what, without personal data.
-        private static let kept: Set = ["audit_entries"]
-
-        /// The tables with rows of a user, found by their columns.
-        private static func rows(of user: UUID, _ scene: Scene) async throws -> Set<String> {
-            let database = scene.identity.database
-            let columns = try await database.query(
-                """
-                SELECT table_name::text, column_name::text FROM information_schema.columns
-                JOIN information_schema.tables USING (table_schema, table_name)
-                WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND data_type = 'uuid'
-                  AND (column_name IN ('user_id', 'credential_id') OR table_name = 'users' AND column_name = 'id')
-                """
-            ).decode((String, String).self)
-            var tables: Set<String> = []
-            for (table, column) in columns where !kept.contains(table) {
-                let found = try await database.query(
-                    "SELECT count(*) FROM \(unescaped: table) WHERE \(unescaped: column) = \(user)")
-                if try found[0].decode(Int.self) > 0 { tables.insert(table) }
-            }
-            return tables
         }
     }
 }

@@ -176,7 +176,7 @@ extension ServiceTests {
                             "UPDATE identifier_changes SET expires_at = now() WHERE user_id = \(id)")
                     case "operator":
                         let stores = Stores(on: identity.database)
-                        _ = try await stores.identifiers.set(
+                        _ = try await stores.identifierChanges.set(
                             .email(EmailAddress("ops@example.com")), of: id, actor: .operator)
                     default:
                         #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)

@@ -11,7 +11,7 @@ import Testing
         #expect(ImportDecision.decide(isNamed: true, found: .init(hasID: true, email: Self.other)) == .exists)
         #expect(ImportDecision.decide(isNamed: false, found: .init(hasID: false, email: Self.one)) == .exists)
         #expect(
-            ImportDecision.decide(isNamed: false, found: .init(hasID: false, email: Self.one, apple: Self.one))
+            ImportDecision.decide(isNamed: false, found: .init(hasID: false, email: Self.one, credentials: [("apple", Self.one)]))
                 == .exists)
     }
 
@@ -26,7 +26,7 @@ import Testing
         }
         #expect(isTaken(true, .init(hasID: false, email: Self.one)))
         #expect(isTaken(true, .init(hasID: false, wasDeleted: true)))
-        #expect(isTaken(true, .init(hasID: false, apple: Self.one)))
+        #expect(isTaken(true, .init(hasID: false, credentials: [("apple", Self.one)])))
         #expect(isTaken(false, .init(hasID: false, email: Self.one, phone: Self.other)))
     }
 }

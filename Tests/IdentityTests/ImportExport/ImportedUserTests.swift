@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import Testing
 
 @testable import IdentityService
@@ -6,12 +7,23 @@ import Testing
 @Suite struct ImportedUserTests {
     static let hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$MDEyMzQ1Njc4OWFiY2RlZg"
 
-    private func read(
-        keys: ImportedPasswordHash.Keys = .init(peppers: ["p1"]), _ change: (inout UserRecord) -> Void
-    ) -> Result<ImportedUser, Refusal> {
+    /// Reading a line asks no database.
+    private let registry: CredentialRegistry
+
+    init() throws {
+        registry = Stores(on: PostgresPool(configuration: try PostgresConfiguration(url: "postgres://none"))).registry
+    }
+
+    private func read(_ change: (inout UserRecord) -> Void) -> Result<ImportedUser, Refusal> {
         var record = UserRecord(email: "ada@example.com")
         change(&record)
-        return Result { () throws(Refusal) in try ImportedUser(record, home: nil, keys: keys, now: .now) }
+        return Result { () throws(Refusal) in try ImportedUser(record, home: nil, registry: registry, now: .now) }
+    }
+
+    private func hash(_ text: String) throws -> String? {
+        let user = try read { $0.passwordHash = text }.get()
+        #expect(user.credentials.map(\.credential.name) == [CredentialName(.password)])
+        return user.credentials.first?.details as? String
     }
 
     private func isRefused(_ change: (inout UserRecord) -> Void) -> Bool {
@@ -26,22 +38,22 @@ import Testing
         }.get()
         #expect(user.email == "ada@example.com" && user.phone == "+491711234567" && user.displayName == "Ada")
         #expect(!user.emailVerified && !user.phoneVerified && user.role == "user" && user.storeIDs == [])
-        #expect(user.state == .active && user.passwordHash == nil && !user.isNamed)
+        #expect(user.state == .active && user.credentials.isEmpty && !user.isNamed)
     }
 
     @Test func hashesOfOursAreTaken() throws {
-        #expect(try read { $0.passwordHash = Self.hash }.get().passwordHash == Self.hash)
+        #expect(try hash(Self.hash) == Self.hash)
         let ours = PasswordHash(
             parameters: .floor, pepperID: "p1", salt: [UInt8](repeating: 1, count: 16),
             hash: [UInt8](repeating: 2, count: 32)
         ).phcString
-        #expect(try read { $0.passwordHash = ours }.get().passwordHash == ours)
+        #expect(try hash(ours) == ours)
     }
 
     @Test(arguments: ForeignHashTests.published.map(\.text))
     func hashesOfOtherSystemsAreTakenAsTheyAre(text: String) throws {
         let keys = ImportedPasswordHash.Keys(peppers: [], hasFirebaseSignerKey: true)
-        #expect(try read(keys: keys) { $0.passwordHash = text }.get().passwordHash == text)
+        #expect(try ImportedPasswordHash(text, keys: keys).text == text)
     }
 
     @Test func firebasesAreTakenOnlyWithTheirKey() throws {

@@ -16,7 +16,7 @@ import Testing
     }
 
     private static func transfer(_ pool: PostgresPool) -> UserTransfer {
-        UserTransfer(store: UserTransferStore(database: pool), home: nil, keys: .init(peppers: ["p1"]))
+        UserTransfer(store: UserTransferStore(database: pool, registry: Stores(on: pool).registry), home: nil)
     }
 
     private func run(

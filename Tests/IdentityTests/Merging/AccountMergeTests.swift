@@ -10,7 +10,7 @@ import Testing
     ) -> Account {
         Account(
             id: id, email: nil, emailVerified: false, phoneVerified: false, role: role, storeIDs: stores, state: state,
-            hasIdentifier: false, hasPassword: true, hasApple: false, version: 1, credentialsVersion: 1,
+            hasIdentifier: false, credentials: [CredentialName(.password)], version: 1, credentialsVersion: 1,
             createdAt: Date(timeIntervalSince1970: made))
     }
 

@@ -58,7 +58,7 @@ extension AppleServiceTests {
                 }
                 #expect(try await identity.login("ada@example.com").decode(AuthResponse.self).user.id == old.id)
                 #expect(try await identity.signIn("ada", email: "ada@example.com").user.id == old.id)
-                try await eventually("nothing is left") { try await identity.rows(of: new.id) == 0 }
+                try await eventually("nothing is left") { try await identity.tables(of: new.id).isEmpty }
                 #expect(identity.tokens.live(new.id) == 0)
                 #expect(try await events(identity, of: new.id).suffix(2) == ["merged", "deleted"])
                 #expect(try await events(identity, of: old.id).contains("absorbed"))
@@ -129,13 +129,13 @@ extension AppleServiceTests {
                 let new = try signedIn.decode(AuthResponse.self).user
                 try await eventually("the code is exchanged") {
                     try await identity.database.query(
-                        "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL"
+                        "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL"
                     ).count == 1
                 }
                 let request = MergeRequest(identityToken: try identity.apple.token(sub: "ada"))
                 let merged: MergeResponse = try await merge(identity, request, as: old.id).decode()
                 #expect(merged.user.id == old.id && merged.user.authProviders == [.apple, .password])
-                try await eventually("the other account is gone") { try await identity.rows(of: new.id) == 0 }
+                try await eventually("the other account is gone") { try await identity.tables(of: new.id).isEmpty }
                 #expect(await identity.apple.refreshTokens(of: "ada").count == 1)
                 // Repeated, since the answer may have been lost.
                 let again: MergeResponse = try await merge(identity, request, as: old.id).decode()
@@ -218,7 +218,7 @@ extension AppleServiceTests {
                 }
                 let auth: AuthResponse = try await identity.login("+491711234567").decode()
                 #expect(auth.user.id == old.id && auth.user.email == "ada@example.com")
-                try await eventually("nothing is left") { try await identity.rows(of: new.id) == 0 }
+                try await eventually("nothing is left") { try await identity.tables(of: new.id).isEmpty }
             }
         }
 

@@ -42,7 +42,7 @@ extension AppleServiceTests {
         private func age(older: UUID, _ identity: Harness) async throws {
             let database = identity.database
             try await database.query("UPDATE identifiers SET changed_at = changed_at - interval '10 days'")
-            try await database.query("UPDATE apple_identities SET created_at = created_at - interval '10 days'")
+            try await database.query("UPDATE credentials SET created_at = created_at - interval '10 days'")
             try await database.query("UPDATE users SET created_at = created_at - interval '10 days'")
             try await database.query("UPDATE users SET created_at = created_at - interval '1 day' WHERE id = \(older)")
         }

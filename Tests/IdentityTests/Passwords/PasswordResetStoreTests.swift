@@ -71,8 +71,10 @@ import Testing
             let token = SingleUseToken(.passwordReset)
             try await database.pool.query(
                 """
-                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
-                VALUES (\(token.digest), \(account.id), 'email', \(address.value), now() + interval '10 minutes')
+                INSERT INTO password_resets (digest, user_id, credentials_version, kind, value, expires_at)
+                SELECT \(token.digest), id, credentials_version, 'email', \(address.value),
+                    now() + interval '10 minutes'
+                FROM users WHERE id = \(account.id)
                 """)
             #expect(try await stores.resets.use(token.digest, passwordHash: "new") == nil)
             #expect(try await password(of: account, on: stores) == "old")
@@ -89,7 +91,7 @@ import Testing
             let new = NewAccount(identifier: phone, passwordHash: "old")
             let eve = try #require(try await stores.passwords.register(new))
             _ = try await stores.appleIdentities.link(.sample("eve", email: "eve@example.com"), to: eve.id)
-            _ = try await stores.providers.unlink(.apple, from: eve.id)
+            _ = try await stores.unlinking(.apple, from: eve.id)
             let token = SingleUseToken(.passwordReset)
             #expect(try await stores.resets.start(of: phone, token: token, expiresAt: .now + 600) == nil)
             let own = Identifier.email(try EmailAddress("eve@example.com"))

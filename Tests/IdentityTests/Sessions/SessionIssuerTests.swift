@@ -54,7 +54,7 @@ extension ServiceTests {
                 }
                 #expect(answer.code == "INVALID_CREDENTIALS")
                 #expect(identity.tokens.live(id) == 0)
-                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+                try await eventually("no row remains") { try await identity.tables(of: id).isEmpty }
                 #expect(try await signIns(of: id, identity) == 1, "that of the registration")
             }
         }
@@ -292,7 +292,7 @@ extension ServiceTests {
                     try await group.waitForAll()
                 }
                 try await eventually("no session remains") { identity.tokens.live(id) == 0 }
-                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+                try await eventually("no row remains") { try await identity.tables(of: id).isEmpty }
             }
         }
     }

@@ -80,24 +80,31 @@ struct Harness: Sendable {
         try await apple(apple.token(sub: sub, email: email)).decode()
     }
 
-    /// How many rows hold the user's id.
-    func rows(of user: UUID) async throws -> Int {
-        try await database.query(
+    /// What a deletion keeps: who did what, without personal data.
+    private static let kept: Set = ["audit", "audit_entries", "deleted_users"]
+
+    /// The tables with rows of a user, found by their columns.
+    func tables(of user: UUID) async throws -> Set<String> {
+        let columns = try await database.query(
             """
-            SELECT (SELECT count(*) FROM users WHERE id = \(user))
-                + (SELECT count(*) FROM identifiers WHERE user_id = \(user))
-                + (SELECT count(*) FROM lost_identifiers WHERE user_id = \(user))
-                + (SELECT count(*) FROM identifier_changes WHERE user_id = \(user))
-                + (SELECT count(*) FROM passwords WHERE user_id = \(user))
-                + (SELECT count(*) FROM known_devices WHERE user_id = \(user))
-                + (SELECT count(*) FROM known_networks WHERE user_id = \(user))
-                + (SELECT count(*) FROM apple_identities WHERE user_id = \(user))
-                + (SELECT count(*) FROM apple_transfers WHERE user_id = \(user))
-                + (SELECT count(*) FROM apple_mail_forwarding WHERE user_id = \(user))
-                + (SELECT count(*) FROM password_resets WHERE user_id = \(user))
-                + (SELECT count(*) FROM outbox WHERE user_id = \(user))
+            SELECT table_name::text, column_name::text FROM information_schema.columns
+            JOIN information_schema.tables USING (table_schema, table_name)
+            WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
+                AND (column_name IN ('user_id', 'credential_id') OR table_name = 'users' AND column_name = 'id')
             """
-        )[0].decode(Int.self)
+        ).decode((String, String).self)
+        var tables: Set<String> = []
+        for (table, column) in columns where !Self.kept.contains(table) {
+            let condition =
+                column == "credential_id"
+                ? "credential_id NOT IN (SELECT id FROM credentials WHERE user_id <> " : "\(column) IN (SELECT "
+            let found = try await database.query(
+                """
+                SELECT FROM \(unescaped: table) WHERE \(unescaped: condition)\(user)::uuid) LIMIT 1
+                """)
+            if !found.isEmpty { tables.insert(table) }
+        }
+        return tables
     }
 
     var outboxCount: Int {

@@ -9,11 +9,13 @@ import TestKit
 struct Stores: Sendable {
     let accounts: AccountStore
     let identifiers: IdentifierStore
+    let identifierChanges: IdentifierChangeStore
     let passwords: PasswordStore
     let resets: PasswordResetStore
     let appleIdentities: AppleIdentityStore
     let appleGrants: AppleGrantStore
-    let providers: AuthProviderStore
+    let registry: CredentialRegistry
+    let unlinking: Unlinking
     let deletions: AccountDeletionStore
     let merges: AccountMergeStore
 
@@ -25,13 +27,19 @@ struct Stores: Sendable {
         appleIdentities = AppleIdentityStore(database: database)
         appleGrants = AppleGrantStore(
             database: database, sealer: Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose))
-        providers = AuthProviderStore(database: database, grants: appleGrants)
-        deletions = AccountDeletionStore(database: database, grants: appleGrants)
+        registry = CredentialRegistry(kinds: [
+            PasswordCredential(passwords: passwords, importKeys: .init(peppers: ["p1"])),
+            AppleCredential(identities: appleIdentities, grants: appleGrants, isOffered: true),
+            CodeCredential(channels: []),
+        ])
+        identifierChanges = IdentifierChangeStore(database: database, registry: registry)
+        unlinking = Unlinking(database: database, registry: registry)
+        deletions = AccountDeletionStore(database: database, registry: registry)
         let messages = MessageQueue(
             senders: MessageSenders(), templates: .builtIn,
             sealer: Sealer(keys: .sample, purpose: MessageQueue.sealingPurpose), codeLink: nil, callingCodes: nil)
         merges = AccountMergeStore(
-            database: database, grants: appleGrants, notices: AccountNotices(messages: messages, undoLink: nil))
+            database: database, registry: registry, notices: AccountNotices(messages: messages, undoLink: nil))
     }
 }
 

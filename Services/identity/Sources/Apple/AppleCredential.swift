@@ -11,7 +11,6 @@ extension CredentialKindID {
 struct AppleCredential: CredentialKind {
     let identities: AppleIdentityStore
     let grants: AppleGrantStore
-    let verifier: AppleVerifier
     /// Whether users may sign in with Apple.
     let isOffered: Bool
 
@@ -19,22 +18,6 @@ struct AppleCredential: CredentialKind {
     var requirement: Reachability.Requirement? { isOffered ? .credential : nil }
     let isRemovedByUndo = false
     let unlinkedEvent = AuditEvent.appleUnlinked
-    let field = "identityToken"
-
-    func isPresented(in request: PresentedCredential) throws(Problem) -> Bool {
-        try AppleNonceIssuer.checkLength(of: request.nonce)
-        return request.identityToken != nil
-    }
-
-    func verify<Value: Sendable>(
-        _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
-        then body: (VerifiedAccount) async throws -> Value
-    ) async throws -> Value {
-        guard isOffered else { throw Problem(.invalidAppleToken) }
-        let account = try await verifier.account(
-            of: subject, verifiedBy: request.identityToken ?? "", nonce: request.nonce, context: context)
-        return try await body(VerifiedAccount(account: account, verification: .apple()))
-    }
 
     /// The outbox revokes at Apple what it has granted.
     func remove(_ credential: Credential, of userID: UUID, on transaction: PostgresTransaction) async throws {

@@ -4,7 +4,7 @@ import Logging
 import ServiceKit
 
 /// Verifies an identity token and identifies its user, for signing in, linking, and authenticating again.
-struct AppleVerifier: Sendable {
+struct AppleVerifier: CredentialVerifier {
     let tokens: AppleTokenVerifier
     let policy: AppleTokenPolicy
     let nonceIssuer: AppleNonceIssuer
@@ -13,7 +13,26 @@ struct AppleVerifier: Sendable {
     let identities: AppleIdentityStore
     let limits: AttemptLimits
     let age: AuthenticationAge
+    /// Whether users may sign in with Apple.
+    let isOffered: Bool
     let logger: Logger
+
+    let field = "identityToken"
+
+    func isPresented(in request: PresentedCredential) throws(Problem) -> Bool {
+        try AppleNonceIssuer.checkLength(of: request.nonce)
+        return request.identityToken != nil
+    }
+
+    func verify<Value: Sendable>(
+        _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
+        then body: (VerifiedAccount) async throws -> Value
+    ) async throws -> Value {
+        guard isOffered else { throw Problem(.invalidAppleToken) }
+        let account = try await account(
+            of: subject, verifiedBy: request.identityToken ?? "", nonce: request.nonce, context: context)
+        return try await body(VerifiedAccount(account: account, verification: .apple()))
+    }
 
     /// Verifies the token and its nonce. Moves a user whose app has changed teams at Apple to the new subject.
     ///

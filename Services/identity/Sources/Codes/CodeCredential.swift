@@ -10,8 +10,6 @@ extension CredentialKindID {
 /// Codes that are sent to verified identifiers, as a kind of credential. The identifiers are the credentials: they have
 /// a table of their own, are listed as identifiers, and are changed, merged and undone as such.
 struct CodeCredential: CredentialKind {
-    let verifier: CodeVerifier
-    let accounts: CodeAccountStore
     /// The kinds of identifiers to which messages are sent.
     let channels: Set<Identifier.Kind>
 
@@ -19,30 +17,6 @@ struct CodeCredential: CredentialKind {
     var requirement: Reachability.Requirement? { .verifiedIdentifier(channels) }
     let isRemovedByUndo = false
     let unlinkedEvent = AuditEvent.identifierRemoved
-    let field = "code"
-
-    func isPresented(in request: PresentedCredential) -> Bool { request.code != nil || request.linkToken != nil }
-
-    func verify<Value: Sendable>(
-        _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
-        then body: (VerifiedAccount) async throws -> Value
-    ) async throws -> Value {
-        let presented = VerifyCodeRequest(
-            identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
-            linkToken: request.linkToken)
-        return try await verifier.verify(presented, context: context) { _ in
-            switch subject {
-            case .account: [.stepUp]
-            // Clients of the previous release request a code with the purpose `verify`.
-            case .otherAccount: [.merge, .verify]
-            }
-        } then: { identifier, _ in
-            guard let account = try await accounts.owner(of: identifier), subject.accepts(account) else {
-                throw CodeVerifier.wrong
-            }
-            return try await body(VerifiedAccount(account: account, verification: .code(to: identifier)))
-        }
-    }
 
     func remove(_ credential: Credential, of userID: UUID, on transaction: PostgresTransaction) {}
 

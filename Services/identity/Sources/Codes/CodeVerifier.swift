@@ -8,11 +8,37 @@ import Sealing
 import ServiceKit
 
 /// Verifies an identifier by a code that was sent there, for every purpose of codes.
-struct CodeVerifier: Sendable {
+struct CodeVerifier: CredentialVerifier {
     let codes: CodeStore
     let limits: AttemptLimits
+    let accounts: CodeAccountStore
     let home: PhoneRegion?
     let logger: Logger
+
+    let field = "code"
+
+    func isPresented(in request: PresentedCredential) -> Bool { request.code != nil || request.linkToken != nil }
+
+    func verify<Value: Sendable>(
+        _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
+        then body: (VerifiedAccount) async throws -> Value
+    ) async throws -> Value {
+        let presented = VerifyCodeRequest(
+            identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
+            linkToken: request.linkToken)
+        return try await verify(presented, context: context) { _ in
+            switch subject {
+            case .account: [.stepUp]
+            // Clients of the previous release request a code with the purpose `verify`.
+            case .otherAccount: [.merge, .verify]
+            }
+        } then: { identifier, _ in
+            guard let account = try await accounts.owner(of: identifier), subject.accepts(account) else {
+                throw CodeVerifier.wrong
+            }
+            return try await body(VerifiedAccount(account: account, verification: .code(to: identifier)))
+        }
+    }
 
     static let wrong = Problem(.invalidCredentials, "The code is not right, or it is no longer valid.")
 
@@ -160,7 +186,6 @@ struct CodeVerifier: Sendable {
 /// Verifies a code (`POST /v1/auth/code/verify`), and does what the code was requested for.
 struct CodeVerification: Sendable {
     let verifier: CodeVerifier
-    let accounts: CodeAccountStore
     let sessions: SessionIssuer
     let reauthentication: Reauthentication
     let worker: OutboxWorker
@@ -172,26 +197,26 @@ struct CodeVerification: Sendable {
         let device = try request.device?.checked()
         return try await verifier.verify(request, context: context) { identifier in
             guard let user = context.user?.id,
-                let isVerified = try await accounts.isVerified(identifier, by: user)
+                let isVerified = try await verifier.accounts.isVerified(identifier, by: user)
             else { return [.signIn] }
             // The reader of an address that the user has not verified may be another person.
             return isVerified ? [.signIn, .verify, .stepUp] : [.signIn, .verify]
         } then: { identifier, purpose in
             switch (purpose, context.user) {
             case (.verify, let user?):
-                guard try await accounts.verify(identifier, of: user.id) else { throw CodeVerifier.wrong }
+                guard try await verifier.accounts.verify(identifier, of: user.id) else { throw CodeVerifier.wrong }
                 worker.wake()
                 return nil
             case (.stepUp, let user?):
                 try await reauthentication(
-                    of: user, verified: accounts.owner(of: identifier), by: .code(to: identifier),
+                    of: user, verified: verifier.accounts.owner(of: identifier), by: .code(to: identifier),
                     refusal: CodeVerifier.wrong)
                 return nil
             default:
                 return try await sessions.issue(
                     on: device, by: .code(to: identifier), context: context, refusal: CodeVerifier.wrong
                 ) {
-                    try await accounts.account(verifiedBy: identifier)
+                    try await verifier.accounts.account(verifiedBy: identifier)
                 }.auth
             }
         }

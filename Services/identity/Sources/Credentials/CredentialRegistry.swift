@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import ServiceKit
 
-/// The kinds of credentials: the only list of them.
+/// The kinds of credentials.
 struct CredentialRegistry: Sendable {
     let kinds: [any CredentialKind]
 
@@ -21,23 +21,6 @@ struct CredentialRegistry: Sendable {
             throw Problem(.unavailable)
         }
         return kind
-    }
-
-    /// Verifies the account that a signed-in user presents with the one credential in the request, and runs `body` with
-    /// it.
-    /// - Throws: `INVALID_REQUEST` unless the request presents exactly one; what the kind and `body` throw.
-    func verify<Value: Sendable>(
-        _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
-        then body: (VerifiedAccount) async throws -> Value
-    ) async throws -> Value {
-        let presented = try kinds.filter { try $0.isPresented(in: request) }
-        guard let kind = presented.first else {
-            throw Problem.invalid(kinds[0].field, "Please sign in again, in one of the ways of the account.")
-        }
-        guard presented.count == 1 else {
-            throw Problem.invalid(presented[1].field, "Please send only one of several ways to sign in.")
-        }
-        return try await kind.verify(request, of: subject, context: context, then: body)
     }
 
     /// Removes a credential of a locked user, and what its kind keeps elsewhere.

@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 import Foundation
 import Postgres

@@ -20,7 +20,7 @@ struct MergeRoutes: Sendable {
 /// Merges two accounts (`POST /v1/auth/merge`). The user has recently authenticated to the one, and authenticates to
 /// the other in this request.
 struct AccountMerging: Sendable {
-    let registry: CredentialRegistry
+    let verification: CredentialVerification
     let merges: AccountMergeStore
     let accounts: AccountStore
     let sessions: SessionIssuer
@@ -29,7 +29,7 @@ struct AccountMerging: Sendable {
     let worker: OutboxWorker
     let logger: Logger
 
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``CredentialRegistry`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN` where the
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``CredentialVerification`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN` where the
     ///   accounts are not merged.
     func callAsFunction(
         _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext
@@ -37,7 +37,7 @@ struct AccountMerging: Sendable {
         try age.require(user)
         let device = try request.device?.checked()
         let presented = PresentedCredential(request)
-        return try await registry.verify(presented, of: .otherAccount(of: user), context: context) { verified in
+        return try await verification(presented, of: .otherAccount(of: user), context: context) { verified in
             guard let own = try await accounts.account(user.id) else { throw Problem(.invalidToken) }
             // A client that repeats the request after a lost response authenticates to the account that it is already
             // signed in to.

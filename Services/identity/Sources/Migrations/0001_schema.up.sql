@@ -44,29 +44,53 @@ COMMENT ON COLUMN identifiers.changed_at IS 'When the identifier became the user
 COMMENT ON COLUMN identifiers.merged_from IS
     'The account that the identifier came from by a merge; NULL if it has always been this account''s.';
 
+CREATE TABLE credentials (
+    id           uuid PRIMARY KEY,
+    user_id      uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+    kind         text NOT NULL,
+    provider     text NOT NULL DEFAULT '',
+    subject      text,
+    name         text,
+    email        text,
+    is_single    boolean NOT NULL,
+    verified_at  timestamptz,
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    last_used_at timestamptz,
+    merged_from  uuid,
+    merged_at    timestamptz,
+    UNIQUE (kind, provider, subject)
+);
+CREATE INDEX credentials_by_user ON credentials (user_id);
+CREATE UNIQUE INDEX credentials_single ON credentials (user_id, kind, provider) WHERE is_single;
+COMMENT ON TABLE credentials IS
+    'What users sign in with, of every kind. The details of a kind are in a table of its own. Verified identifiers open '
+    'accounts by code, without a row here.';
+COMMENT ON COLUMN credentials.provider IS 'Empty where the kind has no providers.';
+COMMENT ON COLUMN credentials.subject IS 'The provider''s identifier of the user; NULL where the kind has none.';
+COMMENT ON COLUMN credentials.name IS 'By which the user knows it among several; NULL where a user has one.';
+COMMENT ON COLUMN credentials.email IS 'The address that the provider told last. It verifies nothing.';
+COMMENT ON COLUMN credentials.is_single IS 'Whether a user has at most one of the kind and provider.';
+COMMENT ON COLUMN credentials.verified_at IS
+    'Since when it proves who the user is; NULL for one that does not, such as a password.';
+COMMENT ON COLUMN credentials.last_used_at IS 'When the user last signed in with it. Written once a day.';
+COMMENT ON COLUMN credentials.merged_from IS
+    'The account that it came from by a merge; NULL if it has always been this account''s.';
+
 CREATE TABLE passwords (
-    user_id    uuid PRIMARY KEY REFERENCES users ON DELETE CASCADE,
-    hash       text NOT NULL,
-    changed_at timestamptz NOT NULL DEFAULT now()
+    credential_id uuid PRIMARY KEY REFERENCES credentials ON DELETE CASCADE,
+    hash          text NOT NULL,
+    changed_at    timestamptz NOT NULL DEFAULT now()
 );
 
 CREATE TABLE apple_identities (
-    subject       text PRIMARY KEY,
-    user_id       uuid NOT NULL UNIQUE REFERENCES users ON DELETE CASCADE,
+    credential_id uuid PRIMARY KEY REFERENCES credentials ON DELETE CASCADE,
     client_id     text NOT NULL,
-    email         text,
     refresh_token bytea,
-    created_at    timestamptz NOT NULL DEFAULT now(),
-    consented_at  timestamptz,
-    merged_from   uuid,
-    merged_at     timestamptz
+    consented_at  timestamptz
 );
-COMMENT ON TABLE apple_identities IS 'Links to Apple Accounts, found by Apple''s subject alone.';
-COMMENT ON COLUMN apple_identities.email IS 'The address in the newest identity token.';
+COMMENT ON COLUMN apple_identities.refresh_token IS 'Sealed for the credential.';
 COMMENT ON COLUMN apple_identities.consented_at IS
     'When Apple last confirmed that the user agrees to the app. Notifications about earlier consents do not count.';
-COMMENT ON COLUMN apple_identities.merged_from IS
-    'The account that the link came from by a merge; NULL if it has always been this account''s.';
 
 -- ---- Sign in with Apple
 
@@ -100,12 +124,12 @@ COMMENT ON TABLE apple_mail_forwarding IS
     'Whether Apple forwards mail to a user''s private relay address, by its newest notification.';
 
 CREATE TABLE apple_transfers (
-    user_id          uuid PRIMARY KEY REFERENCES users ON DELETE CASCADE,
+    credential_id    uuid PRIMARY KEY REFERENCES credentials ON DELETE CASCADE,
     team             text NOT NULL,
     transfer_subject text NOT NULL UNIQUE,
     created_at       timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX apple_transfers_by_team ON apple_transfers (team, user_id);
+CREATE INDEX apple_transfers_by_team ON apple_transfers (team, credential_id);
 COMMENT ON TABLE apple_transfers IS 'Users whose Apple identity moves to another team.';
 COMMENT ON COLUMN apple_transfers.transfer_subject IS 'The identifier of the user that Apple gives both teams.';
 
@@ -151,17 +175,19 @@ COMMENT ON COLUMN code_repeats.subject IS 'HMAC of the identifier.';
 COMMENT ON COLUMN code_repeats.sealed IS 'The identifier, sealed.';
 
 CREATE TABLE password_resets (
-    digest     bytea PRIMARY KEY,
-    user_id    uuid NOT NULL REFERENCES users ON DELETE CASCADE,
-    kind       text NOT NULL,
-    value      text NOT NULL,
-    expires_at timestamptz NOT NULL
+    digest              bytea PRIMARY KEY,
+    user_id             uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+    credentials_version bigint NOT NULL,
+    kind                text NOT NULL,
+    value               text NOT NULL,
+    expires_at          timestamptz NOT NULL
 );
 CREATE INDEX password_resets_by_user ON password_resets (user_id);
 CREATE INDEX password_resets_by_expiry ON password_resets (expires_at);
 COMMENT ON TABLE password_resets IS
     'Links for a new password. The holder of the token has received it at the identifier, and may set the password.';
 COMMENT ON COLUMN password_resets.digest IS 'SHA-256 of the link''s token.';
+COMMENT ON COLUMN password_resets.credentials_version IS 'The user''s when the link was sent. A later change voids it.';
 
 CREATE TABLE identifier_changes (
     digest       bytea PRIMARY KEY,

@@ -10,7 +10,6 @@ extension CredentialKindID {
 /// Passwords as a kind of credential. A password verifies nothing about the person, and an account has one at most.
 struct PasswordCredential: CredentialKind {
     let passwords: PasswordStore
-    let verifier: PasswordVerifier
     /// This installation's keys for imported hashes.
     let importKeys: ImportedPasswordHash.Keys
 
@@ -18,18 +17,6 @@ struct PasswordCredential: CredentialKind {
     let requirement: Reachability.Requirement? = .credentialAndIdentifier
     let isRemovedByUndo = true
     let unlinkedEvent = AuditEvent.passwordRemoved
-    let field = "password"
-
-    func isPresented(in request: PresentedCredential) -> Bool { request.password != nil }
-
-    func verify<Value: Sendable>(
-        _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
-        then body: (VerifiedAccount) async throws -> Value
-    ) async throws -> Value {
-        let account = try await verifier.account(
-            of: subject, verifiedBy: request.password ?? "", request.identifier, context: context)
-        return try await body(VerifiedAccount(account: account, verification: .password))
-    }
 
     func remove(_ credential: Credential, of userID: UUID, on transaction: PostgresTransaction) {}
 

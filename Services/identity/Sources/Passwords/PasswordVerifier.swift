@@ -4,13 +4,26 @@ import Logging
 import ServiceKit
 
 /// Verifies passwords, for signing in and for every other request that takes one.
-struct PasswordVerifier: Sendable {
+struct PasswordVerifier: CredentialVerifier {
     let passwords: PasswordStore
     let identifiers: IdentifierStore
     let hasher: PasswordHasher
     let limits: AttemptLimits
     let home: PhoneRegion?
     let logger: Logger
+
+    let field = "password"
+
+    func isPresented(in request: PresentedCredential) -> Bool { request.password != nil }
+
+    func verify<Value: Sendable>(
+        _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
+        then body: (VerifiedAccount) async throws -> Value
+    ) async throws -> Value {
+        let account = try await account(
+            of: subject, verifiedBy: request.password ?? "", request.identifier, context: context)
+        return try await body(VerifiedAccount(account: account, verification: .password))
+    }
 
     /// The account of the identifier and the password.
     ///

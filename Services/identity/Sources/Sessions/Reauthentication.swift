@@ -6,14 +6,14 @@ import ServiceKit
 
 /// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`).
 struct ReauthenticationRoutes: Sendable {
-    let registry: CredentialRegistry
+    let verification: CredentialVerification
     let reauthentication: Reauthentication
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/reauthenticate") { request, context in
             let user = try context.requireUser()
             let presented = PresentedCredential(try await request.decode(ReauthenticateRequest.self))
-            try await registry.verify(presented, of: .account(of: user), context: context) { verified in
+            try await verification(presented, of: .account(of: user), context: context) { verified in
                 try await reauthentication(
                     of: user, verified: verified.account, by: verified.verification,
                     refusal: Problem(.invalidCredentials))
