@@ -35,9 +35,9 @@ public enum IdentityApplication: MigratingApplication {
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
             tracing: boot.tracing)
         let auditWorker = AuditWorker(
-            log: parts.audit, seals: parts.seals, events: parts.events, logger: boot.logger)
+            log: parts.audit, seals: parts.seals, stamper: parts.events.stamper, logger: boot.logger)
         let router = ServiceRouter()
-        router.add(middleware: AuditMiddleware(worker: auditWorker, events: parts.events))
+        router.add(middleware: AuditMiddleware(worker: auditWorker, stamper: parts.events.stamper))
         parts.passwordRoutes.add(to: router)
         parts.codeRoutes.add(to: router)
         for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
@@ -154,7 +154,7 @@ struct IdentityParts {
         knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
         audit = AuditStore(database: database)
         seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
-        events = EventFeedStore(database: database, logger: logger)
+        events = EventFeedStore(database: database, events: IdentityApplication.auditEvents, logger: logger)
 
         let deviceTokens = KnownDeviceTokens(keys: configuration.pepperKeys)
         let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
@@ -173,22 +173,21 @@ struct IdentityParts {
         messageDelivery = MessageDelivery(
             queue: messages, passwords: passwords, mail: appleMail, limits: limits,
             appName: configuration.messages.appName, logger: logger)
-        delivery = OutboxDelivery(
-            accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
-            appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),
-            passwordResets: PasswordResetDelivery(
-                passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
-                hook: configuration.resetHook.map {
-                    ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret)
-                },
-                messages: messageDelivery, link: configuration.messages.resetLink),
-            messages: messageDelivery,
-            lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
-        worker = OutboxWorker(store: outbox, logger: logger) { [delivery, events] entry in
-            // A delivery may add an entry to the audit log.
-            defer { events.stamper.wake() }
-            try await delivery.deliver(entry)
-        }
+        let passwordResetDelivery = PasswordResetDelivery(
+            passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
+            hook: configuration.resetHook.map { ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret) },
+            messages: messageDelivery, link: configuration.messages.resetLink)
+        let features: [[OutboxHandler]] = [
+            SessionDelivery(accounts: accounts, tokens: tokens).handlers,
+            AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger).handlers,
+            messageDelivery.handlers,
+            passwordResetDelivery.handlers,
+            LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages).handlers,
+            DeletionDelivery(tokens: tokens, devices: devices, grantRevocation: .revokeAppleGrant).handlers,
+        ]
+        delivery = OutboxDelivery(outbox: outbox, handlers: Array(features.joined()))
+        // A task may add an entry to the audit log.
+        worker = OutboxWorker(delivery, logger: logger) { [events] in events.stamper.wake() }
         purger = ExpiredRowStore(
             database: database, auditRetention: configuration.auditRetention,
             originRetention: configuration.auditOriginRetention, seals: seals,
@@ -374,7 +373,9 @@ extension IdentityParts {
                 users: users, identifiers: identifiers, administration: administration, age: age, worker: worker,
                 home: configuration.home),
             pushes: AdminPushRoutes(accounts: accounts, audit: audit, devices: devices, limits: limits),
-            log: AdminLogRoutes(audit: audit, figures: FigureStore(database: database)))
+            log: AdminLogRoutes(
+                audit: audit, figures: FigureStore(database: database),
+                events: Set(IdentityApplication.auditEvents.map(\.rawValue))))
     }
 
     var transfer: UserTransfer {
@@ -405,35 +406,38 @@ extension IdentityParts {
     }
 }
 
-// MARK: - Commands
+// MARK: - What features declare
 
-extension IdentityParts {
-    /// Runs `body` for a command, then ends all threads and connections.
-    static func run(
-        _ configuration: IdentityConfiguration, _ body: (IdentityParts) async throws -> Void
-    ) async throws {
-        let httpClient = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .gatehouse())
-        do {
-            let parts = IdentityParts(
-                configuration, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
-                logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
-            do {
-                // The audit log names the operator who ran the command.
-                try await AuditScope.$current.withValue(AuditScope(name: operatorsName)) { try await body(parts) }
-            } catch {
-                try await parts.close()
-                throw error
-            }
-            try await parts.close()
-        } catch {
-            try await httpClient.shutdown()
-            throw error
-        }
-        try await httpClient.shutdown()
-    }
+extension IdentityApplication {
+    /// The events of the audit log.
+    static let auditEvents = [
+        AuditEvent.ofAudit, AuditEvent.ofUsers, AuditEvent.ofIdentifiers, AuditEvent.ofMessages, AuditEvent.ofSessions,
+        AuditEvent.ofPasswords, AuditEvent.ofApple, AuditEvent.ofMerging, AuditEvent.ofAdministration,
+        AuditEvent.ofRevocations,
+    ].flatMap(\.self)
 
-    private static var operatorsName: String {
-        let environment = ProcessInfo.processInfo.environment
-        return String((environment["SUDO_USER"] ?? ProcessInfo.processInfo.userName).prefix(64))
+    /// The rows that expire after a fixed time.
+    static let expiredRows = [
+        AppleNonceStore.expiredRows, PasswordResetStore.expiredRows, IdentifierChangeStore.expiredRows,
+        CodeStore.expiredRows, AppleNotificationStore.expiredRows, KnownDeviceStore.expiredRows,
+    ].flatMap(\.self)
+}
+
+extension ExpiredRowStore {
+    /// - Parameters:
+    ///   - auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
+    ///   - originRetention: days for which the origins of its actors are kept.
+    ///   - seals: the seals of the audit log; entries are removed with theirs.
+    ///   - unverifiedAccounts: `nil` keeps accounts that have verified nothing.
+    init(
+        database: PostgresPool, auditRetention: Int?, originRetention: Int = 90, seals: AuditSealStore? = nil,
+        unverifiedAccounts: UnverifiedAccountRemoval? = nil
+    ) {
+        let entries = auditRetention.flatMap { seals?.expiredEntries(after: $0) }
+        self.init(
+            database: database,
+            rows: IdentityApplication.expiredRows
+                + AuditStore.expiredRows(after: auditRetention, originsAfter: originRetention),
+            others: [unverifiedAccounts?.table, entries].compactMap(\.self))
     }
 }

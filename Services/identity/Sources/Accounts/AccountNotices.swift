@@ -84,4 +84,13 @@ struct LossNotice: Sendable {
             expiresAt: entry.createdAt.addingTimeInterval(Self.lifetime))
         try await messages.deliver(envelope, to: identifier, as: entry.id)
     }
+
+    var handlers: [OutboxHandler] {
+        [
+            OutboxHandler(IdentifierLossTask.self, for: .mail, .phone) { task, entry in
+                try await deliver(entry, to: task.channel, language: task.language)
+                return .done
+            }
+        ]
+    }
 }

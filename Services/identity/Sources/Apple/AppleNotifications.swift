@@ -19,6 +19,7 @@ struct AppleNotifications: Sendable {
     let logger: Logger
 
     func callAsFunction(_ request: AppleNotificationRequest) async throws {
+        AuditedAttempt.note(.apple)
         let now = Int64(Date.now.timeIntervalSince1970)
         guard let notification = try await verifier.claims(AppleNotification.self, of: request.payload),
             notification.isGenuine(for: policy, now: now)

@@ -18,6 +18,7 @@ struct AppleProofs: Sendable {
     /// - Returns: the verified claims, and the nonce to use up with them.
     /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
     func verify(_ identityToken: String, nonce: String?) async throws -> (VerifiedAppleToken, SingleUseNonce?) {
+        AuditedAttempt.note(.apple)
         try AppleNonceIssuer.checkLength(of: nonce)
         guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)

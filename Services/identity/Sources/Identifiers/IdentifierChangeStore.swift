@@ -153,3 +153,12 @@ struct IdentifierChangeStore: Sendable {
             "DELETE FROM identifier_changes WHERE user_id = \(userID) AND kind = \(kind.rawValue)")
     }
 }
+
+extension IdentifierChangeStore {
+    static let expiredRows = [ExpiredRows(table: "identifier_changes", key: "digest", condition: "expires_at < now()")]
+}
+
+extension SingleUseToken.Purpose {
+    /// Undoing a change of an identifier.
+    static let identifierUndo = Self(prefix: "ghiu_", lifetime: 3 * 86_400)
+}

@@ -6,10 +6,6 @@ import Postgres
 struct UserTransferStore: Sendable {
     let database: PostgresPool
 
-    /// Days for which the id of a deleted user is refused. tokens refuses sessions to it for 730 days, and may learn of
-    /// the deletion some days late.
-    static let deletionMemory = 760
-
     /// A row of the statements below.
     private struct Row: Codable, Sendable {
         var n: Int

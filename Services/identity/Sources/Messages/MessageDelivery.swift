@@ -27,7 +27,16 @@ struct MessageDelivery: Sendable {
         self.logger = logger
     }
 
-    func deliver(_ entry: OutboxEntry) async throws {
+    var handlers: [OutboxHandler] {
+        [
+            OutboxHandler(MessageTask.self, for: .mail, .phone) { _, entry in
+                try await deliver(entry)
+                return .done
+            }
+        ]
+    }
+
+    private func deliver(_ entry: OutboxEntry) async throws {
         guard let envelope = queue.open(entry), let identifier = try? Identifier(envelope.to) else {
             // Sealed under a removed key.
             return logger.error("A message cannot be opened any more", metadata: ["id": "\(entry.id)"])
@@ -96,6 +105,28 @@ struct MessageDelivery: Sendable {
             throw error
         }
     }
+}
+
+extension OutboxTask {
+    /// Sends the message that is sealed in the task's row.
+    static func message(channel: Identifier.Kind) -> OutboxTask {
+        OutboxTask(MessageTask(channel: channel), for: OutboxDestination(channel))
+    }
+}
+
+struct MessageTask: OutboxPayload {
+    static let kind = "message"
+    static let key = "message"
+
+    var channel: Identifier.Kind
+}
+
+extension AuditEvent {
+    static let messageRefused = Self("message_refused")
+    /// A message that was sent has bounced.
+    static let messageBounced = Self("message_bounced")
+
+    static let ofMessages = [messageRefused, messageBounced]
 }
 
 /// Puts messages into the outbox, in the transaction that they belong to.

@@ -76,3 +76,12 @@ struct PasswordResetStore: Sendable {
         try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
     }
 }
+
+extension PasswordResetStore {
+    static let expiredRows = [ExpiredRows(table: "password_resets", key: "digest", condition: "expires_at < now()")]
+}
+
+extension SingleUseToken.Purpose {
+    /// Setting a new password.
+    static let passwordReset = Self(prefix: "ghpr_", lifetime: 1800)
+}

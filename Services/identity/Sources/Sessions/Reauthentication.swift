@@ -11,6 +11,7 @@ struct ReauthenticationRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/reauthenticate") { request, context in
+            AuditedAttempt.note(action: .reauthentication)
             let user = try context.requireUser()
             let proof = try await request.decode(ReauthenticateRequest.self).proof()
             if case .password = proof { try proofs.passwords.hasher.requireRoom() }

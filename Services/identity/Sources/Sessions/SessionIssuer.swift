@@ -43,7 +43,7 @@ struct SessionIssuer: Sendable {
     ) async throws -> Issued {
         for _ in 0..<3 {
             let verified = try await account()
-            AuditedAttempt.note(AuditedAttempt.Method(methods), of: .user(verified.id))
+            AuditedAttempt.note(target: .user(verified.id))
             let issued = try await issueOnce(
                 for: verified, on: device, by: methods, verifying: evidence, context: context, refusal: refusal,
                 confirm: confirm)
@@ -138,12 +138,6 @@ struct SessionIssuer: Sendable {
         } catch .notMade(let error) {
             throw error
         }
-    }
-}
-
-extension AuditedAttempt.Method {
-    fileprivate init(_ methods: [AuthenticationMethod]) {
-        self = methods.contains(.password) ? .password : methods.contains(.apple) ? .apple : .code
     }
 }
 
