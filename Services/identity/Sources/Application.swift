@@ -171,10 +171,10 @@ struct IdentityParts {
             codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
         notices = AccountNotices(messages: messages, undoLink: configuration.messages.undoLink)
         messageDelivery = MessageDelivery(
-            queue: messages, passwords: passwords, mail: appleMail, limits: limits,
-            appName: configuration.messages.appName, logger: logger)
+            queue: messages, database: database, isWanted: { [appleMail] in try await appleMail.mayReceiveMail($0) },
+            limits: limits, appName: configuration.messages.appName, logger: logger)
         let passwordResetDelivery = PasswordResetDelivery(
-            passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
+            passwords: passwords, resets: passwordResets, limits: limits, sealer: sealer,
             hook: configuration.resetHook.map { ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret) },
             messages: messageDelivery, link: configuration.messages.resetLink)
         let features: [[OutboxHandler]] = [
@@ -416,11 +416,21 @@ extension IdentityApplication {
         AuditEvent.ofRevocations,
     ].flatMap(\.self)
 
+    static let messageKinds = [
+        MessageKind.ofCodes, MessageKind.ofPasswords, MessageKind.ofIdentifiers, MessageKind.ofMerging,
+        MessageKind.ofApple,
+    ].flatMap(\.self)
+
     /// The rows that expire after a fixed time.
     static let expiredRows = [
         AppleNonceStore.expiredRows, PasswordResetStore.expiredRows, IdentifierChangeStore.expiredRows,
         CodeStore.expiredRows, AppleNotificationStore.expiredRows, KnownDeviceStore.expiredRows,
     ].flatMap(\.self)
+}
+
+extension MessageTemplates {
+    /// Gatehouse's own templates.
+    static let builtIn = MessageTemplates(of: IdentityApplication.messageKinds)
 }
 
 extension ExpiredRowStore {

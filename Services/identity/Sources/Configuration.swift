@@ -132,7 +132,7 @@ public struct IdentityConfiguration: Sendable {
             "operatorRole", default: Role.operator.name,
             "role of users who may administer others, not `user`. Must equal `GATEWAY_OPERATOR_ROLE`")
         operatorRole = settings.read("operatorRole", from: role) { try Role(ofOperators: $0) } ?? .operator
-        messages = MessageConfiguration(settings: settings)
+        messages = MessageConfiguration(settings: settings, templates: .builtIn)
         let known = AttemptLimits.allowances(budget: messages.budget).filter { $0.setting == nil }
         let replacements = settings.strings(
             "allowances", default: [], "attempt limits that replace those of the same name: `NAME=COUNT/SECONDS`")

@@ -12,3 +12,14 @@ extension AuditEvent {
 extension AuditedAttempt.Method {
     static let apple = Self("apple", refusal: .invalidAppleToken, isCountedWithoutUser: true)
 }
+
+extension MessageKind {
+    static let appleLinked = MessageKind(
+        "appleLinked", isSecurityNotice: true, allowed: [.app],
+        templates: [
+            "en": PackageResources.appleLinked_en_txt, "he": PackageResources.appleLinked_he_txt,
+            "ru": PackageResources.appleLinked_ru_txt, "ar": PackageResources.appleLinked_ar_txt,
+        ])
+
+    static let ofApple = [appleLinked]
+}

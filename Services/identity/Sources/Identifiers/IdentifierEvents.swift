@@ -1,6 +1,4 @@
 import Contracts
-import Foundation
-import Postgres
 
 extension AuditEvent {
     /// An identifier was added to the account, or verified.
@@ -21,12 +19,8 @@ extension AuditedAttempt.Target {
     /// The account that has verified the identifier.
     static func identifier(_ identifier: Identifier) -> Self {
         .owner { database in
-            try await database.query(
-                """
-                SELECT user_id FROM identifiers
-                WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND verified
-                """
-            ).first?.decode(UUID.self)
+            let holder = try await IdentifierStore.holder(of: identifier, on: database)
+            return holder?.isVerified == true ? holder?.userID : nil
         }
     }
 }

@@ -138,10 +138,10 @@ struct IdentifierStore: Sendable {
         try await transaction.query("DELETE FROM lost_identifiers WHERE user_id = \(userID) AND kind = \(kind)")
     }
 
-    private static func holder(
-        of identifier: Identifier, on transaction: PostgresTransaction
+    static func holder(
+        of identifier: Identifier, on database: some PostgresQuerying
     ) async throws -> IdentifierClaim.Holder? {
-        try await transaction.query(
+        try await database.query(
             """
             SELECT user_id, verified FROM identifiers
             WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value)

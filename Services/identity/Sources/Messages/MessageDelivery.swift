@@ -8,20 +8,21 @@ import Sealing
 /// Sends messages, as a task of the outbox.
 struct MessageDelivery: Sendable {
     let queue: MessageQueue
-    let passwords: PasswordStore
-    let mail: AppleMailStore
+    let database: PostgresPool
+    /// Whether a message may be sent to the address now.
+    let isWanted: @Sendable (EmailAddress) async throws -> Bool
     let limits: AttemptLimits
     let appName: String
     let logger: Logger
     private let outcomes = MessageMetrics()
 
     init(
-        queue: MessageQueue, passwords: PasswordStore, mail: AppleMailStore, limits: AttemptLimits, appName: String,
-        logger: Logger
+        queue: MessageQueue, database: PostgresPool, isWanted: @escaping @Sendable (EmailAddress) async throws -> Bool,
+        limits: AttemptLimits, appName: String, logger: Logger
     ) {
         self.queue = queue
-        self.mail = mail
-        self.passwords = passwords
+        self.database = database
+        self.isWanted = isWanted
         self.limits = limits
         self.appName = appName
         self.logger = logger
@@ -48,10 +49,9 @@ struct MessageDelivery: Sendable {
     func deliver(_ envelope: MessageEnvelope, to identifier: Identifier, as id: UUID) async throws {
         guard envelope.expiresAt > .now else { return outcomes.count(.expired, identifier.kind) }
         if case .email(let address) = identifier {
-            let isWanted = try await mail.mayReceiveMail(address)
-            guard isWanted else { return outcomes.count(.unwanted, identifier.kind) }
+            guard try await isWanted(address) else { return outcomes.count(.unwanted, identifier.kind) }
         }
-        let holder = try await passwords.account(identifiedBy: identifier)?.account.id
+        let holder = try await IdentifierStore.holder(of: identifier, on: database)?.userID
         let isAskerKnown = envelope.isAskerKnown ?? false
         try await limits.sending(
             envelope.kind, to: identifier, isKnown: holder != nil, isAskerKnown: isAskerKnown
@@ -62,9 +62,9 @@ struct MessageDelivery: Sendable {
 
     /// Records that a message has bounced, whether or not an account has the identifier.
     func bounced(from identifier: Identifier, _ status: BounceStatus?) async throws {
-        if let holder = try await passwords.account(identifiedBy: identifier)?.account.id {
+        if let holder = try await IdentifierStore.holder(of: identifier, on: database)?.userID {
             try await AuditStore.record(
-                .messageBounced, holder, by: .system, detail: status?.text, on: passwords.database)
+                .messageBounced, holder, by: .system, detail: status?.text, on: database)
         }
         outcomes.count(.bounced, identifier.kind)
     }
@@ -98,7 +98,7 @@ struct MessageDelivery: Sendable {
                 "A message was refused for good",
                 metadata: ["id": "\(id)", "kind": "\(envelope.kind)", "reason": "\(refusal)"])
             if let holder {
-                try await AuditStore.record(.messageRefused, holder, by: .system, on: passwords.database)
+                try await AuditStore.record(.messageRefused, holder, by: .system, on: database)
             }
         } catch {
             outcomes.count(.failed, identifier.kind)
@@ -127,6 +127,34 @@ extension AuditEvent {
     static let messageBounced = Self("message_bounced")
 
     static let ofMessages = [messageRefused, messageBounced]
+}
+
+extension AttemptLimits {
+    /// Runs `body`, which sends a message with a code or a notice.
+    /// - Parameters:
+    ///   - isKnown: whether an account has the identifier.
+    ///   - isAskerKnown: ``Admission/isAskerKnown``.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
+    func sending(
+        _ kind: MessageKind, to identifier: Identifier, isKnown: Bool, isAskerKnown: Bool = false,
+        _ body: () async throws -> Void
+    ) async throws {
+        let budgets: [Charge]
+        if kind.isSecurityNotice {
+            budgets = [
+                Charge(allowance: .noticesForOne, subject: [kind.rawValue] + identifier.parts),
+                Charge(
+                    allowance: .allNotices(to: identifier.kind, withUndo: kind.undoesChange, within: budget),
+                    subject: []),
+            ]
+        } else {
+            budgets = self.budgets(forCodeTo: identifier, isKnown: isKnown, isAskerKnown: isAskerKnown)
+        }
+        try await sending(within: budgets) {
+            try await body()
+            return true
+        }
+    }
 }
 
 /// Puts messages into the outbox, in the transaction that they belong to.
@@ -158,15 +186,6 @@ struct MessageQueue: Sendable {
         MessageLanguage.choose(acceptLanguage, of: templates.languages)
     }
 
-    func message(with code: CodeStore.New, language: MessageLanguage) -> MessageEnvelope {
-        var values: [MessagePlaceholder: String] = [.code: code.code.digits]
-        // Behind the #, because browsers do not send the fragment to servers, so that it appears in no server log.
-        values[.link] = codeLink.map { "\($0.absoluteString)#\(code.link.text)" }
-        return MessageEnvelope(
-            .of(code.purpose), to: code.identifier, language: language, values: values,
-            expiresAt: Date.now.addingTimeInterval(Double(CodeRules.lifetime)))
-    }
-
     func enqueue(_ message: MessageEnvelope, on database: some PostgresQuerying) async throws {
         let content = try JSONEncoder().encode(message)
         try await OutboxStore.enqueue(
@@ -179,7 +198,9 @@ struct MessageQueue: Sendable {
         guard let sealed = entry.sealed, let content = sealer.open(sealed, context: Self.context(of: entry.id)) else {
             return nil
         }
-        return try? JSONDecoder().decode(MessageEnvelope.self, from: content)
+        let decoder = JSONDecoder()
+        decoder.userInfo[MessageKind.known] = templates.kinds
+        return try? decoder.decode(MessageEnvelope.self, from: content)
     }
 
     /// Binds the sealed message to its task.

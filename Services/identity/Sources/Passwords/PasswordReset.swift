@@ -64,7 +64,6 @@ struct PasswordReset: Sendable {
 struct PasswordResetDelivery: Sendable {
     let passwords: PasswordStore
     let resets: PasswordResetStore
-    let mail: AppleMailStore
     let limits: AttemptLimits
     let sealer: Sealer
     /// The team's own sender; `nil`: Gatehouse sends the message.
@@ -91,7 +90,7 @@ struct PasswordResetDelivery: Sendable {
         let holder = try await passwords.account(identifiedBy: identifier)?.account.id
         guard let holder else { return }
         if case .email(let address) = identifier {
-            guard try await mail.mayReceiveMail(address) else { return }
+            guard try await messages.isWanted(address) else { return }
         }
         let number: PhoneNumber? = if hook == nil, case .phone(let number) = identifier { number } else { nil }
         try await limits.sendingReset(to: number, isAskerKnown: isAskerKnown) {
