@@ -167,7 +167,9 @@ import Testing
             let store = OutboxStore(database: pool)
             let none = OutboxBacklog(count: 0, age: 0)
             #expect(
-                try await store.backlog(of: Self.destinations) == [.tokens: none, .devices: none, .apple: none, .mail: none, .phone: none])
+                try await store.backlog(of: Self.destinations) == [
+                    .tokens: none, .devices: none, .apple: none, .mail: none, .phone: none,
+                ])
             let first = try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.passwordReset(channel: .email, language: nil), user: nil, on: pool)
@@ -226,7 +228,9 @@ import Testing
             for _ in 0..<20 { try await OutboxStore.enqueue(slow, user: nil, dueAtOnce: true, on: pool) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await worker.run() }
-                try await eventually("the slow destination has a task") { told.withLock { $0.contains(slow.destination) } }
+                try await eventually("the slow destination has a task") {
+                    told.withLock { $0.contains(slow.destination) }
+                }
                 let others = Self.tasks.filter { $0.destination != slow.destination }
                 for task in others { try await OutboxStore.enqueue(task, user: nil, dueAtOnce: true, on: pool) }
                 worker.wake()

@@ -175,7 +175,8 @@ extension UserAdministration {
             throw CommandFailure(
                 description: "\(value) belongs to another user, who has verified it. To move it: move-identifier.")
         case .lastOne:
-            throw CommandFailure(description: "\(value) is the only way to sign in to the account and cannot be removed.")
+            throw CommandFailure(
+                description: "\(value) is the only way to sign in to the account and cannot be removed.")
         case .occupied:
             throw CommandFailure(description: "The user has another one of this kind. Remove that first.")
         case .missing, .noSuchUser:

@@ -65,7 +65,9 @@ struct OutboxEntry: Sendable {
         } catch {
             throw UnreadableOutboxTask(reason: "\(error)")
         }
-        guard let payload = payloads[Payload.key] else { throw UnreadableOutboxTask(reason: "\(Payload.key) is absent") }
+        guard let payload = payloads[Payload.key] else {
+            throw UnreadableOutboxTask(reason: "\(Payload.key) is absent")
+        }
         return payload
     }
 }
