@@ -49,8 +49,8 @@ struct AuditEvent: Hashable, Sendable {
 }
 
 extension AuditEvent {
-    /// Wrong passwords, codes and Apple tokens, refused merges, and attempts to sign in to a disabled account. One
-    /// entry counts those of some minutes.
+    /// Wrong credentials, refused merges, and attempts to sign in to a disabled account. One entry counts those of some
+    /// minutes.
     static let signInRefused = Self("sign_in_refused")
     static let deleted = Self("deleted", published: .userDeleted)
     /// An operator has read stored data about the user, or has searched for users.

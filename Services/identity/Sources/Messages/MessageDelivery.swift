@@ -222,7 +222,7 @@ struct MessageMetrics: Sendable {
         case failed
         /// It expired before it was sent.
         case expired
-        /// Not sent, because Apple forwards no mail to that private relay address.
+        /// Not sent, because mail to the address would be rejected now.
         case unwanted
     }
 

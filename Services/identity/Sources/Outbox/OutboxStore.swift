@@ -1,8 +1,8 @@
 import Foundation
 import Postgres
 
-/// Tasks that call other services or Apple (table `outbox`). A task is committed together with the change that it
-/// belongs to.
+/// Tasks that call other services or third parties (table `outbox`). A task is committed together with the change that
+/// it belongs to.
 struct OutboxStore: Sendable {
     let database: PostgresPool
 
