@@ -9,6 +9,7 @@ import Redis
 import Sealing
 public import ServiceKit
 public import ServiceKitPostgres
+import ServiceLifecycle
 public import Settings
 
 /// The identity service: users, their authentication, and the lifecycle of their accounts.
@@ -24,6 +25,24 @@ public enum IdentityApplication: MigratingApplication {
         "IDENTITY_WEBHOOK_URLS": "http://localhost",
     ]
 
+    /// The kinds of credentials: the only list of them.
+    static let credentialFeatures: [any CredentialFeature.Type] = [
+        PasswordFeature.self, AppleFeature.self, CodeFeature.self,
+    ]
+
+    /// The events of the audit log.
+    static let auditEvents =
+        credentialFeatures.flatMap { $0.auditEvents } + AuditEvent.ofAudit + AuditEvent.ofUsers
+        + AuditEvent.ofIdentifiers + AuditEvent.ofMessages + AuditEvent.ofSessions + AuditEvent.ofMerging
+        + AuditEvent.ofAdministration + AuditEvent.ofRevocations
+
+    static let messageKinds =
+        credentialFeatures.flatMap { $0.messageKinds } + MessageKind.ofIdentifiers + MessageKind.ofMerging
+
+    /// The rows that expire after a fixed time.
+    static let expiredRows =
+        credentialFeatures.flatMap { $0.expiredRows } + IdentifierChangeStore.expiredRows + KnownDeviceStore.expiredRows
+
     public static func configuration(from settings: Settings) -> IdentityConfiguration {
         IdentityConfiguration(settings: settings)
     }
@@ -34,401 +53,275 @@ public enum IdentityApplication: MigratingApplication {
         let parts = IdentityParts(
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
             tracing: boot.tracing)
-        let auditWorker = AuditWorker(
-            log: parts.audit, seals: parts.seals, events: parts.events, logger: boot.logger)
-        let router = ServiceRouter()
-        router.add(middleware: AuditMiddleware(worker: auditWorker, events: parts.events))
-        parts.passwordRoutes.add(to: router)
-        parts.codeRoutes.add(to: router)
-        for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
-            boot.logger.notice("No sender is configured for a kind of message", metadata: ["kind": "\(kind.rawValue)"])
-        }
-        if configuration.apple.isOffered {
-            parts.appleRoutes.add(to: router)
-        } else {
-            boot.logger.notice("Sign in with Apple is off: IDENTITY_APPLE_CLIENT_IDS is not set.")
-        }
-        parts.accountRoutes.add(to: router)
-        parts.identifierRoutes.add(to: router)
-        parts.mergeRoutes.add(to: router)
-        parts.reauthenticationRoutes.add(to: router)
-        EventRoutes(feed: parts.events).add(to: router)
-        BounceRoutes(messages: parts.messageDelivery, home: configuration.home).add(to: router)
-        parts.adminRoutes.add(to: router)
-        ConsoleRoutes.add(to: router)
-        return ServiceAssembly(
-            services: [
-                parts.database, parts.redis, parts.hasher, parts.unusedSessions, parts.worker, parts.purger,
-                parts.events.stamper,
-                auditWorker, parts.webhookWorker, parts.revocationFollower,
-                DatabaseWatch(service: name, database: parts.database, logger: boot.logger),
-            ],
-            readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
-            credentials: configuration.credentials, descriptors: parts.database.maximumDescriptors, boot: boot)
+        return parts.assembly(boot)
     }
 }
 
-/// The parts with connections, threads or state, and those that several features share. Each feature is built from them
-/// by the properties below.
+/// The service's parts: the core, the kinds of credentials, and what treats accounts.
 struct IdentityParts {
     private let configuration: IdentityConfiguration
-    private let httpClient: HTTPClient
-    private let logger: Logger
-
-    let database: PostgresPool
-    let redis: RedisClient
-    let hasher: PasswordHasher
-
-    // Called services.
-    private let tokens: TokensClient
+    private let core: IdentityCore
+    private let redis: RedisClient
     private let devices: DevicesClient
-    private let apple: AppleServer
-
-    // Stores.
-    private let accounts: AccountStore
-    private let identifiers: IdentifierStore
-    private let passwords: PasswordStore
-    private let passwordResets: PasswordResetStore
-    private let appleIdentities: AppleIdentityStore
-    private let appleGrants: AppleGrantStore
-    private let appleMail: AppleMailStore
-    private let appleTransfers: AppleTransferStore
-    private let deletions: AccountDeletionStore
-    private let identifierChanges: IdentifierChangeStore
-    private let outbox: OutboxStore
     private let knownDevices: KnownDeviceStore
-    let audit: AuditStore
-    let seals: AuditSealStore
-    let events: EventFeedStore
-
-    // Messages, and tasks that are retried.
-    let messageSenders: MessageSenders
-    private let messages: MessageQueue
-    private let notices: AccountNotices
-    let messageDelivery: MessageDelivery
+    private let unusedSessions: UnusedSessions
+    private let events: EventFeedStore
+    private let seals: AuditSealStore
+    private let credentials: [any CredentialFeature]
     private let delivery: OutboxDelivery
-    let worker: OutboxWorker
-    let purger: Purger
-
-    // Signing in.
-    private let limits: AttemptLimits
-    private let sessions: SessionIssuer
-    let unusedSessions: UnusedSessions
-    private let registry: CredentialRegistry
-    private let passwordVerifier: PasswordVerifier
-    private let appleVerifier: AppleVerifier
-    private let codeVerifier: CodeVerifier
+    private let worker: OutboxWorker
 
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger, tracing: Tracing? = nil
     ) {
         self.configuration = configuration
-        self.httpClient = httpClient
-        self.logger = logger
-        database = configuration.database.pool(logger: logger, tracing: tracing)
+        let database = configuration.database.pool(logger: logger, tracing: tracing)
         var redisConfiguration = configuration.redis
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(
             at: redisConfiguration.host, redisConfiguration.port, tracing)
         redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
         configuration.pepperKeys.registerMetrics(as: "pepper")
         configuration.sealingKeys.registerMetrics(as: "sealing")
-        hasher = PasswordHasher(
-            threads: configuration.hashingThreads, queue: configuration.hashingQueue,
-            pepper: configuration.pepperKeys, parameters: configuration.hashingParameters,
-            foreign: ForeignHashing(firebaseSignerKey: configuration.firebaseSignerKey))
-
-        tokens = TokensClient(client: configuration.tokens.client(httpClient))
+        let tokens = TokensClient(client: configuration.tokens.client(httpClient))
         devices = DevicesClient(client: configuration.devices.client(httpClient))
-        apple = AppleServer(httpClient: httpClient, configuration: configuration.apple)
-
-        messageSenders = MessageSenders(
-            configuration.messages, httpClient: httpClient, eventLoopGroup: eventLoopGroup, logger: logger)
-        accounts = AccountStore(database: database)
-        identifiers = IdentifierStore(database: database)
-        passwords = PasswordStore(database: database)
-        passwordResets = PasswordResetStore(database: database)
-        appleIdentities = AppleIdentityStore(database: database)
-        let sealer = Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose)
-        appleGrants = AppleGrantStore(database: database, sealer: sealer)
-        appleMail = AppleMailStore(database: database)
-        appleTransfers = AppleTransferStore(database: database)
-        outbox = OutboxStore(database: database)
-        knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
-        audit = AuditStore(database: database)
         seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
-        events = EventFeedStore(database: database, logger: logger)
+        let events = EventFeedStore(database: database, events: IdentityApplication.auditEvents, logger: logger)
+        self.events = events
 
+        knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
         let deviceTokens = KnownDeviceTokens(keys: configuration.pepperKeys)
         let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
             configuration.allowances[$0.name] ?? $0
         }
-        limits = AttemptLimits(
+        let limits = AttemptLimits(
             counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
             knownDevices: KnownDevices(tokens: deviceTokens, store: knownDevices), keys: configuration.pepperKeys,
             budget: configuration.messages.budget, overrides: configuration.allowances)
-
-        passwordVerifier = PasswordVerifier(
-            passwords: passwords, identifiers: identifiers, hasher: hasher, limits: limits, home: configuration.home,
-            logger: logger)
-        appleVerifier = AppleVerifier(
-            tokens: AppleTokenVerifier(
-                keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { [apple] in
-                    try await apple.keys()
-                }, logger: logger),
-            policy: configuration.apple.policy, nonceIssuer: AppleNonceIssuer(keys: configuration.sealingKeys),
-            nonceStore: AppleNonceStore(database: database), transfers: appleTransfers, identities: appleIdentities,
-            limits: limits, age: configuration.authenticationAge, isOffered: configuration.apple.isOffered,
-            logger: logger)
-        codeVerifier = CodeVerifier(
-            codes: CodeStore(
-                database: database, keys: CodeKeys(configuration.pepperKeys),
-                sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose)),
-            limits: limits, accounts: CodeAccountStore(database: database), home: configuration.home, logger: logger)
-        registry = CredentialRegistry(kinds: [
-            PasswordCredential(
-                passwords: passwords,
-                importKeys: ImportedPasswordHash.Keys(
-                    peppers: Set(configuration.pepperKeys.ids),
-                    hasFirebaseSignerKey: configuration.firebaseSignerKey != nil)),
-            AppleCredential(
-                identities: appleIdentities, grants: appleGrants, isOffered: configuration.apple.isOffered),
-            CodeCredential(channels: messageSenders.kinds),
-        ])
-        deletions = AccountDeletionStore(database: database, registry: registry)
-        identifierChanges = IdentifierChangeStore(database: database, registry: registry)
-
-        messages = MessageQueue(
-            senders: messageSenders, templates: configuration.messages.templates,
+        let messages = MessageQueue(
+            senders: MessageSenders(
+                configuration.messages, httpClient: httpClient, eventLoopGroup: eventLoopGroup, logger: logger),
+            templates: configuration.messages.templates,
             sealer: Sealer(keys: configuration.sealingKeys, purpose: MessageQueue.sealingPurpose),
             codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
-        notices = AccountNotices(messages: messages, undoLink: configuration.messages.undoLink)
-        messageDelivery = MessageDelivery(
-            queue: messages, identifiers: identifiers, mail: appleMail, limits: limits,
-            appName: configuration.messages.appName, logger: logger)
-        delivery = OutboxDelivery(
-            accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
-            appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),
-            passwordResets: PasswordResetDelivery(
-                identifiers: identifiers, resets: passwordResets, mail: appleMail, limits: limits,
-                sealer: Sealer(keys: configuration.sealingKeys, purpose: PasswordResetDelivery.sealingPurpose),
-                hook: configuration.resetHook.map {
-                    ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret)
-                },
-                messages: messageDelivery, link: configuration.messages.resetLink),
-            messages: messageDelivery,
-            lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
-        worker = OutboxWorker(store: outbox, logger: logger) { [delivery, events] entry in
-            // A delivery may add an entry to the audit log.
-            defer { events.stamper.wake() }
-            try await delivery.deliver(entry)
-        }
-        purger = ExpiredRowStore(
-            database: database, auditRetention: configuration.auditRetention,
-            originRetention: configuration.auditOriginRetention, seals: seals,
-            unverifiedAccounts: configuration.unverifiedRetention.map { [deletions, tokens] days in
-                UnverifiedAccountRemoval(deletions: deletions, days: days) { user in
-                    try await !tokens.sessions(of: user).sessions.isEmpty
-                }
-            }
-        ).purger(logger: logger)
-
         unusedSessions = UnusedSessions(
-            enqueue: { [outbox] session in
-                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
-            }, revoke: { [tokens] session in try await tokens.revokeUnused(session: session) }, logger: logger)
-        sessions = SessionIssuer(
-            accounts: accounts, outbox: outbox, knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens,
-            unused: unusedSessions, logger: logger)
+            enqueue: { session in
+                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: database)
+            }, revoke: { session in try await tokens.revokeUnused(session: session) }, logger: logger)
+        let core = IdentityCore(
+            database: database, httpClient: httpClient, logger: logger, pepperKeys: configuration.pepperKeys,
+            sealingKeys: configuration.sealingKeys, home: configuration.home, age: configuration.authenticationAge,
+            tokens: tokens, limits: limits, messages: messages,
+            messageDelivery: MessageDelivery(
+                queue: messages, database: database, limits: limits, appName: configuration.messages.appName,
+                logger: logger),
+            sessions: SessionIssuer(
+                accounts: AccountStore(database: database), outbox: OutboxStore(database: database),
+                knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens, unused: unusedSessions,
+                logger: logger))
+        self.core = core
+        credentials = IdentityApplication.credentialFeatures.map { $0.init(configuration, core) }
+        delivery = OutboxDelivery(
+            outbox: core.outbox,
+            handlers: credentials.flatMap { $0.handlers }
+                + SessionDelivery(accounts: core.accounts, tokens: tokens).handlers + core.messageDelivery.handlers
+                + LossNotice(identifiers: core.identifiers, messages: core.messageDelivery, templates: messages).handlers
+                + DeletionDelivery(tokens: tokens, devices: devices).handlers)
+        // A task may add an entry to the audit log.
+        worker = OutboxWorker(delivery, logger: logger) { events.stamper.wake() }
     }
 
     /// Ends the background work where it is not run as a service.
     func close() async throws {
-        database.close()
-        try await hasher.stop()
+        core.database.close()
+        try await feature(PasswordFeature.self).hasher.stop()
+    }
+
+    /// The kind of credential of that type, which is in the list.
+    private func feature<Feature: CredentialFeature>(_ type: Feature.Type) -> Feature {
+        credentials.lazy.compactMap { $0 as? Feature }.first!
     }
 }
 
-// MARK: - Features
+// MARK: - The service
 
 extension IdentityParts {
-    private var age: AuthenticationAge { configuration.authenticationAge }
-
-    private var screening: PasswordScreening {
-        PasswordScreening(
-            policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
-            breached: configuration.breachedPasswords)
+    func assembly(_ boot: ServiceBoot) -> ServiceAssembly {
+        let auditWorker = AuditWorker(log: audit, seals: seals, stamper: events.stamper, logger: boot.logger)
+        let router = ServiceRouter()
+        router.add(middleware: AuditMiddleware(worker: auditWorker, stamper: events.stamper))
+        let actions = AccountActions(delivery: delivery, worker: worker, unlinking: unlinking) { [deletion] in
+            try await deletion($0, actor: $1)
+        }
+        for credential in credentials { credential.addRoutes(to: router, actions) }
+        for kind in Identifier.Kind.allCases where core.messages.senders[kind] == nil {
+            boot.logger.notice("No sender is configured for a kind of message", metadata: ["kind": "\(kind.rawValue)"])
+        }
+        accountRoutes.add(to: router)
+        identifierRoutes.add(to: router)
+        mergeRoutes.add(to: router)
+        ReauthenticationRoutes(verification: verification, reauthentication: core.reauthentication).add(to: router)
+        EventRoutes(feed: events).add(to: router)
+        BounceRoutes(messages: core.messageDelivery, home: core.home).add(to: router)
+        adminRoutes.add(to: router)
+        ConsoleRoutes.add(to: router)
+        let others: [any Service] = [
+            unusedSessions, worker, purger, events.stamper, auditWorker, webhookWorker, revocationFollower,
+            DatabaseWatch(service: IdentityApplication.name, database: core.database, logger: boot.logger),
+        ]
+        return ServiceAssembly(
+            services: [core.database, redis] + credentials.flatMap { $0.services } + others,
+            readiness: [ReadinessCheck("postgres") { [core] in await core.database.probe() }], router: router,
+            credentials: configuration.credentials, descriptors: core.database.maximumDescriptors, boot: boot)
     }
 
-    var passwordRoutes: PasswordRoutes {
-        PasswordRoutes(
-            register: Registration(
-                passwords: passwords, hasher: hasher, screening: screening, sessions: sessions, limits: limits,
-                verifier: passwordVerifier, home: configuration.home),
-            login: PasswordSignIn(verifier: passwordVerifier, sessions: sessions),
-            change: PasswordChange(
-                passwords: passwords, verifier: passwordVerifier, hasher: hasher, screening: screening, limits: limits,
-                age: age, notices: notices, delivery: delivery, worker: worker),
-            reset: PasswordReset(
-                resets: passwordResets, outbox: outbox, hasher: hasher, screening: screening, limits: limits,
-                delivery: delivery, worker: worker,
-                sealer: Sealer(keys: configuration.sealingKeys, purpose: PasswordResetDelivery.sealingPurpose),
-                home: configuration.home, messages: messages, notices: notices,
-                isHooked: configuration.resetHook != nil),
-            hasher: hasher)
+    private var purger: Purger {
+        ExpiredRowStore(
+            database: core.database, auditRetention: configuration.auditRetention,
+            originRetention: configuration.auditOriginRetention, seals: seals,
+            unverifiedAccounts: configuration.unverifiedRetention.map { [deletions, core] days in
+                UnverifiedAccountRemoval(deletions: deletions, days: days) { user in
+                    try await !core.tokens.sessions(of: user).sessions.isEmpty
+                }
+            }
+        ).purger(logger: core.logger)
     }
 
-    var codeRoutes: CodeRoutes {
-        CodeRoutes(
-            dispatch: CodeDispatch(
-                codes: codeVerifier.codes, messages: messages, limits: limits, worker: worker, home: configuration.home),
-            verification: CodeVerification(
-                verifier: codeVerifier, sessions: sessions,
-                reauthentication: reauthentication, worker: worker))
+    private var revocationFollower: RevocationFollower {
+        RevocationFollower(
+            tokens: core.tokens, store: RevocationPositionStore(database: core.database), events: events,
+            logger: core.logger)
     }
 
-    var identifierRoutes: IdentifierRoutes {
-        IdentifierRoutes(
-            change: IdentifierChange(
-                changes: identifierChanges, verifier: codeVerifier, notices: notices, age: age, worker: worker,
-                home: configuration.home),
-            undoing: IdentifierUndoing(
-                changes: identifierChanges, delivery: delivery, limits: limits, worker: worker))
+    private var webhookWorker: WebhookWorker {
+        WebhookWorker(
+            webhooks: configuration.webhooks, store: WebhookStore(database: core.database), feed: events,
+            sender: WebhookSender(httpClient: core.httpClient), retention: configuration.auditRetention,
+            logger: core.logger)
     }
+}
+
+// MARK: - Accounts
+
+extension IdentityParts {
+    private var registry: CredentialRegistry { CredentialRegistry(kinds: credentials.map { $0.kind }) }
 
     private var verification: CredentialVerification {
-        CredentialVerification(verifiers: [passwordVerifier, appleVerifier, codeVerifier])
+        CredentialVerification(verifiers: credentials.map { $0.verifier })
     }
 
-    private var unlinking: Unlinking { Unlinking(database: database, registry: registry) }
+    private var audit: AuditStore { AuditStore(database: core.database) }
+    private var unlinking: Unlinking { Unlinking(database: core.database, registry: registry) }
+    private var deletions: AccountDeletionStore { AccountDeletionStore(database: core.database, registry: registry) }
 
-    var appleRoutes: AppleRoutes {
-        AppleRoutes(
-            signIn: AppleSignIn(
-                identities: appleIdentities, grants: appleGrants, nonceStore: appleVerifier.nonceStore,
-                verifier: appleVerifier, sessions: sessions, worker: worker,
-                exchangesCodes: apple.clientSecret != nil, redirectURIs: configuration.apple.redirectURIs,
-                logger: logger),
-            nonceIssuer: appleVerifier.nonceIssuer, limits: limits,
-            linking: AppleLinking(
-                identities: appleIdentities, verifier: appleVerifier, age: age, notices: notices, worker: worker),
-            notifications: AppleNotifications(
-                notifications: AppleNotificationStore(database: database), mail: appleMail, identities: appleIdentities,
-                grants: appleGrants, unlinking: unlinking, tokens: tokens, verifier: appleVerifier.tokens,
-                policy: configuration.apple.policy, deleteAccount: { [deletion] in try await deletion($0, actor: .apple) },
-                worker: worker, logger: logger))
+    private var identifierChanges: IdentifierChangeStore {
+        IdentifierChangeStore(database: core.database, registry: registry)
     }
 
-    /// `nil` where the team has no key of its own at Apple.
-    var appleTransfer: AppleTransfer? {
-        apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
+    private var notices: AccountNotices {
+        AccountNotices(notices: core.notices, undoLink: configuration.messages.undoLink)
     }
 
     private var deletion: AccountDeletion {
-        AccountDeletion(deletions: deletions, delivery: delivery, worker: worker, logger: logger)
+        AccountDeletion(deletions: deletions, delivery: delivery, worker: worker, logger: core.logger)
     }
 
-    var accountRoutes: AccountRoutes {
+    private var accountRoutes: AccountRoutes {
         AccountRoutes(
-            accounts: accounts, deletion: deletion,
-            unlinking: unlinking,
+            accounts: core.accounts, deletion: deletion, unlinking: unlinking,
             export: Export(
-                accounts: accounts, registry: registry, knownDevices: knownDevices, audit: audit, tokens: tokens,
-                devices: devices),
-            age: age, worker: worker)
+                accounts: core.accounts, registry: registry, knownDevices: knownDevices, audit: audit,
+                tokens: core.tokens, devices: devices),
+            age: core.age, worker: worker)
     }
 
-    private var reauthentication: Reauthentication { Reauthentication(database: database, tokens: tokens) }
-
-    var reauthenticationRoutes: ReauthenticationRoutes {
-        ReauthenticationRoutes(verification: verification, reauthentication: reauthentication)
+    private var identifierRoutes: IdentifierRoutes {
+        IdentifierRoutes(
+            change: IdentifierChange(
+                changes: identifierChanges, verifier: feature(CodeFeature.self).codeVerifier, notices: notices,
+                age: core.age, worker: worker, home: core.home),
+            undoing: IdentifierUndoing(
+                changes: identifierChanges, delivery: delivery, limits: core.limits, worker: worker))
     }
 
-    var mergeRoutes: MergeRoutes {
+    private var mergeRoutes: MergeRoutes {
         MergeRoutes(
             merging: AccountMerging(
                 verification: verification,
-                merges: AccountMergeStore(database: database, registry: registry, notices: notices),
-                accounts: accounts, sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
+                merges: AccountMergeStore(database: core.database, registry: registry, notices: notices),
+                accounts: core.accounts, sessions: core.sessions, age: core.age, delivery: delivery, worker: worker,
+                logger: core.logger))
     }
+}
 
+// MARK: - Operators
+
+extension IdentityParts {
     var administration: UserAdministration {
-        UserAdministration(
-            accounts: accounts, identifiers: identifiers, identifierChanges: identifierChanges, passwords: passwords,
-            hasher: hasher, screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
-    }
-
-    var adminRoutes: AdminRoutes {
-        let users = AdminUserStore(database: database)
-        return AdminRoutes(
-            gate: OperatorGate(accounts: accounts, role: configuration.operatorRole),
-            users: AdminUserRoutes(
-                users: users, accounts: accounts, administration: administration, deletion: deletion, audit: audit,
-                age: age, worker: worker, home: configuration.home),
-            sessions: AdminSessionRoutes(
-                accounts: accounts, administration: administration, audit: audit, tokens: tokens, devices: devices,
-                age: age, worker: worker),
-            identifiers: AdminIdentifierRoutes(
-                users: users, changes: identifierChanges, administration: administration, age: age, worker: worker,
-                home: configuration.home),
-            pushes: AdminPushRoutes(accounts: accounts, audit: audit, devices: devices, limits: limits),
-            log: AdminLogRoutes(audit: audit, figures: FigureStore(database: database)))
+        let passwords = feature(PasswordFeature.self)
+        return UserAdministration(
+            accounts: core.accounts, identifiers: core.identifiers, identifierChanges: identifierChanges,
+            passwords: passwords.passwords, hasher: passwords.hasher, screening: passwords.screening,
+            delivery: delivery, outbox: core.outbox, home: core.home)
     }
 
     var transfer: UserTransfer {
-        UserTransfer(
-            store: UserTransferStore(database: database, registry: registry), home: configuration.home)
+        UserTransfer(store: UserTransferStore(database: core.database, registry: registry), home: core.home)
     }
+
+    /// `nil` where the team has no key of its own at Apple.
+    var appleTransfer: AppleTransfer? { feature(AppleFeature.self).transfer }
 
     var auditAdministration: AuditAdministration {
         AuditAdministration(log: audit, seals: seals, users: administration, retention: configuration.auditRetention)
     }
 
-    var revocationFollower: RevocationFollower {
-        RevocationFollower(
-            tokens: tokens, store: RevocationPositionStore(database: database), events: events, logger: logger)
-    }
-
-    var webhookWorker: WebhookWorker {
-        WebhookWorker(
-            webhooks: configuration.webhooks, store: WebhookStore(database: database), feed: events,
-            sender: WebhookSender(httpClient: httpClient), retention: configuration.auditRetention, logger: logger)
-    }
-
     var webhookAdministration: WebhookAdministration {
-        WebhookAdministration(store: WebhookStore(database: database), feed: events)
+        WebhookAdministration(store: WebhookStore(database: core.database), feed: events)
+    }
+
+    private var adminRoutes: AdminRoutes {
+        let users = AdminUserStore(database: core.database)
+        return AdminRoutes(
+            gate: OperatorGate(accounts: core.accounts, role: configuration.operatorRole),
+            users: AdminUserRoutes(
+                users: users, accounts: core.accounts, administration: administration, deletion: deletion,
+                audit: audit, age: core.age, worker: worker, home: core.home),
+            sessions: AdminSessionRoutes(
+                accounts: core.accounts, administration: administration, audit: audit, tokens: core.tokens,
+                devices: devices, age: core.age, worker: worker),
+            identifiers: AdminIdentifierRoutes(
+                users: users, changes: identifierChanges, administration: administration, age: core.age,
+                worker: worker, home: core.home),
+            pushes: AdminPushRoutes(accounts: core.accounts, audit: audit, devices: devices, limits: core.limits),
+            log: AdminLogRoutes(
+                audit: audit, figures: FigureStore(database: core.database),
+                events: Set(IdentityApplication.auditEvents.map(\.rawValue))))
     }
 }
 
-// MARK: - Commands
+// MARK: - What features declare
 
-extension IdentityParts {
-    /// Runs `body` for a command, then ends all threads and connections.
-    static func run(
-        _ configuration: IdentityConfiguration, _ body: (IdentityParts) async throws -> Void
-    ) async throws {
-        let httpClient = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .gatehouse())
-        do {
-            let parts = IdentityParts(
-                configuration, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
-                logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
-            do {
-                // The audit log names the operator who ran the command.
-                try await AuditScope.$current.withValue(AuditScope(name: operatorsName)) { try await body(parts) }
-            } catch {
-                try await parts.close()
-                throw error
-            }
-            try await parts.close()
-        } catch {
-            try await httpClient.shutdown()
-            throw error
-        }
-        try await httpClient.shutdown()
-    }
+extension MessageTemplates {
+    /// Gatehouse's own templates.
+    static let builtIn = MessageTemplates(of: IdentityApplication.messageKinds)
+}
 
-    private static var operatorsName: String {
-        let environment = ProcessInfo.processInfo.environment
-        return String((environment["SUDO_USER"] ?? ProcessInfo.processInfo.userName).prefix(64))
+extension ExpiredRowStore {
+    /// - Parameters:
+    ///   - auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
+    ///   - originRetention: days for which the origins of its actors are kept.
+    ///   - seals: the seals of the audit log; entries are removed with theirs.
+    ///   - unverifiedAccounts: `nil` keeps accounts that have verified nothing.
+    init(
+        database: PostgresPool, auditRetention: Int?, originRetention: Int = 90, seals: AuditSealStore? = nil,
+        unverifiedAccounts: UnverifiedAccountRemoval? = nil
+    ) {
+        let entries = auditRetention.flatMap { seals?.expiredEntries(after: $0) }
+        self.init(
+            database: database,
+            rows: IdentityApplication.expiredRows
+                + AuditStore.expiredRows(after: auditRetention, originsAfter: originRetention),
+            others: [unverifiedAccounts?.table, entries].compactMap(\.self))
     }
 }

@@ -123,7 +123,7 @@ extension AccountServiceTests {
                     clientID: "com.example.app", kind: .authorizationCode,
                     secret: try await identity.apple.code(of: "001"))
                 try await OutboxStore.enqueue(
-                    .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: identity.database,
+                    .revokeAppleGrant, user: nil, dueAtOnce: true, on: identity.database,
                     sealing: { try code.sealed(by: Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose), for: $0) }
                 )
                 try await eventually("nothing remains") { try await identity.outboxCount == 0 }
@@ -154,8 +154,7 @@ extension AccountServiceTests {
         @Test(arguments: DeletionStep.allCases)
         func aCrashAtAnyStepForgetsNothing(step: DeletionStep) async throws {
             try await withIdentity { identity in
-                let job = try await OutboxStore.enqueue(
-                    .deletion(step), user: step.needsUser ? UUID() : nil, on: identity.database)
+                let job = try await OutboxStore.enqueue(.deletion(step), user: UUID(), on: identity.database)
                 #expect(job.attempts == 0)
                 try await identity.database.query("UPDATE outbox SET next_attempt_at = now() - interval '1 second'")
                 try await eventually("it is finished") { try await identity.outboxCount == 0 }
@@ -167,7 +166,6 @@ extension AccountServiceTests {
                 case .revokeSessions: #expect(done == (2, 1))
                 case .eraseDevices: #expect(done == (1, 1))
                 case .sweepSessions: #expect(done == (1, 0))
-                case .revokeAtApple: #expect(done == (0, 0))
                 }
             }
         }

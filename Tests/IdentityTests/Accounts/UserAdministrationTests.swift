@@ -57,7 +57,7 @@ extension AccountServiceTests {
                     ("eve@example.com", "tulpenzwiebel", "user", ["a b"], "without spaces"),
                     ("eve@example.com", "tulpenzwiebel", "user", tooLong, "too long together"),
                 ] {
-                    let error = await #expect(throws: UserAdministration.Failure.self) {
+                    let error = await #expect(throws: CommandFailure.self) {
                         try await create(identity, identifier, password: password, role: role, stores: stores)
                     }
                     #expect(error?.description.contains(words) == true || words.isEmpty)
@@ -95,9 +95,9 @@ extension AccountServiceTests {
                 #expect(manager.role == "manager" && manager.storeIds == ["a", "b"])
                 #expect(try await set("manager", ["c"]).storeIds == ["c"])
                 #expect(try await set("courier", []).storeIds == [])
-                await #expect(throws: UserAdministration.Failure.self) { _ = try await set("manager", ["a b"]) }
+                await #expect(throws: CommandFailure.self) { _ = try await set("manager", ["a b"]) }
                 for nobody in [UUID().uuidString, "eve@example.com"] {
-                    await #expect(throws: UserAdministration.Failure.self) {
+                    await #expect(throws: CommandFailure.self) {
                         _ = try await administer(identity) {
                             try await $0.setRole("user", storeIDs: nil, user: nobody)
                         }

@@ -7,10 +7,10 @@ import Testing
 @testable import IdentityService
 
 /// To which addresses Apple forwards no mail.
-@Suite struct AppleMailStoreTests {
+@Suite struct MailForwardingStoreTests {
     @Test func theLastDecisionCountsInWhateverOrderItIsTold() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
-            let mail = AppleMailStore(database: database.pool)
+            let mail = MailForwardingStore(database: database.pool)
             let ada = try EmailAddress("Ada@privaterelay.appleid.com")
             let eve = try EmailAddress("eve@privaterelay.appleid.com")
             let user = try await Stores(on: database.pool).appleIdentities.findOrCreateAccount(
@@ -38,7 +38,7 @@ import Testing
     @Test func whoIsGoneIsNotRemembered() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let stores = Stores(on: database.pool)
-            let mail = AppleMailStore(database: database.pool)
+            let mail = MailForwardingStore(database: database.pool)
             let ada = try EmailAddress("ada@privaterelay.appleid.com")
             let user = try await stores.appleIdentities.findOrCreateAccount(for: .sample(), name: nil)
             try await mail.note(isForwarded: false, to: ada, of: user.id, since: .now)

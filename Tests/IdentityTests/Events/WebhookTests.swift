@@ -23,14 +23,13 @@ import Testing
             .signInRefused, .reauthenticated, .messageRefused, .messageBounced, .appleConsentRevoked, .sessionEnded,
             .sessionsEnded, .testPushSent, .viewed,
         ]
-        for event in AuditEvent.allCases {
-            let type = AccountEventType(auditing: event.rawValue)
-            #expect((type == nil) == none.contains(event), "\(event)")
-            #expect(type?.isKnown ?? true)
+        let events = IdentityApplication.auditEvents
+        #expect(Set(events.map(\.rawValue)).count == events.count)
+        for event in events {
+            #expect((event.published == nil) == none.contains(event), "\(event)")
+            #expect(event.published?.isKnown ?? true)
         }
-        #expect(AccountEventType(auditing: "of a newer version") == nil)
-        let types = Set(AuditEvent.allCases.compactMap { AccountEventType(auditing: $0.rawValue) })
-        #expect(types == Set(AccountEventType.known))
+        #expect(Set(events.compactMap(\.published)) == Set(AccountEventType.known))
     }
 
     @Test func afterAResetWhatWasDeliveredLongBeforeIsLeftOut() {

@@ -162,7 +162,7 @@ import Testing
             try await administration.replay(webhook.url.absoluteString, after: EventFeedStore.latest)
             try await drain(worker, webhook, pool)
             #expect(receiver.events.count == 9)
-            await #expect(throws: UserAdministration.Failure.self) {
+            await #expect(throws: CommandFailure.self) {
                 try await administration.replay("http://example.com", after: "")
             }
         }

@@ -24,7 +24,7 @@ extension AdministrationServiceTests {
         private func expectRefused(
             _ identity: Harness, _ words: String, _ body: (UserAdministration) async throws -> UserAdministration.Entry
         ) async throws {
-            let error = await #expect(throws: UserAdministration.Failure.self) {
+            let error = await #expect(throws: CommandFailure.self) {
                 _ = try await administer(identity, body)
             }
             #expect(error?.description.contains(words) == true, "\(error as Any)")

@@ -111,7 +111,9 @@ extension AdministrationServiceTests {
                 let (id, sealed) = try await identity.database.query("SELECT id, sealed FROM outbox")[0]
                     .decode((UUID, Data).self)
                 let text = try #require(sealer.open(sealed, context: "message \(id.uuidString)"))
-                var envelope = try JSONDecoder().decode(MessageEnvelope.self, from: text)
+                let decoder = JSONDecoder()
+                decoder.userInfo[MessageKind.known] = IdentityApplication.messageKinds
+                var envelope = try decoder.decode(MessageEnvelope.self, from: text)
                 envelope.expiresAt = .now - 1
                 let expired = try sealer.seal(JSONEncoder().encode(envelope), context: "message \(id.uuidString)")
                 try await identity.database.query(

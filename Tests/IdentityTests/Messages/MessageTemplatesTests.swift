@@ -13,13 +13,16 @@ import Testing
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../../Services/identity/Sources/Messages/Templates").standardizedFileURL
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path())
-        #expect(names.sorted() == MessageTemplates.builtInFiles.map(\.name).sorted())
-        for (name, bytes) in MessageTemplates.builtInFiles {
+        let declared = IdentityApplication.messageKinds.flatMap { kind in
+            kind.templates.map { ("\(kind.rawValue).\($0).txt", $1) }
+        }
+        #expect(names.sorted() == declared.map(\.0).sorted())
+        for (name, bytes) in declared {
             #expect(try Data(contentsOf: folder.appending(path: name)) == Data(bytes), "\(name)")
         }
     }
 
-    @Test(arguments: MessageKind.allCases, ["en", "he", "ru", "ar"])
+    @Test(arguments: IdentityApplication.messageKinds, ["en", "he", "ru", "ar"])
     func everyKindIsThereInEveryLanguage(kind: MessageKind, code: String) throws {
         let language = try #require(MessageLanguage(code))
         let (template, chosen) = MessageTemplates.builtIn.template(of: kind, in: language)

@@ -1,29 +1,45 @@
 import Foundation
-import Postgres
+import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization
 import TestKit
 import Testing
 
 @testable import IdentityService
+@testable import Postgres
 
 @Suite struct OutboxTests {
+    /// All destinations of tasks.
+    private static let destinations: [OutboxDestination] = [.tokens, .devices, .apple, .mail, .phone]
+
+    /// Carries out the tasks of each destination with the same function.
+    private static func delivery(
+        on database: PostgresPool, _ body: @escaping @Sendable (OutboxEntry) async throws -> Void = { _ in }
+    ) -> OutboxDelivery {
+        func handler<Payload: OutboxPayload>(_: Payload.Type, _ destination: OutboxDestination) -> OutboxHandler {
+            OutboxHandler(Payload.self, for: destination) { _, entry in
+                try await body(entry)
+                return .done
+            }
+        }
+        return OutboxDelivery(
+            outbox: OutboxStore(database: database),
+            handlers: [
+                handler(UnusedSessionTask.self, .tokens), handler(DeletionTask.self, .tokens),
+                handler(DeletionTask.self, .devices), handler(AppleCodeTask.self, .apple),
+                handler(PasswordResetTask.self, .mail), handler(MessageTask.self, .mail),
+                handler(MessageTask.self, .phone),
+            ])
+    }
+
     private func worker(
         on database: PostgresPool, log: CapturedLog, delivered: @escaping @Sendable (OutboxEntry) -> Void = { _ in }
     ) -> OutboxWorker {
-        let store = OutboxStore(database: database)
-        return OutboxWorker(store: store, logger: log.logger) { entry in
-            delivered(entry)
-            try await store.complete(entry)
-        }
+        OutboxWorker(Self.delivery(on: database) { delivered($0) }, logger: log.logger)
     }
 
-    /// A kind of task that only a newer version knows, and a step that this one does not.
-    @Test(
-        arguments: [
-            ("brew_coffee", #"{"brewCoffee":{}}"#), ("deletion", #"{"deletion":{"_0":"tidyUp"}}"#),
-            ("take_back", "null"),
-        ])
+    /// A step that only a newer version knows.
+    @Test(arguments: [("deletion", #"{"deletion":{"_0":"tidyUp"}}"#), ("take_back", "null")])
     func aTaskThatCannotBeReadSpoilsNoOther(kind: String, task: String) async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
@@ -58,35 +74,124 @@ import Testing
         }
     }
 
+    @Test("Task of an unknown kind: it waits for a replica that has a handler, and delays no other")
+    func unknownKind() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            let delivery = Self.delivery(on: pool)
+            try await pool.query(
+                """
+                INSERT INTO outbox (id, kind, destination, task, next_attempt_at)
+                SELECT gen_random_uuid(), 'brew_coffee', 'tokens', '{"brewCoffee":{}}', '-infinity'
+                FROM generate_series(1, 100)
+                """)
+            #expect(try await delivery.waits().isEmpty)
+            let known = try await OutboxStore.enqueue(
+                .revokeUnused(session: UUID()), user: nil, dueAtOnce: true, on: pool)
+            #expect(try await delivery.waits() == [.tokens: .zero])
+            let claimed = try await delivery.claim(for: .tokens, limit: 16)
+            #expect(claimed.map(\.id) == [known.id])
+            try await delivery.deliver(claimed[0])
+            let rest = try await pool.query("SELECT kind, attempts = 0, isfinite(next_attempt_at) FROM outbox")
+                .decode((String, Bool, Bool).self)
+            #expect(rest.count == 100 && rest.allSatisfy { $0 == ("brew_coffee", true, false) })
+            #expect(try await delivery.backlog()[.tokens]?.count == 100)
+        }
+    }
+
+    @Test("Claim among many tasks: an index finds the due ones")
+    func planOfClaim() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            try await pool.query(
+                """
+                INSERT INTO outbox (id, kind, destination, task, next_attempt_at)
+                SELECT gen_random_uuid(), (ARRAY['take_back', 'revoke_sessions', 'brew_coffee'])[1 + i % 3],
+                    (ARRAY['tokens', 'mail'])[1 + i % 2], '{}', now() + make_interval(secs => i - 50)
+                FROM generate_series(1, 20000) i
+                """)
+            try await pool.query("ANALYZE outbox")
+            let kinds = ["take_back", "revoke_sessions", "snapshot"]
+            var query = OutboxStore.claim(for: .tokens, kinds: kinds, limit: 16, about: nil)
+            query.sql = "EXPLAIN " + query.sql
+            let plan = try await pool.query(query).decode(String.self).joined(separator: "\n")
+            #expect(plan.contains("outbox_due") && !plan.contains("Seq Scan on outbox"), "\(plan)")
+        }
+    }
+
+    @Test("Task that continues: the entry becomes the next task, which is due at once")
+    func continuation() async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            let user = UUID()
+            let delivery = OutboxDelivery(
+                outbox: OutboxStore(database: pool),
+                handlers: [
+                    OutboxHandler(DeletionTask.self, for: .tokens) { task, entry in
+                        task.step == .revokeSessions
+                            ? .next(.deletion(.eraseDevices), about: entry.userID)
+                            : .next(.revokeAppleGrant, about: nil)
+                    }
+                ])
+            let first = try await OutboxStore.enqueue(
+                .deletion(.revokeSessions), user: user, on: pool, sealing: { _ in Data([7]) })
+            try await delivery.deliver(first)
+            func row() async throws -> (UUID, UUID?, String, String, Bool, Int64, Data?) {
+                try await pool.query(
+                    """
+                    SELECT id, user_id, destination, task #>> '{deletion,_0}', next_attempt_at <= now(), revision, sealed
+                    FROM outbox
+                    """
+                )[0].decode((UUID, UUID?, String, String, Bool, Int64, Data?).self)
+            }
+            let second = try await row()
+            #expect(second.0 == first.id && second.1 == user && second.2 == "devices" && second.3 == "eraseDevices")
+            #expect(second.4 && second.6 == Data([7]))
+            #expect(delivery.retimed.count == 1)
+            // A repetition by another process changes nothing.
+            try await delivery.deliver(first)
+            #expect(try await row().5 == second.5)
+            // No handler: the task is not lost.
+            var entry = try #require(try await OutboxStore.deletion(of: user, on: pool))
+            await #expect(throws: UnreadableOutboxTask.self) { try await delivery.deliver(entry) }
+            entry.destination = .tokens
+            try await delivery.deliver(entry)
+            let last = try await row()
+            #expect(last.1 == nil && last.2 == "apple" && last.3 == "revokeAtApple" && last.6 == Data([7]))
+        }
+    }
+
     @Test func tellsWhatWaitsAndSinceWhen() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
             let store = OutboxStore(database: pool)
             let none = OutboxBacklog(count: 0, age: 0)
             #expect(
-                try await store.backlog() == [.tokens: none, .devices: none, .apple: none, .mail: none, .phone: none])
+                try await store.backlog(of: Self.destinations) == [
+                    .tokens: none, .devices: none, .apple: none, .mail: none, .phone: none,
+                ])
             let first = try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.passwordReset(channel: .email, language: nil), user: nil, on: pool)
             try await pool.query("UPDATE outbox SET created_at = now() - interval '2 hours' WHERE id = \(first.id)")
-            let backlog = try await store.backlog()
+            let backlog = try await store.backlog(of: Self.destinations)
             #expect(backlog[.tokens]?.count == 2 && backlog[.mail]?.count == 1 && backlog[.devices] == none)
             #expect((7200..<7260).contains(backlog[.tokens]?.age ?? 0))
             #expect((0..<60).contains(backlog[.mail]?.age ?? -1))
             try await store.complete(first)
-            #expect(try await store.backlog()[.tokens]?.count == 1)
+            #expect(try await store.backlog(of: Self.destinations)[.tokens]?.count == 1)
         }
     }
 
     @Test func tellsWhenTheNextTaskIsDue() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let store = OutboxStore(database: pool)
-            #expect(try await store.waits().isEmpty)
+            let delivery = Self.delivery(on: pool)
+            #expect(try await delivery.waits().isEmpty)
             try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, dueAtOnce: true, on: pool)
             try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.message(channel: .phone), user: nil, on: pool)
-            let waits = try await store.waits()
+            let waits = try await delivery.waits()
             #expect(waits.count == 2 && waits[.tokens] == .zero)
             let wait = try #require(waits[.phone])
             #expect(wait > .zero && wait <= .seconds(OutboxStore.claimLifetime))
@@ -113,23 +218,24 @@ import Testing
     func whoIsSlowHoldsUpNobodyElse(slow: OutboxTask) async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let store = OutboxStore(database: pool)
             let log = CapturedLog()
-            let told = Mutex<[OutboxTask]>([])
-            let worker = OutboxWorker(store: store, logger: log.logger) { entry in
-                told.withLock { $0.append(entry.task) }
-                if entry.task == slow { try await Task.sleep(for: .seconds(3600)) }
-                try await store.complete(entry)
+            let told = Mutex<[OutboxDestination]>([])
+            let delivery = Self.delivery(on: pool) { entry in
+                told.withLock { $0.append(entry.destination) }
+                if entry.destination == slow.destination { try await Task.sleep(for: .seconds(3600)) }
             }
+            let worker = OutboxWorker(delivery, logger: log.logger)
             for _ in 0..<20 { try await OutboxStore.enqueue(slow, user: nil, dueAtOnce: true, on: pool) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await worker.run() }
-                try await eventually("the slow destination has a task") { told.withLock { $0.contains(slow) } }
-                let others = Self.tasks.filter { $0 != slow }
+                try await eventually("the slow destination has a task") {
+                    told.withLock { $0.contains(slow.destination) }
+                }
+                let others = Self.tasks.filter { $0.destination != slow.destination }
                 for task in others { try await OutboxStore.enqueue(task, user: nil, dueAtOnce: true, on: pool) }
                 worker.wake()
                 try await eventually("the others are told") {
-                    told.withLock { told in others.allSatisfy(told.contains) }
+                    told.withLock { told in others.map(\.destination).allSatisfy(told.contains) }
                 }
                 group.cancelAll()
             }
@@ -140,18 +246,17 @@ import Testing
     @Test func aSlowTaskHoldsUpNoOtherOfItsDestination() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let store = OutboxStore(database: pool)
             let isSlowUnderWay = Mutex(false)
             let delivered = Mutex(0)
             let slow = try await OutboxStore.enqueue(.message(channel: .email), user: nil, dueAtOnce: true, on: pool)
-            let worker = OutboxWorker(store: store, logger: CapturedLog().logger) { entry in
+            let delivery = Self.delivery(on: pool) { entry in
                 if entry.id == slow.id {
                     isSlowUnderWay.withLock { $0 = true }
                     try await Task.sleep(for: .seconds(3600))
                 }
-                try await store.complete(entry)
                 delivered.withLock { $0 += 1 }
             }
+            let worker = OutboxWorker(delivery, logger: CapturedLog().logger)
             // More than are carried out at once.
             for _ in 0..<40 {
                 try await OutboxStore.enqueue(.message(channel: .email), user: nil, dueAtOnce: true, on: pool)
@@ -169,15 +274,14 @@ import Testing
     @Test func aTaskUnderWayIsFinishedWhenTheServiceStops() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool
-            let store = OutboxStore(database: pool)
             let log = CapturedLog()
             let isUnderWay = Mutex(false)
-            let worker = OutboxWorker(store: store, logger: log.logger) { entry in
+            let delivery = Self.delivery(on: pool) { _ in
                 isUnderWay.withLock { $0 = true }
                 // Returns when the worker has been told to stop, and throws if that cancels its tasks.
                 try await gracefulShutdown()
-                try await store.complete(entry)
             }
+            let worker = OutboxWorker(delivery, logger: log.logger)
             try await OutboxStore.enqueue(.exchangeCode(subject: "001"), user: nil, dueAtOnce: true, on: pool)
             let services = ServiceGroup(
                 configuration: ServiceGroupConfiguration(services: [worker], logger: CapturedLog().logger))

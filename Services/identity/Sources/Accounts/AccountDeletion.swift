@@ -3,6 +3,7 @@ import Foundation
 import Instruments
 import Logging
 import ServiceKit
+import ServiceKitPostgres
 import Synchronization
 
 /// Deletes an account: the user's own (`DELETE /v1/auth/account`), or another user's on behalf of an operator.
@@ -61,6 +62,13 @@ final class UnverifiedAccountRemoval: Sendable {
         self.deletions = deletions
         self.days = days
         self.isSignedIn = isSignedIn
+    }
+
+    var table: Purger.Table {
+        Purger.Table("users") {
+            try await self.run()
+            return nil
+        }
     }
 
     func run() async throws {

@@ -305,11 +305,3 @@ extension AccountState {
         return state
     }
 }
-
-extension AccountVersions {
-    /// - Parameter row: `state`, `version`, `credentials_version`.
-    init(_ row: PostgresRow) throws {
-        let (state, version, credentialsVersion) = try row.decode((String, Int64, Int64).self)
-        self.init(state: try AccountState.read(state), version: version, credentialsVersion: credentialsVersion)
-    }
-}

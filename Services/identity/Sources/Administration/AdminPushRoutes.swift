@@ -43,6 +43,13 @@ struct AdminPushRoutes: Sendable {
     }
 }
 
+extension AuditEvent {
+    /// An operator has sent a push to their own devices.
+    static let testPushSent = Self("test_push_sent")
+
+    static let ofAdministration = [testPushSent]
+}
+
 extension HTTPField.Name {
     /// As in the IETF's draft "The Idempotency-Key HTTP Header Field".
     fileprivate static let idempotencyKey = Self("Idempotency-Key")!

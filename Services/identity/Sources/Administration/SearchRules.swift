@@ -55,20 +55,6 @@ enum UserCursor: Sendable, Equatable {
     }
 }
 
-extension Date {
-    /// Microseconds since 1970, the precision of PostgreSQL's times.
-    var microseconds: Int64 { Int64((timeIntervalSince1970 * 1_000_000).rounded()) }
-
-    /// Reads `MICROSECONDS.REST`.
-    static func microseconds(leading text: String) -> (Date, rest: String)? {
-        let parts = text.split(separator: ".", maxSplits: 1)
-        guard parts.count == 2, let count = Int64(parts[0]), (0...4_102_444_800_000_000).contains(count) else {
-            return nil
-        }
-        return (Date(timeIntervalSince1970: Double(count) / 1_000_000), String(parts[1]))
-    }
-}
-
 /// The beginning of the identifiers that an operator searches for, in the form in which identifiers are stored.
 struct IdentifierPrefix: Sendable, Equatable {
     let value: String
@@ -139,36 +125,5 @@ struct IDPrefix: Sendable, Equatable {
         let text = Array(String(decoding: digits, as: UTF8.self)) + Array(repeating: filler, count: 32 - digits.count)
         let parts = [text[0..<8], text[8..<12], text[12..<16], text[16..<20], text[20..<32]]
         return UUID(uuidString: parts.map { String($0) }.joined(separator: "-"))
-    }
-}
-
-/// The criteria by which an operator searches the audit log. Without criteria it finds all entries.
-struct AuditSearch: Sendable, Equatable {
-    var userID: UUID?
-    var event: String?
-    /// An event to leave out.
-    var exceptEvent: String?
-    var since: Date?
-    var until: Date?
-}
-
-/// The position at which a page of the audit log ended.
-struct AuditCursor: Sendable, Equatable {
-    var at: Date
-    var id: Int64
-
-    /// The form that clients receive and send back.
-    var text: String { "\(at.microseconds).\(id)" }
-
-    init(at: Date, id: Int64) {
-        self.at = at
-        self.id = id
-    }
-
-    init(_ text: String) throws(Refusal) {
-        guard text.utf8.count <= 64, let (at, rest) = Date.microseconds(leading: text), let id = Int64(rest) else {
-            throw Refusal("This is not a cursor of this list.")
-        }
-        self.init(at: at, id: id)
     }
 }

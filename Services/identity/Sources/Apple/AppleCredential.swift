@@ -29,7 +29,7 @@ struct AppleCredential: CredentialKind {
 
     func merge(_ credential: Credential, from: UUID, into: UUID, on transaction: PostgresTransaction) async throws {
         try await OutboxStore.moveExchanges(from: from, to: into, on: transaction)
-        try await AppleMailStore.move(from: from, to: into, on: transaction)
+        try await MailForwardingStore.move(from: from, to: into, on: transaction)
     }
 
     func export(_ userID: UUID, into export: inout AccountExport) async throws {

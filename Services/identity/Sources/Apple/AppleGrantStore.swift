@@ -66,7 +66,7 @@ struct AppleGrantStore: Sendable {
     /// Enqueues the revocation of the grant at Apple.
     func enqueueRevocation(of grant: AppleGrant, on database: some PostgresQuerying) async throws {
         try await OutboxStore.enqueue(
-            .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: database,
+            .revokeAppleGrant, user: nil, dueAtOnce: true, on: database,
             sealing: { try grant.sealed(by: sealer, for: $0) })
     }
 

@@ -91,7 +91,7 @@ struct AppleGrantDelivery: Sendable {
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             let sealed = try rest.sealed(by: sealer, for: entry.id)
             do {
-                try await retrying { try await outbox.replaceGrant(of: entry, by: sealed) }
+                try await retrying { try await outbox.replaceSealed(of: entry, by: sealed) }
             } catch {
                 // Without the stored token no retry is possible. Only this delivery can revoke it.
                 logger.error(

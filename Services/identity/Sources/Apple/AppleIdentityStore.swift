@@ -34,7 +34,7 @@ struct AppleIdentityStore: Sendable {
             """
             SELECT i.subject, a.client_id, i.email, i.created_at, m.enabled, t.transfer_subject
             FROM credentials i JOIN apple_identities a ON a.credential_id = i.id
-            LEFT JOIN apple_mail_forwarding m ON m.user_id = i.user_id
+            LEFT JOIN mail_forwarding m ON m.user_id = i.user_id
             LEFT JOIN apple_transfers t ON t.credential_id = i.id
             WHERE i.user_id = \(userID) AND \(unescaped: Self.isApple)
             """
@@ -69,7 +69,7 @@ struct AppleIdentityStore: Sendable {
     /// Links the Apple account to the user, and uses the nonce up. Linking the same Apple account again changes
     /// nothing.
     func link(
-        _ token: VerifiedAppleToken, to userID: UUID, using nonce: SingleUseNonce? = nil, notices: AccountNotices? = nil
+        _ token: VerifiedAppleToken, to userID: UUID, using nonce: SingleUseNonce? = nil, notices: SecurityNotices? = nil
     ) async throws -> LinkOutcome {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }

@@ -6,7 +6,7 @@ struct AppleLinking: Sendable {
     let identities: AppleIdentityStore
     let verifier: AppleVerifier
     let age: AuthenticationAge
-    let notices: AccountNotices
+    let notices: SecurityNotices
     let worker: OutboxWorker
 
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the

@@ -36,3 +36,10 @@ struct AppleNonceStore: Sendable {
         ).affectedRows == 1
     }
 }
+
+extension AppleNonceStore {
+    static let expiredRows = [
+        // The replicas' clocks decide whether a nonce has expired, and they may differ from the database's.
+        ExpiredRows(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'")
+    ]
+}

@@ -12,3 +12,11 @@ struct AppleNotificationStore: Sendable {
         try await database.query("INSERT INTO apple_notifications (id) VALUES (\(id)) ON CONFLICT (id) DO NOTHING")
     }
 }
+
+extension AppleNotificationStore {
+    static let expiredRows = [
+        ExpiredRows(
+            table: "apple_notifications", key: "id",
+            condition: "received_at < now() - make_interval(secs => \(AppleNotification.lifetime + 86_400))")
+    ]
+}

@@ -7,19 +7,17 @@ import ServiceKit
 /// acted on. If processing is interrupted in between, it is acted on again, which is harmless.
 struct AppleNotifications: Sendable {
     let notifications: AppleNotificationStore
-    let mail: AppleMailStore
+    let mail: MailForwardingStore
     let identities: AppleIdentityStore
     let grants: AppleGrantStore
-    let unlinking: Unlinking
+    let accounts: AccountActions
     let tokens: TokensClient
     let verifier: AppleTokenVerifier
     let policy: AppleTokenPolicy
-    /// Deletes the account of a user who has no other credential.
-    let deleteAccount: @Sendable (UUID) async throws -> Void
-    let worker: OutboxWorker
     let logger: Logger
 
     func callAsFunction(_ request: AppleNotificationRequest) async throws {
+        AuditedAttempt.note(.apple)
         let now = Int64(Date.now.timeIntervalSince1970)
         guard let notification = try await verifier.claims(AppleNotification.self, of: request.payload),
             notification.isGenuine(for: policy, now: now)
@@ -37,7 +35,7 @@ struct AppleNotifications: Sendable {
         switch notification.consequence {
         case .endSessions:
             if try await grants.endConsent(of: account.id, at: time) {
-                worker.wake()
+                accounts.worker.wake()
             } else {
                 try await endSessions(of: account.id, madeBefore: time)
             }
@@ -46,9 +44,9 @@ struct AppleNotifications: Sendable {
             if try await identities.hasConsented(account.id, since: time) {
                 return try await endSessions(of: account.id, madeBefore: time)
             }
-            let outcome = try await unlinking(.apple, from: account.id, actor: .apple, countsIdentifiers: false)
-            if case .lastOne = outcome { try await deleteAccount(account.id) }
-            worker.wake()
+            let outcome = try await accounts.unlinking(.apple, from: account.id, actor: .apple, countsIdentifiers: false)
+            if case .lastOne = outcome { try await accounts.delete(account.id, .apple) }
+            accounts.worker.wake()
         case .setMailForwarding(let isForwarded):
             // An address that Gatehouse does not accept is no user's identifier, and no mail is sent there.
             guard let address = (notification.event.email ?? email).flatMap({ try? EmailAddress($0) }) else { return }

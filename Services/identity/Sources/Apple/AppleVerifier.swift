@@ -43,6 +43,7 @@ struct AppleVerifier: CredentialVerifier {
         _ identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> (VerifiedAppleToken, SingleUseNonce?) {
         try await limits.admit(.apple, from: context.clientAddress)
+        AuditedAttempt.note(.apple)
         try AppleNonceIssuer.checkLength(of: nonce)
         guard let claims = try await tokens.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)

@@ -91,32 +91,6 @@ extension AttemptLimits {
         throw Problem(.rateLimited, retryAfter: wait)
     }
 
-    /// Runs `body`, which sends a message with a code or a notice.
-    /// - Parameters:
-    ///   - isKnown: whether an account has the identifier.
-    ///   - isAskerKnown: ``Admission/isAskerKnown``.
-    /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
-    func sending(
-        _ kind: MessageKind, to identifier: Identifier, isKnown: Bool, isAskerKnown: Bool = false,
-        _ body: () async throws -> Void
-    ) async throws {
-        let budgets: [Charge]
-        if kind.isSecurityNotice {
-            budgets = [
-                Charge(allowance: .noticesForOne, subject: [kind.rawValue] + identifier.parts),
-                Charge(
-                    allowance: .allNotices(to: identifier.kind, withUndo: kind.undoesChange, within: budget),
-                    subject: []),
-            ]
-        } else {
-            budgets = self.budgets(forCodeTo: identifier, isKnown: isKnown, isAskerKnown: isAskerKnown)
-        }
-        try await sending(within: budgets) {
-            try await body()
-            return true
-        }
-    }
-
     /// Runs `body`, which sends a link for a new password if the identifier opens an account.
     /// - Parameters:
     ///   - number: set where Gatehouse itself sends a text message.
@@ -128,7 +102,7 @@ extension AttemptLimits {
         try await sending(within: [all] + texts, body)
     }
 
-    private func budgets(forCodeTo identifier: Identifier, isKnown: Bool, isAskerKnown: Bool) -> [Charge] {
+    func budgets(forCodeTo identifier: Identifier, isKnown: Bool, isAskerKnown: Bool) -> [Charge] {
         let shares: [MessageShare] = isAskerKnown ? [.known] : isKnown ? [.general] : [.general, .new]
         return shares.flatMap { share in
             let all = Charge(allowance: .allCodes(to: identifier.kind, share, within: budget), subject: [])
@@ -145,7 +119,7 @@ extension AttemptLimits {
     /// attacker cannot use the total up by asking for identifiers that have no account. The outbox retries later.
     /// - Parameter body: returns whether it has sent a message.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
-    private func sending(within budgets: [Charge], _ body: () async throws -> Bool) async throws {
+    func sending(within budgets: [Charge], _ body: () async throws -> Bool) async throws {
         var taken: [Taken] = []
         do {
             // One after the other, so that the metric names the exhausted budget.

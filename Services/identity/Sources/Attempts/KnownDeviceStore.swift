@@ -225,3 +225,14 @@ struct KnownDeviceTokens: Sendable {
 
     private static var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
 }
+
+extension KnownDeviceStore {
+    static let expiredRows = [
+        ExpiredRows(
+            table: "known_devices", key: "id",
+            condition: "last_used_at < now() - make_interval(days => \(lifetime))"),
+        ExpiredRows(
+            table: "known_networks", key: "id",
+            condition: "last_used_at < now() - make_interval(days => \(networkLifetime))"),
+    ]
+}

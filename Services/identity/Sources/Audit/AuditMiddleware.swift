@@ -9,7 +9,7 @@ struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
     let worker: AuditWorker
-    let events: EventFeedStore
+    let stamper: StampedFeed
 
     func handle(
         _ request: Request, context: GatehouseRequestContext,
@@ -19,15 +19,13 @@ struct AuditMiddleware: RouterMiddleware {
             userID: context.user?.id,
             origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
         // A request that reads adds no entry.
-        defer { if request.method != .get { events.stamper.wake() } }
+        defer { if request.method != .get { stamper.wake() } }
         return try await AuditScope.$current.withValue(scope) {
             try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
                 do {
                     return try await next(request, context)
                 } catch let problem as Problem {
-                    let detail = scope.attempt.refusal(
-                        problem, path: request.uri.path, bearerError: context.bearerError)
-                    if let detail {
+                    if let detail = scope.attempt.refusal(problem, bearerError: context.bearerError) {
                         await worker.refused(scope, detail: detail)
                     }
                     throw problem

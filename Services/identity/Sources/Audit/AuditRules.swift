@@ -1,3 +1,4 @@
+import Contracts
 import Crypto
 import Foundation
 
@@ -34,51 +35,28 @@ struct AuditEntry: Sendable, Equatable {
     }
 }
 
-/// What happened to an account.
-enum AuditEvent: String, Sendable, CaseIterable {
-    case registered
-    case signedIn = "signed_in"
-    /// Wrong passwords, codes and Apple tokens, refused merges, and attempts to sign in to a disabled account. One
-    /// entry counts those of some minutes.
-    case signInRefused = "sign_in_refused"
-    case profileChanged = "profile_changed"
-    /// An identifier was added to the account, or verified.
-    case identifierChanged = "identifier_changed"
-    case identifierLost = "identifier_lost"
-    /// By the user or an operator.
-    case identifierRemoved = "identifier_removed"
-    /// A change was undone by the link that was sent to the former identifier.
-    case identifierRestored = "identifier_restored"
-    case identifierVerified = "identifier_verified"
-    case messageRefused = "message_refused"
-    /// A message that was sent has bounced.
-    case messageBounced = "message_bounced"
-    case passwordChanged = "password_changed"
-    case passwordReset = "password_reset"
-    case passwordRemoved = "password_removed"
-    /// A signed-in user has authenticated again.
-    case reauthenticated
-    case appleLinked = "apple_linked"
-    case appleUnlinked = "apple_unlinked"
-    case appleConsentRevoked = "apple_consent_revoked"
-    case appleTransferred = "apple_transferred"
-    case roleChanged = "role_changed"
-    case disabled
-    case enabled
-    /// The account was merged into another one of the same person, which the entry names.
-    case merged
-    /// Another account was merged into this one.
-    case absorbed
-    case deleted
-    /// An operator has ended one session, or all of them.
-    case sessionEnded = "session_ended"
-    case sessionsEnded = "sessions_ended"
-    /// A session has ended, for the reason that tokens reported.
-    case sessionRevoked = "session_revoked"
-    /// An operator has sent a push to their own devices.
-    case testPushSent = "test_push_sent"
+/// What happened to an account. Features declare their events as static members, and list them for the application.
+struct AuditEvent: Hashable, Sendable {
+    /// The stored name.
+    let rawValue: String
+    /// The event that other systems see; `nil` where the entry is internal.
+    let published: AccountEventType?
+
+    init(_ rawValue: String, published: AccountEventType? = nil) {
+        self.rawValue = rawValue
+        self.published = published
+    }
+}
+
+extension AuditEvent {
+    /// Wrong credentials, refused merges, and attempts to sign in to a disabled account. One entry counts those of some
+    /// minutes.
+    static let signInRefused = Self("sign_in_refused")
+    static let deleted = Self("deleted", published: .userDeleted)
     /// An operator has read stored data about the user, or has searched for users.
-    case viewed
+    static let viewed = Self("viewed")
+
+    static let ofAudit = [signInRefused, deleted, viewed]
 }
 
 /// The party that acted.

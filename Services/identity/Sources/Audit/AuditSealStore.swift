@@ -68,13 +68,18 @@ struct AuditSealStore: Sendable {
                 INSERT INTO deleted_users (user_id, at)
                 SELECT user_id, max(at) FROM removed
                 WHERE event = \(AuditEvent.deleted.rawValue)
-                    AND at >= now() - make_interval(days => \(UserTransferStore.deletionMemory)::integer)
+                    AND at >= now() - make_interval(days => \(AuditStore.deletionMemory)::integer)
                 GROUP BY user_id
                 ON CONFLICT (user_id) DO UPDATE SET at = greatest(deleted_users.at, excluded.at)
                 """)
             try await transaction.query("DELETE FROM audit_seals WHERE number = \(number)")
             return true
         }
+    }
+
+    /// The entries that were added more than `days` ago are removed with their seals.
+    func expiredEntries(after days: Int) -> Purger.Table {
+        Purger.Table("audit_entries") { try await removeOldest(olderThan: days) ? .zero : nil }
     }
 
     /// The age in seconds of the oldest entry without a seal; `nil` where all have one.

@@ -74,55 +74,20 @@ struct AuditStore: Sendable {
         }
     }
 
-    /// The user who has verified the identifier.
-    func owner(of identifier: Identifier) async throws -> UUID? {
-        try await database.query(
-            """
-            SELECT user_id FROM identifiers
-            WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND verified
-            """
-        ).first?.decode(UUID.self)
-    }
-}
+    /// The user id of an entry that concerns no particular user. No user has this id.
+    static let noUser = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
-extension AuditStore {
-    /// Adds the entry of a sign-in whose session has been created, unless the account has changed since the user was
-    /// verified. In that case the session is not issued (``SignInOutcome``), and no entry is added. It is one
-    /// statement, because each sign-in runs it.
-    /// - Parameter account: as it was when the user was verified.
-    /// - Returns: the account's present versions; `nil` when it is gone.
-    static func recordSignInIfUnchanged(
-        to account: Account, by verification: Verification, session: UUID, on database: some PostgresQuerying
-    ) async throws -> AccountVersions? {
-        let origin = AuditScope.current?.origin
-        let salt = origin.map { _ in [UInt8].random(count: 16) }
-        let row = try await database.query(
-            """
-            WITH account AS (
-                SELECT state, version, credentials_version FROM users WHERE id = \(account.id) FOR KEY SHARE
-            ), entry AS (
-                INSERT INTO audit_entries
-                    (user_id, actor, actor_id, event, detail, session_id, count, origin_digest)
-                SELECT \(account.id), \(AuditActor.user.rawValue), \(account.id.uuidString.lowercased()),
-                    \(AuditEvent.signedIn.rawValue), \(verification.methods.map(\.rawValue).joined(separator: " ")), \(session), 1,
-                    \(salt.flatMap { origin?.digest(salt: $0) })
-                FROM account
-                WHERE state = \(AccountState.active.rawValue) AND credentials_version = \(account.credentialsVersion)
-                RETURNING id
-            ), origin AS (
-                INSERT INTO audit_origins (entry_id, user_id, salt, address, user_agent, device, app_version)
-                SELECT id, \(account.id), \(salt), \(origin?.address), \(origin?.userAgent), \(origin?.device),
-                    \(origin?.appVersion)
-                FROM entry WHERE \(salt) IS NOT NULL
-            ), used AS (
-                UPDATE credentials SET last_used_at = now()
-                WHERE user_id = \(account.id) AND kind = \(verification.kind.rawValue)
-                    AND (last_used_at IS NULL OR last_used_at < now() - interval '1 day')
-            )
-            SELECT state, version, credentials_version FROM account
-            """
-        ).first
-        return try row.map(AccountVersions.init)
+    /// Days for which the id of a deleted user is remembered, so that no import uses it. tokens refuses sessions to it
+    /// for 730 days, and may learn of the deletion some days late.
+    static let deletionMemory = 760
+
+    /// Records that an operator or system has read stored personal data, before the response is sent.
+    ///
+    /// - Parameters:
+    ///   - userID: the user whose data was read; `nil` where it is that of several users.
+    ///   - detail: what was read, as a fixed word.
+    func noteViewing(of userID: UUID?, _ detail: String) async throws {
+        try await Self.record(.viewed, userID ?? Self.noUser, by: .operator, detail: detail, on: database)
     }
 }
 
@@ -243,5 +208,30 @@ struct AuditRecord: Sendable {
         origin = AuditOrigin(
             address: try row.decode("address"), userAgent: try row.decode("user_agent"),
             device: try row.decode("device"), appVersion: try row.decode("app_version"))
+    }
+}
+
+extension AuditStore {
+    /// - Parameters:
+    ///   - days: for which the log is kept; `nil` keeps it for ever.
+    ///   - originDays: for which the origins of its actors are kept.
+    static func expiredRows(after days: Int?, originsAfter originDays: Int) -> [ExpiredRows] {
+        let memory = "at < now() - make_interval(days => \(deletionMemory))"
+        let former = days.map { days in
+            ExpiredRows(
+                table: "audit", key: "id",
+                condition: """
+                    at < now() - make_interval(days => \(days))
+                        AND (event <> '\(AuditEvent.deleted.rawValue)' OR \(memory))
+                    """)
+        }
+        return [
+            ExpiredRows(table: "deleted_users", key: "user_id", condition: memory),
+            ExpiredRows(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
+            former,
+            ExpiredRows(
+                table: "audit_origins", key: "entry_id",
+                condition: "at < now() - make_interval(days => \(originDays))"),
+        ].compactMap(\.self)
     }
 }

@@ -12,7 +12,7 @@ final class AuditWorker: Service, Sendable {
     private let log: AuditStore
     private let seals: AuditSealStore
     private let counts: AuditCountStore
-    private let events: EventFeedStore
+    private let stamper: StampedFeed
     private let logger: Logger
     private let refusals = Mutex(RefusalTally())
     private let headLoggedAt = Mutex<ContinuousClock.Instant?>(nil)
@@ -34,30 +34,30 @@ final class AuditWorker: Service, Sendable {
     /// How often the newest seal is logged, so that a copy exists outside the database.
     private static let headInterval = Duration.seconds(3600)
 
-    init(log: AuditStore, seals: AuditSealStore, events: EventFeedStore, logger: Logger) {
+    init(log: AuditStore, seals: AuditSealStore, stamper: StampedFeed, logger: Logger) {
         self.log = log
         self.seals = seals
-        self.events = events
+        self.stamper = stamper
         counts = AuditCountStore(database: log.database)
         self.logger = logger
     }
 
     /// Counts a refused attempt for the account that was found, or else for that of the signed-in user. Without either,
-    /// only a refused Apple token is counted, under ``AuditStore/noUser``.
+    /// the attempt is counted only if its method says so.
     /// - Parameter detail: the reason, as a fixed word.
     func refused(_ scope: AuditScope, detail: String) async {
         var user = scope.userID
         switch scope.attempt.target {
         case .user(let id): user = id
-        case .identifier(let identifier):
+        case .owner(let find):
             do {
-                user = try await log.owner(of: identifier) ?? user
+                user = try await find(log.database) ?? user
             } catch {
                 return dropped.increment()
             }
         case nil: break
         }
-        if user == nil, detail == "apple" { user = AuditStore.noUser }
+        if user == nil, scope.attempt.method?.isCountedWithoutUser == true { user = AuditStore.noUser }
         guard let user else { return }
         let key = RefusalTally.Key(userID: user, detail: detail, by: scope.userID)
         if !refusals.withLock({ $0.note(key, from: scope.origin, at: .now) }) { dropped.increment() }
@@ -66,10 +66,10 @@ final class AuditWorker: Service, Sendable {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let seen = self.events.stamper.changeCount
+                let seen = self.stamper.changeCount
                 let isDone = await self.round()
                 try? await Task.sleep(for: Self.interval)
-                if isDone { await self.events.stamper.waitForChange(after: seen, until: .now + Self.rest) }
+                if isDone { await self.stamper.waitForChange(after: seen, until: .now + Self.rest) }
             }
         }
         await writeRefusals(all: true)
@@ -128,7 +128,7 @@ final class AuditWorker: Service, Sendable {
                 refusals.withLock { $0.putBack(counted, for: key) }
                 logger.warning("Refused sign-ins could not be stored yet", metadata: ["error": "\(error)"])
             }
-            events.stamper.wake()
+            stamper.wake()
         }
     }
 }

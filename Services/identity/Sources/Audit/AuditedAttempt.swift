@@ -1,56 +1,94 @@
 import Contracts
 import Foundation
+import Postgres
 import Synchronization
 
-/// The account that a request tries to open, and the method, as far as the request has been processed.
+/// The account that a request tries to open, the method, and the purpose, as far as the request has been processed.
 /// ``AuditMiddleware`` records a refusal.
 final class AuditedAttempt: Sendable {
-    enum Target: Sendable, Equatable {
+    enum Target: Sendable {
         case user(UUID)
-        /// The account that has verified the identifier.
-        case identifier(Identifier)
+        /// The account that is found when the refusal is recorded.
+        case owner(@Sendable (PostgresPool) async throws -> UUID?)
     }
 
-    /// The credential's name in the log entry of a refusal.
-    enum Method: String, Sendable {
-        case password, apple, code
+    /// The credential that a request presents. Kinds of credentials declare theirs.
+    struct Method: Sendable {
+        /// The name in the log entry of a refusal.
+        let name: String
+        /// The error for a wrong credential of this kind, besides `INVALID_CREDENTIALS`.
+        let refusal: ErrorCode?
+        /// Whether the error of a refused access token takes precedence over that for a wrong credential.
+        let yieldsToBearerError: Bool
+        /// Whether refusals are counted where no account is found, under ``AuditStore/noUser``.
+        let isCountedWithoutUser: Bool
+
+        init(
+            _ name: String, refusal: ErrorCode? = nil, yieldsToBearerError: Bool = false,
+            isCountedWithoutUser: Bool = false
+        ) {
+            self.name = name
+            self.refusal = refusal
+            self.yieldsToBearerError = yieldsToBearerError
+            self.isCountedWithoutUser = isCountedWithoutUser
+        }
     }
 
-    private let state = Mutex<(target: Target?, method: Method)>((nil, .password))
+    /// What a route does for the user, where it does not sign the user in. Routes declare theirs.
+    struct Action: Sendable {
+        /// Follows the reason in the log entry of a refusal.
+        var name: String?
+        /// The error where the route refuses the action itself. The entry's detail is the action's name.
+        var refusal: ErrorCode?
+        /// The error for a wrong credential of an existing account.
+        var wrongCredential: ErrorCode?
+    }
+
+    private struct State {
+        var target: Target?
+        var method: Method?
+        var action: Action?
+    }
+
+    private let state = Mutex(State())
 
     var target: Target? { state.withLock(\.target) }
-
-    func note(_ method: Method, of target: Target?) {
-        state.withLock { $0 = (target, method) }
-    }
+    var method: Method? { state.withLock(\.method) }
 
     /// Notes the method and account for the current request.
     static func note(_ method: Method, of target: Target? = nil) {
-        AuditScope.current?.attempt.note(method, of: target)
+        AuditScope.current?.attempt.state.withLock {
+            $0.method = method
+            $0.target = target
+        }
+    }
+
+    /// Notes the account for the current request, once it is found.
+    static func note(target: Target) {
+        AuditScope.current?.attempt.state.withLock { $0.target = target }
+    }
+
+    /// Declares what the current route does.
+    static func note(action: Action) {
+        AuditScope.current?.attempt.state.withLock { $0.action = action }
     }
 
     /// The entry's detail where the request was refused for its credential; `nil` where it was not.
     /// - Parameter bearerError: the error of the request's access token.
-    func refusal(_ problem: Problem, path: String, bearerError: ErrorCode?) -> String? {
-        let (target, method) = state.withLock { $0 }
-        // Each route exists with and without the prefix.
-        let path = path.hasPrefix("/api/") ? String(path.dropFirst(4)) : path
-        let reason: String
-        switch problem.code {
-        case .invalidCredentials: reason = method.rawValue
-        case .invalidAppleToken: reason = Method.apple.rawValue
-        case .accountDisabled: reason = "disabled"
-        // A repeated registration with a password other than the account's.
-        case .identifierTaken where path == "/v1/auth/register" && target != nil: reason = method.rawValue
-        case .forbidden where path == "/v1/auth/merge": return "merge"
-        // A wrong code, sent with an access token that was refused.
-        case bearerError where method == .code: reason = method.rawValue
-        default: return nil
-        }
-        return switch path {
-        case "/v1/auth/merge": "\(reason) merge"
-        case "/v1/auth/reauthenticate": "\(reason) reauthentication"
-        default: reason
-        }
+    func refusal(_ problem: Problem, bearerError: ErrorCode?) -> String? {
+        let state = state.withLock { $0 }
+        if let action = state.action, problem.code == action.refusal { return action.name }
+        guard let reason = reason(problem.code, bearerError, state) else { return nil }
+        return [reason, state.action?.name].compactMap(\.self).joined(separator: " ")
+    }
+
+    private func reason(_ code: ErrorCode, _ bearerError: ErrorCode?, _ state: State) -> String? {
+        if code == .accountDisabled { return "disabled" }
+        guard let method = state.method else { return nil }
+        let isWrong =
+            code == .invalidCredentials || code == method.refusal
+            || (method.yieldsToBearerError && code == bearerError)
+            || (state.target != nil && code == state.action?.wrongCredential)
+        return isWrong ? method.name : nil
     }
 }

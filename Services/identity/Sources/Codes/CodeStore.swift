@@ -299,3 +299,18 @@ struct CodeAccountStore: Sendable {
         }
     }
 }
+
+extension CodeStore {
+    static let expiredRows = [
+        ExpiredRows(
+            table: "codes", key: "id", condition: "created_at < now() - make_interval(secs => \(CodeRules.memory))"),
+        ExpiredRows(table: "code_repeats", key: "id", condition: "expires_at < now()"),
+    ]
+}
+
+extension SingleUseToken.Purpose {
+    /// The same as the digits of a one-time code. The token is valid only with the id of the request that asked, or of
+    /// one that was answered without a message for the same identifier and purpose. So its HMAC with that id is stored
+    /// (``CodeKeys``), instead of the digest.
+    static let code = Self(prefix: "ghlt_", lifetime: Double(CodeRules.lifetime))
+}

@@ -20,7 +20,8 @@ struct EventFeedStore: Sendable {
 
     static let pageSize = 1000
 
-    init(database: PostgresPool, pageSize: Int = pageSize, logger: Logger) {
+    /// - Parameter events: all events of the audit log.
+    init(database: PostgresPool, events: [AuditEvent], pageSize: Int = pageSize, logger: Logger) {
         stamper = StampedFeed(
             log: """
                 (SELECT seq, tag, id, event, audit_entries.at, user_id, session_id, detail
@@ -28,7 +29,10 @@ struct EventFeedStore: Sendable {
                 """,
             function: "stamp_audit_entries", database: database, interval: .milliseconds(500),
             stampsAtOnce: false, logger: logger)
-        view = .init(columns: "id, event, at, user_id, session_id, detail", pageSize: pageSize) { try Entry($0) }
+        let published = Dictionary(uniqueKeysWithValues: events.map { ($0.rawValue, $0.published) })
+        view = .init(columns: "id, event, at, user_id, session_id, detail", pageSize: pageSize) { row in
+            try Entry(row, published)
+        }
     }
 
     /// The events after `cursor`. If there are none yet, it waits until `end` for some. A page may be empty before
@@ -44,8 +48,10 @@ struct EventFeedStore: Sendable {
 }
 
 extension EventFeedStore.Entry {
-    fileprivate init(_ row: PostgresRow) throws {
-        guard let type = AccountEventType(auditing: try row.decode("event")) else { return }
+    /// - Parameter published: what other systems see of each event of the audit log. Events of a newer version are
+    ///   absent.
+    fileprivate init(_ row: PostgresRow, _ published: [String: AccountEventType?]) throws {
+        guard let type = published[try row.decode("event")] ?? nil else { return }
         let id: Int64 = try row.decode("id")
         let session: UUID? = try row.decode("session_id")
         let detail: String? = try row.decode("detail")

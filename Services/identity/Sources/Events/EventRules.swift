@@ -1,30 +1,4 @@
-import Contracts
 import Foundation
-
-extension AccountEventType {
-    /// The event that other systems see for an entry of the audit log; `nil` where the entry is internal or from a
-    /// newer version.
-    init?(auditing event: String) {
-        switch AuditEvent(rawValue: event) {
-        case .registered: self = .userCreated
-        case .profileChanged, .roleChanged, .appleLinked, .appleUnlinked, .appleTransferred, .passwordRemoved,
-            .absorbed:
-            self = .userUpdated
-        case .merged: self = .userMerged
-        case .deleted: self = .userDeleted
-        case .disabled: self = .userDisabled
-        case .enabled: self = .userEnabled
-        case .signedIn: self = .sessionCreated
-        case .sessionRevoked: self = .sessionRevoked
-        case .passwordChanged, .passwordReset: self = .passwordChanged
-        case .identifierChanged, .identifierVerified, .identifierLost, .identifierRemoved, .identifierRestored:
-            self = .identifierChanged
-        case .signInRefused, .reauthenticated, .messageRefused, .messageBounced, .appleConsentRevoked, .sessionEnded,
-            .sessionsEnded, .testPushSent, .viewed, nil:
-            return nil
-        }
-    }
-}
 
 /// The endpoint that receives events, and the secret that authenticates Gatehouse to it.
 struct Webhook: Sendable {

@@ -67,7 +67,7 @@ struct RevocationPositionStore: Sendable {
         try await transaction.query(
             """
             INSERT INTO audit_entries (at, user_id, actor, event, detail, session_id)
-            SELECT at, user_id, \(AuditActor.system.rawValue), 'session_revoked', reason, session_id
+            SELECT at, user_id, \(AuditActor.system.rawValue), \(AuditEvent.sessionRevoked.rawValue), reason, session_id
             FROM unnest(
                 \(entries.map(\.revokedAt)), \(entries.map(\.userID)), \(entries.map(\.reason.rawValue)),
                 \(entries.map(\.sessionID))
@@ -81,4 +81,11 @@ struct RevocationPositionStore: Sendable {
     func readAt() async throws -> Date? {
         try await database.query("SELECT read_at FROM revocation_feed", usesReserve: true).first?.decode(Date.self)
     }
+}
+
+extension AuditEvent {
+    /// A session has ended, for the reason that tokens reported.
+    static let sessionRevoked = Self("session_revoked", published: .sessionRevoked)
+
+    static let ofRevocations = [sessionRevoked]
 }

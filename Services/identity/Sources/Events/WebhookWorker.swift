@@ -167,12 +167,6 @@ public struct WebhookAdministration: Sendable {
         public var oldestEventAge: Int?
     }
 
-    /// Runs `body` with the settings of the environment, as the service would read them.
-    public static func run(_ body: (WebhookAdministration) async throws -> Void) async throws {
-        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit().application
-        try await IdentityParts.run(configuration) { try await body($0.webhookAdministration) }
-    }
-
     /// Every webhook that was ever configured.
     public func list() async throws -> [Entry] {
         try await store.standings().map { standing in
@@ -189,7 +183,7 @@ public struct WebhookAdministration: Sendable {
         var cursor = cursor
         if cursor == EventFeedStore.latest { cursor = try await feed.page(after: cursor, waitingUntil: .now).cursor }
         guard try await store.replay(url, after: cursor) else {
-            throw UserAdministration.Failure(description: "There is no webhook \(url).")
+            throw CommandFailure(description: "There is no webhook \(url).")
         }
     }
 }

@@ -235,3 +235,12 @@ extension IdentifierChangeStore {
         try await AccountStore.account(userID, on: transaction).map(IdentifierOutcome.changed) ?? .noSuchUser
     }
 }
+
+extension IdentifierChangeStore {
+    static let expiredRows = [ExpiredRows(table: "identifier_changes", key: "digest", condition: "expires_at < now()")]
+}
+
+extension SingleUseToken.Purpose {
+    /// Undoing a change of an identifier.
+    static let identifierUndo = Self(prefix: "ghiu_", lifetime: 3 * 86_400)
+}

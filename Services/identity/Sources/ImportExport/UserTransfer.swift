@@ -31,12 +31,6 @@ public struct UserTransfer: Sendable {
         public var reason: String
     }
 
-    /// Runs `body` with the settings of the environment, as the service would read them.
-    public static func run(_ body: (UserTransfer) async throws -> Void) async throws {
-        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit().application
-        try await IdentityParts.run(configuration) { try await body($0.transfer) }
-    }
-
     /// Creates the users of a file. Existing users are left unchanged, so an import may be repeated.
     /// - Parameters:
     ///   - first: the number of the line to begin with.
@@ -211,7 +205,7 @@ extension UserTransfer {
         var position: UserTransferStore.Position?
         if let last {
             guard let found = try await store.position(of: last) else {
-                throw UserAdministration.Failure(description: "The user \(last.path) no longer exists.")
+                throw CommandFailure(description: "The user \(last.path) no longer exists.")
             }
             position = found
         }

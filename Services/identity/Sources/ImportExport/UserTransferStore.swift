@@ -7,10 +7,6 @@ struct UserTransferStore: Sendable {
     let database: PostgresPool
     let registry: CredentialRegistry
 
-    /// Days for which the id of a deleted user is refused. tokens refuses sessions to it for 730 days, and may learn of
-    /// the deletion some days late.
-    static let deletionMemory = 760
-
     /// A row of the statement below.
     private struct Row: Codable, Sendable {
         var n: Int

@@ -10,6 +10,7 @@ struct MergeRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/merge") { request, context in
+            AuditedAttempt.note(action: .merge)
             let user = try context.requireUser()
             let answer = try await merging(request.decode(MergeRequest.self), by: user, context: context)
             return try Response.json(answer, holdsToken: true)

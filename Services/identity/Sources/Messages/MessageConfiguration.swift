@@ -17,7 +17,8 @@ struct MessageConfiguration: Sendable {
     var budget: MessageBudget
     var callingCodes: Set<String>?
 
-    init(settings: Settings) {
+    /// - Parameter templates: Gatehouse's own.
+    init(settings: Settings, templates: MessageTemplates) {
         folder = settings.optionalPath(
             "messageFolder", "development only: folder for messages that no sender takes"
         ).map { URL(filePath: $0, directoryHint: .isDirectory) }
@@ -35,7 +36,7 @@ struct MessageConfiguration: Sendable {
         codeLink = Self.link("codeLinkURL", "sign-in codes", settings)
         resetLink = Self.link("resetLinkURL", "password resets", settings)
         undoLink = Self.link("undoLinkURL", "notices of a changed address, to undo the change", settings)
-        templates = Self.templates(settings)
+        self.templates = Self.templates(settings, builtIn: templates)
         budget = Self.budget(settings)
         callingCodes = settings.optionalStrings(
             "codeTextCallingCodes",
@@ -78,16 +79,16 @@ struct MessageConfiguration: Sendable {
         return url
     }
 
-    private static func templates(_ settings: Settings) -> MessageTemplates {
+    private static func templates(_ settings: Settings, builtIn: MessageTemplates) -> MessageTemplates {
         let path = settings.optionalPath("templatesFolder", "folder of files that replace or add templates")
-        guard let path else { return .builtIn }
+        guard let path else { return builtIn }
         do {
-            return try MessageTemplates.builtIn.replaced(byFilesIn: URL(filePath: path, directoryHint: .isDirectory))
+            return try builtIn.replaced(byFilesIn: URL(filePath: path, directoryHint: .isDirectory))
         } catch let refusal as Refusal {
             settings.problem("templatesFolder", "names a folder whose file \(refusal)")
         } catch {
             settings.problem("templatesFolder", "names a folder that cannot be read: \(path)")
         }
-        return .builtIn
+        return builtIn
     }
 }

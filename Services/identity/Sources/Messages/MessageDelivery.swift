@@ -8,26 +8,34 @@ import Sealing
 /// Sends messages, as a task of the outbox.
 struct MessageDelivery: Sendable {
     let queue: MessageQueue
-    let identifiers: IdentifierStore
-    let mail: AppleMailStore
+    let database: PostgresPool
+    let forwarding: MailForwardingStore
     let limits: AttemptLimits
     let appName: String
     let logger: Logger
     private let outcomes = MessageMetrics()
 
     init(
-        queue: MessageQueue, identifiers: IdentifierStore, mail: AppleMailStore, limits: AttemptLimits, appName: String,
-        logger: Logger
+        queue: MessageQueue, database: PostgresPool, limits: AttemptLimits, appName: String, logger: Logger
     ) {
         self.queue = queue
-        self.mail = mail
-        self.identifiers = identifiers
+        self.database = database
+        forwarding = MailForwardingStore(database: database)
         self.limits = limits
         self.appName = appName
         self.logger = logger
     }
 
-    func deliver(_ entry: OutboxEntry) async throws {
+    var handlers: [OutboxHandler] {
+        [
+            OutboxHandler(MessageTask.self, for: .mail, .phone) { _, entry in
+                try await deliver(entry)
+                return .done
+            }
+        ]
+    }
+
+    private func deliver(_ entry: OutboxEntry) async throws {
         guard let envelope = queue.open(entry), let identifier = try? Identifier(envelope.to) else {
             // Sealed under a removed key.
             return logger.error("A message cannot be opened any more", metadata: ["id": "\(entry.id)"])
@@ -39,10 +47,9 @@ struct MessageDelivery: Sendable {
     func deliver(_ envelope: MessageEnvelope, to identifier: Identifier, as id: UUID) async throws {
         guard envelope.expiresAt > .now else { return outcomes.count(.expired, identifier.kind) }
         if case .email(let address) = identifier {
-            let isWanted = try await mail.mayReceiveMail(address)
-            guard isWanted else { return outcomes.count(.unwanted, identifier.kind) }
+            guard try await forwarding.mayReceiveMail(address) else { return outcomes.count(.unwanted, identifier.kind) }
         }
-        let holder = try await identifiers.holder(of: identifier)
+        let holder = try await IdentifierStore.holder(of: identifier, on: database)?.userID
         let isAskerKnown = envelope.isAskerKnown ?? false
         try await limits.sending(
             envelope.kind, to: identifier, isKnown: holder != nil, isAskerKnown: isAskerKnown
@@ -53,9 +60,9 @@ struct MessageDelivery: Sendable {
 
     /// Records that a message has bounced, whether or not an account has the identifier.
     func bounced(from identifier: Identifier, _ status: BounceStatus?) async throws {
-        if let holder = try await identifiers.holder(of: identifier) {
+        if let holder = try await IdentifierStore.holder(of: identifier, on: database)?.userID {
             try await AuditStore.record(
-                .messageBounced, holder, by: .system, detail: status?.text, on: identifiers.database)
+                .messageBounced, holder, by: .system, detail: status?.text, on: database)
         }
         outcomes.count(.bounced, identifier.kind)
     }
@@ -89,11 +96,61 @@ struct MessageDelivery: Sendable {
                 "A message was refused for good",
                 metadata: ["id": "\(id)", "kind": "\(envelope.kind)", "reason": "\(refusal)"])
             if let holder {
-                try await AuditStore.record(.messageRefused, holder, by: .system, on: identifiers.database)
+                try await AuditStore.record(.messageRefused, holder, by: .system, on: database)
             }
         } catch {
             outcomes.count(.failed, identifier.kind)
             throw error
+        }
+    }
+}
+
+extension OutboxTask {
+    /// Sends the message that is sealed in the task's row.
+    static func message(channel: Identifier.Kind) -> OutboxTask {
+        OutboxTask(MessageTask(channel: channel), for: OutboxDestination(channel))
+    }
+}
+
+struct MessageTask: OutboxPayload {
+    static let kind = "message"
+    static let key = "message"
+
+    var channel: Identifier.Kind
+}
+
+extension AuditEvent {
+    static let messageRefused = Self("message_refused")
+    /// A message that was sent has bounced.
+    static let messageBounced = Self("message_bounced")
+
+    static let ofMessages = [messageRefused, messageBounced]
+}
+
+extension AttemptLimits {
+    /// Runs `body`, which sends a message with a code or a notice.
+    /// - Parameters:
+    ///   - isKnown: whether an account has the identifier.
+    ///   - isAskerKnown: ``Admission/isAskerKnown``.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
+    func sending(
+        _ kind: MessageKind, to identifier: Identifier, isKnown: Bool, isAskerKnown: Bool = false,
+        _ body: () async throws -> Void
+    ) async throws {
+        let budgets: [Charge]
+        if kind.isSecurityNotice {
+            budgets = [
+                Charge(allowance: .noticesForOne, subject: [kind.rawValue] + identifier.parts),
+                Charge(
+                    allowance: .allNotices(to: identifier.kind, withUndo: kind.undoesChange, within: budget),
+                    subject: []),
+            ]
+        } else {
+            budgets = self.budgets(forCodeTo: identifier, isKnown: isKnown, isAskerKnown: isAskerKnown)
+        }
+        try await sending(within: budgets) {
+            try await body()
+            return true
         }
     }
 }
@@ -127,15 +184,6 @@ struct MessageQueue: Sendable {
         MessageLanguage.choose(acceptLanguage, of: templates.languages)
     }
 
-    func message(with code: CodeStore.New, language: MessageLanguage) -> MessageEnvelope {
-        var values: [MessagePlaceholder: String] = [.code: code.code.digits]
-        // Behind the #, because browsers do not send the fragment to servers, so that it appears in no server log.
-        values[.link] = codeLink.map { "\($0.absoluteString)#\(code.link.text)" }
-        return MessageEnvelope(
-            .of(code.purpose), to: code.identifier, language: language, values: values,
-            expiresAt: Date.now.addingTimeInterval(Double(CodeRules.lifetime)))
-    }
-
     func enqueue(_ message: MessageEnvelope, on database: some PostgresQuerying) async throws {
         let content = try JSONEncoder().encode(message)
         try await OutboxStore.enqueue(
@@ -148,7 +196,9 @@ struct MessageQueue: Sendable {
         guard let sealed = entry.sealed, let content = sealer.open(sealed, context: Self.context(of: entry.id)) else {
             return nil
         }
-        return try? JSONDecoder().decode(MessageEnvelope.self, from: content)
+        let decoder = JSONDecoder()
+        decoder.userInfo[MessageKind.known] = templates.kinds
+        return try? decoder.decode(MessageEnvelope.self, from: content)
     }
 
     /// Binds the sealed message to its task.
@@ -170,7 +220,7 @@ struct MessageMetrics: Sendable {
         case failed
         /// It expired before it was sent.
         case expired
-        /// Not sent, because Apple forwards no mail to that private relay address.
+        /// Not sent, because mail to the address would be rejected now.
         case unwanted
     }
 

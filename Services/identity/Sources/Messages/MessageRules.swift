@@ -1,70 +1,61 @@
 import Contracts
 import Foundation
 
-/// The purpose of a message.
-enum MessageKind: String, Codable, Sendable, CaseIterable {
-    case signIn
-    case verify
-    case stepUp
-    /// A code that merges the account with another one.
-    case merge
-    case passwordReset
-    /// Reports that the identifier it goes to was changed, and how to undo that.
-    case identifierChanged
-    /// Reports that another user has verified the account's other identifier.
-    case identifierLost
-    /// Reports that another account was merged with the account, and how to undo that.
-    case accountsMerged
-    case appleLinked
-    case passwordChanged
-
-    /// The kind of message that delivers a code for the purpose.
-    static func of(_ purpose: CodePurpose) -> MessageKind {
-        switch purpose {
-        case .verify: .verify
-        case .stepUp: .stepUp
-        case .merge: .merge
-        default: .signIn
-        }
-    }
-
+/// A kind of message, by its purpose. Features declare their kinds as static members, and list them for the application.
+struct MessageKind: Sendable {
+    /// The name in files of templates, in sealed messages, and for a team's own sender.
+    let rawValue: String
     /// Whether it warns a user of a change that an attacker may have made. Its budget is separate from that of codes.
-    var isSecurityNotice: Bool {
-        switch self {
-        case .signIn, .verify, .stepUp, .merge, .passwordReset: false
-        case .identifierChanged, .identifierLost, .accountsMerged, .appleLinked, .passwordChanged: true
-        }
+    let isSecurityNotice: Bool
+    /// The placeholder that a template of this kind must contain. A message without it is of no use.
+    let required: MessagePlaceholder?
+    /// The placeholders that a template of this kind may contain.
+    let allowed: Set<MessagePlaceholder>
+    /// Whether a team's own language may lack this kind, because the kind was added after the first release. The
+    /// message is then sent in English.
+    let isOptional: Bool
+    /// Gatehouse's own templates, by the code of their language.
+    let templates: [String: [UInt8]]
+
+    init(
+        _ rawValue: String, isSecurityNotice: Bool = false, required: MessagePlaceholder? = nil,
+        allowed: Set<MessagePlaceholder>, isOptional: Bool = true, templates: [String: [UInt8]]
+    ) {
+        self.rawValue = rawValue
+        self.isSecurityNotice = isSecurityNotice
+        self.required = required
+        self.allowed = allowed
+        self.isOptional = isOptional
+        self.templates = templates
     }
 
     /// Whether its link undoes the reported change.
     var undoesChange: Bool { isSecurityNotice && required == .link }
+}
 
-    /// The placeholder that a template of this kind must contain. A message without it is of no use.
-    var required: MessagePlaceholder? {
-        switch self {
-        case .signIn, .verify, .stepUp, .merge: .code
-        case .passwordReset, .identifierChanged, .accountsMerged: .link
-        case .identifierLost, .appleLinked, .passwordChanged: nil
+extension MessageKind: Hashable {
+    static func == (one: MessageKind, other: MessageKind) -> Bool { one.rawValue == other.rawValue }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+}
+
+extension MessageKind: Codable {
+    /// The decoder's list of kinds. It refuses the name of any other kind.
+    static let known = CodingUserInfoKey(rawValue: "known kinds of messages")!
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let name = try container.decode(String.self)
+        let kinds = decoder.userInfo[Self.known] as? [MessageKind]
+        guard let kind = kinds?.first(where: { $0.rawValue == name }) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "no known kind of message")
         }
+        self = kind
     }
 
-    /// The placeholders that a template of this kind may contain.
-    var allowed: Set<MessagePlaceholder> {
-        switch self {
-        case .signIn, .verify, .stepUp, .merge: [.code, .link, .app, .minutes]
-        case .passwordReset: [.link, .app, .minutes]
-        case .identifierChanged, .accountsMerged: [.link, .app, .days]
-        case .identifierLost, .appleLinked, .passwordChanged: [.app]
-        }
-    }
-
-    /// Whether a team's own language may lack this kind, because the kind was added after the first release. The
-    /// message is then sent in English.
-    var isOptional: Bool {
-        switch self {
-        case .signIn, .verify, .passwordReset: false
-        case .stepUp, .merge, .identifierChanged, .identifierLost, .accountsMerged, .appleLinked, .passwordChanged: true
-        }
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
     }
 }
 

@@ -2,23 +2,26 @@ import Foundation
 
 /// The templates of all kinds of messages, in every available language.
 struct MessageTemplates: Sendable {
+    let kinds: [MessageKind]
     private var templates: [MessageLanguage: [MessageKind: MessageTemplate]] = [:]
 
     var languages: Set<MessageLanguage> { Set(templates.keys) }
 
     /// Gatehouse's own templates.
-    static let builtIn: MessageTemplates = {
-        var templates = MessageTemplates()
-        for (name, bytes) in builtInFiles {
-            do {
-                try templates.add(file: name, text: String(decoding: bytes, as: UTF8.self))
-            } catch {
-                // Never reached: a test reads every template.
-                preconditionFailure("\(name) \(error)")
+    init(of kinds: [MessageKind]) {
+        self.kinds = kinds
+        for kind in kinds {
+            for (language, bytes) in kind.templates {
+                let name = "\(kind.rawValue).\(language).txt"
+                do {
+                    try add(file: name, text: String(decoding: bytes, as: UTF8.self))
+                } catch {
+                    // Never reached: a test reads every template.
+                    preconditionFailure("\(name) \(error)")
+                }
             }
         }
-        return templates
-    }()
+    }
 
     /// Replaces Gatehouse's templates with a team's own files, and adds those for other languages.
     /// - Parameter folder: contains files `KIND.LANGUAGE.txt`; other files are ignored.
@@ -30,7 +33,7 @@ struct MessageTemplates: Sendable {
             do { try templates.add(file: name, text: text) } catch { throw Refusal("\(name) \(error)") }
         }
         for (language, kinds) in templates.templates {
-            let missing = MessageKind.allCases.filter { kinds[$0] == nil && !$0.isOptional }
+            let missing = self.kinds.filter { kinds[$0] == nil && !$0.isOptional }
                 .map { "\($0.rawValue).\(language).txt" }
             guard missing.isEmpty else { throw Refusal("lacks \(missing.joined(separator: ", "))") }
         }
@@ -46,52 +49,14 @@ struct MessageTemplates: Sendable {
 
     private mutating func add(file name: String, text: String) throws(Refusal) {
         let parts = name.split(separator: ".")
-        guard parts.count == 3, let kind = MessageKind(rawValue: String(parts[0])),
+        guard parts.count == 3, let kind = kinds.first(where: { $0.rawValue == parts[0] }),
             let language = MessageLanguage(String(parts[1]))
         else {
-            let kinds = MessageKind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Refusal("is not named KIND.LANGUAGE.txt, with one of the kinds \(kinds)")
+            let names = kinds.map(\.rawValue).joined(separator: ", ")
+            throw Refusal("is not named KIND.LANGUAGE.txt, with one of the kinds \(names)")
         }
         templates[language, default: [:]][kind] = try MessageTemplate(text, kind: kind)
     }
-
-    /// The files of the folder `Templates`.
-    static let builtInFiles: [(name: String, bytes: [UInt8])] = [
-        ("signIn.en.txt", PackageResources.signIn_en_txt), ("verify.en.txt", PackageResources.verify_en_txt),
-        ("passwordReset.en.txt", PackageResources.passwordReset_en_txt),
-        ("signIn.he.txt", PackageResources.signIn_he_txt), ("verify.he.txt", PackageResources.verify_he_txt),
-        ("passwordReset.he.txt", PackageResources.passwordReset_he_txt),
-        ("signIn.ru.txt", PackageResources.signIn_ru_txt), ("verify.ru.txt", PackageResources.verify_ru_txt),
-        ("passwordReset.ru.txt", PackageResources.passwordReset_ru_txt),
-        ("signIn.ar.txt", PackageResources.signIn_ar_txt), ("verify.ar.txt", PackageResources.verify_ar_txt),
-        ("passwordReset.ar.txt", PackageResources.passwordReset_ar_txt),
-        ("stepUp.en.txt", PackageResources.stepUp_en_txt), ("stepUp.he.txt", PackageResources.stepUp_he_txt),
-        ("stepUp.ru.txt", PackageResources.stepUp_ru_txt), ("stepUp.ar.txt", PackageResources.stepUp_ar_txt),
-        ("identifierChanged.en.txt", PackageResources.identifierChanged_en_txt),
-        ("identifierChanged.he.txt", PackageResources.identifierChanged_he_txt),
-        ("identifierChanged.ru.txt", PackageResources.identifierChanged_ru_txt),
-        ("identifierChanged.ar.txt", PackageResources.identifierChanged_ar_txt),
-        ("identifierLost.en.txt", PackageResources.identifierLost_en_txt),
-        ("identifierLost.he.txt", PackageResources.identifierLost_he_txt),
-        ("identifierLost.ru.txt", PackageResources.identifierLost_ru_txt),
-        ("identifierLost.ar.txt", PackageResources.identifierLost_ar_txt),
-        ("merge.en.txt", PackageResources.merge_en_txt),
-        ("merge.he.txt", PackageResources.merge_he_txt),
-        ("merge.ru.txt", PackageResources.merge_ru_txt),
-        ("merge.ar.txt", PackageResources.merge_ar_txt),
-        ("accountsMerged.en.txt", PackageResources.accountsMerged_en_txt),
-        ("accountsMerged.he.txt", PackageResources.accountsMerged_he_txt),
-        ("accountsMerged.ru.txt", PackageResources.accountsMerged_ru_txt),
-        ("accountsMerged.ar.txt", PackageResources.accountsMerged_ar_txt),
-        ("appleLinked.en.txt", PackageResources.appleLinked_en_txt),
-        ("appleLinked.he.txt", PackageResources.appleLinked_he_txt),
-        ("appleLinked.ru.txt", PackageResources.appleLinked_ru_txt),
-        ("appleLinked.ar.txt", PackageResources.appleLinked_ar_txt),
-        ("passwordChanged.en.txt", PackageResources.passwordChanged_en_txt),
-        ("passwordChanged.he.txt", PackageResources.passwordChanged_he_txt),
-        ("passwordChanged.ru.txt", PackageResources.passwordChanged_ru_txt),
-        ("passwordChanged.ar.txt", PackageResources.passwordChanged_ar_txt),
-    ]
 }
 
 /// The text of one kind of message in one language, with placeholders.
@@ -190,16 +155,5 @@ struct MessageTemplate: Sendable, Equatable {
             }
             return text
         }
-    }
-}
-
-/// The language that the client of the current request prefers. It is set where the request begins, and read where a
-/// message to another user is put into the outbox.
-enum RequestLanguage {
-    /// `Accept-Language`; `nil` where it is too long to be parsed.
-    @TaskLocal static var current: String?
-
-    static func of(_ acceptLanguage: String?) -> String? {
-        acceptLanguage.flatMap { $0.utf8.count <= 256 ? $0 : nil }
     }
 }

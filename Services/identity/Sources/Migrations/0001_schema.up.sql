@@ -113,14 +113,14 @@ CREATE TABLE apple_notifications (
 CREATE INDEX apple_notifications_by_age ON apple_notifications (received_at);
 COMMENT ON TABLE apple_notifications IS 'Notifications that were processed. Apple repeats one until it is answered.';
 
-CREATE TABLE apple_mail_forwarding (
+CREATE TABLE mail_forwarding (
     user_id    uuid PRIMARY KEY REFERENCES users ON DELETE CASCADE,
     email      text NOT NULL,
     enabled    boolean NOT NULL,
     changed_at timestamptz NOT NULL
 );
-CREATE INDEX apple_mail_forwarding_disabled ON apple_mail_forwarding (email) WHERE NOT enabled;
-COMMENT ON TABLE apple_mail_forwarding IS
+CREATE INDEX mail_forwarding_disabled ON mail_forwarding (email) WHERE NOT enabled;
+COMMENT ON TABLE mail_forwarding IS
     'Whether Apple forwards mail to a user''s private relay address, by its newest notification.';
 
 CREATE TABLE apple_transfers (

@@ -1,75 +1,80 @@
-import Bytes
-import Contracts
-import Crypto
 import Foundation
 
-/// A task that calls another service or Apple.
-enum OutboxTask: Codable, Sendable, Equatable {
-    /// Sends tokens the user's current snapshot.
-    case snapshot
-    /// tokens revokes the user's sessions, except one, and except those whose sign-in was verified against credentials
-    /// of the version `below` or a newer one.
-    case revokeSessions(reason: RevocationReason, except: UUID?, below: Int64)
-    /// tokens revokes one session of the user, on behalf of an operator.
-    case endSession(session: UUID)
-    /// tokens revokes a session that was issued to no client, if it exists. Rows and logs call it `take_back`.
-    case revokeUnused(session: UUID)
-    /// Apple exchanges an authorization code for the refresh token of the Apple account that it came with.
-    case exchangeCode(subject: String)
-    /// Sends the message that is sealed in the task's row.
-    case message(channel: Identifier.Kind)
-    /// Sends a token for a new password to the user who asked for one.
-    /// - Parameters:
-    ///   - channel: the kind of identifier that the message goes to; `nil` in tasks of older versions.
-    ///   - language: the message's language, where Gatehouse writes the message.
-    ///   - isAskerKnown: whether a known device or network has asked; `nil` in tasks of older versions.
-    case passwordReset(channel: Identifier.Kind?, language: String?, isAskerKnown: Bool? = nil)
-    /// Notifies the user that another user has verified one of their identifiers.
-    /// - Parameters:
-    ///   - channel: the kind of the other identifier, to which the message goes.
-    ///   - language: the language that the verifying user's client asked for.
-    case identifierLost(channel: Identifier.Kind, language: String?)
-    /// Notifies the other services and Apple of the user's deletion, step by step.
-    case deletion(DeletionStep)
+/// A task that calls another service or a third party. Features declare their tasks as static members.
+struct OutboxTask: Sendable {
+    let destination: OutboxDestination
+    private let payload: any OutboxPayload
 
-    /// The name by which statements find tasks of this kind.
-    var kind: String {
-        switch self {
-        case .snapshot: "snapshot"
-        case .revokeSessions: "revoke_sessions"
-        case .endSession: "end_session"
-        // The former name, which stored rows use.
-        case .revokeUnused: "take_back"
-        case .exchangeCode: "exchange_code"
-        case .message: "message"
-        case .passwordReset: "password_reset"
-        case .identifierLost: "identifier_lost"
-        case .deletion: "deletion"
-        }
+    init(_ payload: some OutboxPayload, for destination: OutboxDestination) {
+        self.payload = payload
+        self.destination = destination
     }
+
+    /// The name by which statements, handlers and logs find tasks of this kind.
+    var kind: String { type(of: payload).kind }
+
+    /// The stored form.
+    func json() throws -> String { try Self.json(payload) }
+
+    private static func json<Payload: OutboxPayload>(_ payload: Payload) throws -> String {
+        String(decoding: try JSONEncoder().encode([Payload.key: payload]), as: UTF8.self)
+    }
+}
+
+/// What the handler of a kind of task has to know. It is stored as a JSON object with one member.
+protocol OutboxPayload: Codable, Sendable {
+    /// The name of the kind.
+    static var kind: String { get }
+    /// The name of the object's member.
+    static var key: String { get }
 }
 
 /// The receiver of an outbox task. Each destination has its own queue, so that a slow or unavailable destination does
 /// not delay the others.
-enum OutboxDestination: String, Sendable, CaseIterable {
-    case tokens
-    case devices
-    case apple
-    case mail
+struct OutboxDestination: Hashable, Sendable {
+    let name: String
+
+    static let tokens = Self(name: "tokens")
+    static let devices = Self(name: "devices")
+    static let mail = Self(name: "mail")
     /// Text messages.
-    case phone
+    static let phone = Self(name: "phone")
 }
 
-extension OutboxTask {
-    var destination: OutboxDestination {
-        switch self {
-        case .snapshot, .revokeSessions, .endSession, .revokeUnused: .tokens
-        case .exchangeCode: .apple
-        case .message(let channel), .identifierLost(let channel, _): channel == .phone ? .phone : .mail
-        case .passwordReset(let channel, _, _): channel == .phone ? .phone : .mail
-        case .deletion(let step): step.destination
+/// A task in the outbox.
+struct OutboxEntry: Sendable {
+    var id: UUID
+    /// `nil` when the task does not need the user, or no longer does.
+    var userID: UUID?
+    var kind: String
+    var destination: OutboxDestination
+    /// The task's payload in its stored form.
+    var json: String
+    var sealed: Data?
+    /// Increases when a later change is added to the same entry.
+    var revision: Int64
+    /// How often its delivery was begun.
+    var attempts: Int
+    var createdAt: Date
+
+    /// - Throws: where this version cannot read the payload, because a replica of another version enqueued the task.
+    func payload<Payload: OutboxPayload>(_: Payload.Type = Payload.self) throws(UnreadableOutboxTask) -> Payload {
+        let payloads: [String: Payload]
+        do {
+            payloads = try JSONDecoder().decode([String: Payload].self, from: Data(json.utf8))
+        } catch {
+            throw UnreadableOutboxTask(reason: "\(error)")
         }
+        guard let payload = payloads[Payload.key] else {
+            throw UnreadableOutboxTask(reason: "\(Payload.key) is absent")
+        }
+        return payload
     }
+}
+
+/// The payload of a task cannot be read by this version.
+struct UnreadableOutboxTask: Error {
+    var reason: String
 }
 
 /// When a failed task is retried, and the outbox is read.
@@ -123,50 +128,5 @@ struct OutboxPlaces: Sendable {
         taken -= 1
         defer { hasMore = false }
         return hasMore
-    }
-}
-
-/// The steps of a deletion after the account's rows are gone from this service's database, in their order.
-///
-/// Each step is idempotent, so a crash between performing and recording it is harmless. Sessions are revoked a second
-/// time: a sign-in that was interrupted between creating its session and revoking it leaves one behind.
-enum DeletionStep: String, Codable, Sendable, CaseIterable {
-    case revokeSessions
-    case eraseDevices
-    case sweepSessions
-    case revokeAtApple
-
-    var next: DeletionStep? {
-        let all = Self.allCases
-        let index = all.firstIndex(of: self)! + 1
-        return index < all.count ? all[index] : nil
-    }
-
-    var destination: OutboxDestination {
-        switch self {
-        case .revokeSessions, .sweepSessions: .tokens
-        case .eraseDevices: .devices
-        case .revokeAtApple: .apple
-        }
-    }
-
-    /// Whether the step needs the user's id. After the last step that does, the task no longer contains the id.
-    var needsUser: Bool {
-        self != .revokeAtApple
-    }
-}
-
-/// The signature with which a team's own endpoint verifies that a request is from Gatehouse, and when it was sent. An
-/// attacker cannot replay an intercepted request much later.
-enum HookSignature {
-    static let header = "Gatehouse-Signature"
-
-    /// `t=SECONDS,v1=HEX`: the HMAC-SHA-256 of the seconds, a dot and the body.
-    static func value(of body: [UInt8], at time: Date, secret: String) -> String {
-        let seconds = Int64(time.timeIntervalSince1970)
-        var signed = Data("\(seconds).".utf8)
-        signed.append(contentsOf: body)
-        let code = HMAC<SHA256>.authenticationCode(for: signed, using: SymmetricKey(data: Data(secret.utf8)))
-        return "t=\(seconds),v1=\(Hexadecimal.string(Array(code)))"
     }
 }

@@ -1,29 +1,20 @@
-import AsyncHTTPClient
-import Contracts
-import Foundation
 import Instruments
-import Limits
 import Logging
-import NIOCore
-import NIOHTTP1
-import Postgres
 import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization
 
 /// Carries out the tasks of the outbox. Failed tasks are retried without limit.
 final class OutboxWorker: Service, Sendable {
-    private let store: OutboxStore
-    private let deliver: @Sendable (OutboxEntry) async throws -> Void
+    private let delivery: OutboxDelivery
+    private let afterTask: @Sendable () -> Void
     private let logger: Logger
-    private let queues = OutboxDestination.allCases.map(Queue.init)
+    private let queues: [Queue]
     private let failures = Counter(
         "identity_outbox_failed_total", help: "Attempts to carry out a task of the outbox that failed.")
     private let claimFailures = Counter(
         "identity_outbox_claim_failed_total", help: "Attempts to read the outbox that failed.")
-    private let backlog = OutboxMetrics()
-    /// Tasks that this process has postponed, which may be due before the outbox is read next.
-    private let postponed = Signal()
+    private let backlog: OutboxMetrics
 
     /// The queue of the tasks for one destination. The queues are independent of each other.
     private final class Queue: Sendable {
@@ -48,12 +39,13 @@ final class OutboxWorker: Service, Sendable {
         }
     }
 
-    init(
-        store: OutboxStore, logger: Logger, deliver: @escaping @Sendable (OutboxEntry) async throws -> Void
-    ) {
-        self.store = store
-        self.deliver = deliver
+    /// - Parameter afterTask: called after each attempt to carry out a task.
+    init(_ delivery: OutboxDelivery, logger: Logger, afterTask: @escaping @Sendable () -> Void = {}) {
+        self.delivery = delivery
+        self.afterTask = afterTask
         self.logger = logger
+        queues = delivery.destinations.map(Queue.init)
+        backlog = OutboxMetrics(delivery.destinations)
     }
 
     /// Reads the outbox now, because a task was enqueued.
@@ -64,7 +56,7 @@ final class OutboxWorker: Service, Sendable {
     /// Reads the outbox for the destinations with due tasks. If PostgreSQL is unavailable, each queue finds that out.
     /// - Returns: how long until it has to be read again.
     private func wakeDue() async -> Duration {
-        guard let waits = try? await store.waits() else {
+        guard let waits = try? await delivery.waits() else {
             wake()
             return OutboxSchedule.retry
         }
@@ -79,9 +71,9 @@ final class OutboxWorker: Service, Sendable {
             group.addTask {
                 await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
-                        let seen = self.postponed.count
+                        let seen = self.delivery.retimed.count
                         let wait = await self.wakeDue()
-                        await self.postponed.wait(after: seen, until: .now + wait)
+                        await self.delivery.retimed.wait(after: seen, until: .now + wait)
                     }
                 }
                 for queue in self.queues { queue.wakeUp.finish() }
@@ -90,7 +82,7 @@ final class OutboxWorker: Service, Sendable {
                 await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
                         // While PostgreSQL is unavailable, `identity_outbox_claim_failed_total` shows it.
-                        if let backlog = try? await self.store.backlog() { self.backlog.record(backlog) }
+                        if let backlog = try? await self.delivery.backlog() { self.backlog.record(backlog) }
                         try? await Task.sleep(for: OutboxMetrics.interval)
                     }
                 }
@@ -114,170 +106,54 @@ final class OutboxWorker: Service, Sendable {
                 while !isStopping {
                     let free = queue.free
                     guard free > 0 else { break }
-                    let claim = await claim(for: queue.destination, limit: free)
-                    queue.take(claim.count, of: free)
-                    for entry in claim.entries {
+                    let entries = await claim(for: queue.destination, limit: free)
+                    queue.take(entries.count, of: free)
+                    for entry in entries {
                         group.addTask {
                             await self.deliverOrPostpone(entry)
                             queue.release()
                         }
                     }
-                    for entry in claim.unreadable {
-                        group.addTask {
-                            await self.postpone(entry)
-                            queue.release()
-                        }
-                    }
-                    if claim.count < free { break }
+                    if entries.count < free { break }
                 }
             }
         }
     }
 
     /// - Returns: no tasks where the outbox cannot be read.
-    private func claim(for destination: OutboxDestination, limit: Int) async -> OutboxClaim {
+    private func claim(for destination: OutboxDestination, limit: Int) async -> [OutboxEntry] {
         do {
-            return try await store.claim(for: destination, limit: limit)
+            return try await delivery.claim(for: destination, limit: limit)
         } catch {
             // Stopping the service cancels a claim in progress. That is not a failure.
             if !Task.isCancelled {
                 claimFailures.increment()
                 logger.warning(
                     "The outbox could not be read",
-                    metadata: ["destination": "\(destination.rawValue)", "error": "\(error)"])
+                    metadata: ["destination": "\(destination.name)", "error": "\(error)"])
             }
-            return OutboxClaim()
+            return []
         }
     }
 
     private func deliverOrPostpone(_ entry: OutboxEntry) async {
+        defer { afterTask() }
+        var metadata: Logger.Metadata = [
+            "task": "\(entry.kind)", "id": "\(entry.id)", "attempts": "\(entry.attempts)",
+        ]
         do {
-            try await deliver(entry)
-            // The deletion's next step is in another destination's queue.
-            if case .deletion = entry.task { wake() }
+            return try await delivery.deliver(entry)
+        } catch let error as UnreadableOutboxTask {
+            metadata["error"] = "\(error.reason)"
+            logger.error("An outbox task cannot be read by this version and stays", metadata: metadata)
         } catch {
-            failures.increment()
-            logger.warning(
-                "An outbox task failed and will be tried again",
-                metadata: [
-                    "task": "\(entry.task.kind)", "id": "\(entry.id)", "attempts": "\(entry.attempts)",
-                    "error": "\(error)",
-                ])
-            // If this fails, the task is due again when its claim expires.
-            try? await store.postpone(entry, seconds: delay(after: entry.attempts))
-            postponed.send()
+            metadata["error"] = "\(error)"
+            logger.warning("An outbox task failed and will be tried again", metadata: metadata)
         }
-    }
-
-    private func postpone(_ entry: UnreadableOutboxEntry) async {
         failures.increment()
-        logger.error(
-            "An outbox task cannot be read by this version and stays",
-            metadata: [
-                "task": "\(entry.kind)", "id": "\(entry.id)", "attempts": "\(entry.attempts)",
-                "error": "\(entry.flaw)",
-            ])
-        try? await store.postpone(entry, seconds: delay(after: entry.attempts))
-        postponed.send()
-    }
-
-    private func delay(after deliveries: Int) -> Double {
-        OutboxSchedule.delay(after: deliveries, spread: .random(in: 0...1))
-    }
-}
-
-/// Carries out the outbox's tasks. A task may be carried out twice; none is removed before it has been carried out.
-struct OutboxDelivery: Sendable {
-    let accounts: AccountStore
-    let outbox: OutboxStore
-    let tokens: TokensClient
-    let devices: DevicesClient
-    let appleGrants: AppleGrantDelivery
-    let passwordResets: PasswordResetDelivery
-    let messages: MessageDelivery
-    let lossNotice: LossNotice
-
-    /// Also called by requests whose change is committed. Their deadline does not apply: the calls have their own
-    /// time-outs, and what was carried out has to be recorded.
-    func deliver(_ entry: OutboxEntry) async throws {
-        try await Deadline.with(nil) { try await perform(entry) }
-    }
-
-    private func perform(_ entry: OutboxEntry) async throws {
-        switch entry.task {
-        case .snapshot:
-            if let userID = entry.userID, let account = try await accounts.account(userID) {
-                try await tokens.put(account.snapshot)
-            }
-        case .revokeSessions(let reason, let except, let version):
-            if let userID = entry.userID {
-                try await tokens.revokeSessions(
-                    of: userID,
-                    RevokeSessionsRequest(exceptSession: except, belowCredentialsVersion: version, reason: reason))
-            }
-        case .endSession(let session):
-            if let userID = entry.userID { try await tokens.endSession(session, of: userID) }
-        case .revokeUnused(let session):
-            try await tokens.revokeUnused(session: session)
-        case .exchangeCode(let subject):
-            try await appleGrants.exchange(entry, of: subject)
-        case .message:
-            try await messages.deliver(entry)
-        case .passwordReset(_, let language, let isAskerKnown):
-            try await passwordResets.deliver(entry, language: language, isAskerKnown: isAskerKnown ?? false)
-        case .identifierLost(let channel, let language):
-            try await lossNotice.deliver(entry, to: channel, language: language)
-        case .deletion(let step):
-            try await carryOut(step, of: entry)
-            // The same task continues with its next step.
-            if let next = step.next { return try await outbox.advance(entry, to: next) }
-        }
-        try await outbox.complete(entry)
-    }
-
-    /// Carries out the first step of a deletion, which the user waits for. The outbox carries out the others.
-    func begin(deletion entry: OutboxEntry) async throws {
-        guard case .deletion(.revokeSessions) = entry.task else { return }
-        try await deliver(entry)
-    }
-
-    private func carryOut(_ step: DeletionStep, of entry: OutboxEntry) async throws {
-        switch step {
-        case .revokeSessions, .sweepSessions:
-            if let userID = entry.userID {
-                try await tokens.revokeSessions(of: userID, RevokeSessionsRequest(reason: .accountDeleted))
-            }
-        case .eraseDevices:
-            if let userID = entry.userID {
-                try await devices.erase(userID)
-            }
-        case .revokeAtApple:
-            try await appleGrants.revoke(entry)
-        }
-    }
-}
-
-/// A team's own endpoint has refused a request.
-struct HookRefused: Error {
-    var status: Int
-}
-
-extension HTTPClient {
-    /// Posts JSON to a team's own endpoint. Only the status of the response counts; its body is not read.
-    ///
-    /// - Parameters:
-    ///   - name: the header field that authenticates the request as Gatehouse's.
-    ///   - proof: the field's value.
-    ///   - timeout: for the whole exchange.
-    /// - Throws: ``HookRefused`` for any status but 2xx.
-    func post(_ body: [UInt8], toHook url: URL, _ name: String, _ proof: String, timeout: TimeAmount) async throws {
-        var request = HTTPClientRequest(url: url.absoluteString)
-        request.method = .POST
-        request.headers.add(name: "Content-Type", value: "application/json")
-        request.headers.add(name: name, value: proof)
-        request.body = .bytes(body)
-        let response = try await execute(request, timeout: timeout)
-        guard (200..<300).contains(response.status.code) else { throw HookRefused(status: Int(response.status.code)) }
+        let delay = OutboxSchedule.delay(after: entry.attempts, spread: .random(in: 0...1))
+        // If this fails, the task is due again when its claim expires.
+        try? await delivery.postpone(entry, seconds: delay)
     }
 }
 
@@ -288,10 +164,10 @@ struct OutboxMetrics: Sendable {
 
     private let gauges: [OutboxDestination: (count: Gauge, age: Gauge)]
 
-    init() {
+    init(_ destinations: [OutboxDestination]) {
         gauges = Dictionary(
-            uniqueKeysWithValues: OutboxDestination.allCases.map { destination in
-                let labels = [("destination", destination.rawValue)]
+            uniqueKeysWithValues: destinations.map { destination in
+                let labels = [("destination", destination.name)]
                 let count = Gauge(
                     "identity_outbox_tasks",
                     help: "Tasks in the outbox, counted up to \(OutboxStore.mostCounted) for each destination.",

@@ -20,7 +20,7 @@ struct PasswordReset: Sendable {
     let sealer: Sealer
     let home: PhoneRegion?
     let messages: MessageQueue
-    let notices: AccountNotices
+    let notices: SecurityNotices
     /// Whether the team's own sender sends the message, instead of Gatehouse.
     let isHooked: Bool
 
@@ -64,7 +64,6 @@ struct PasswordReset: Sendable {
 struct PasswordResetDelivery: Sendable {
     let identifiers: IdentifierStore
     let resets: PasswordResetStore
-    let mail: AppleMailStore
     let limits: AttemptLimits
     let sealer: Sealer
     /// The team's own sender; `nil`: Gatehouse sends the message.
@@ -93,7 +92,7 @@ struct PasswordResetDelivery: Sendable {
         else { return }
         guard let holder = try await identifiers.holder(of: identifier) else { return }
         if case .email(let address) = identifier {
-            guard try await mail.mayReceiveMail(address) else { return }
+            guard try await messages.forwarding.mayReceiveMail(address) else { return }
         }
         let number: PhoneNumber? = if hook == nil, case .phone(let number) = identifier { number } else { nil }
         try await limits.sendingReset(to: number, isAskerKnown: isAskerKnown) {

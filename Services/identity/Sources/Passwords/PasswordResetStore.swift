@@ -50,7 +50,7 @@ struct PasswordResetStore: Sendable {
     /// Uses up all tokens of the user, and sets the password. Receiving the token verifies the identifier, if it still
     /// belongs to the user and still opens the account.
     /// - Returns: the task in the outbox that ends all sessions; `nil` when the token is invalid.
-    func use(_ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil) async throws -> OutboxEntry? {
+    func use(_ digest: [UInt8], passwordHash: String, notices: SecurityNotices? = nil) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction { transaction in
             // The second time after a change in progress: it may have voided the token.
             guard let holder = try await Self.user(of: digest, on: transaction),
@@ -83,4 +83,13 @@ struct PasswordResetStore: Sendable {
             """
         ).first?.decode(UUID.self)
     }
+}
+
+extension PasswordResetStore {
+    static let expiredRows = [ExpiredRows(table: "password_resets", key: "digest", condition: "expires_at < now()")]
+}
+
+extension SingleUseToken.Purpose {
+    /// Setting a new password.
+    static let passwordReset = Self(prefix: "ghpr_", lifetime: 1800)
 }

@@ -15,6 +15,7 @@ struct PasswordRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/register") { request, context in
+            AuditedAttempt.note(action: .registration)
             try hasher.requireRoom()
             let auth = try await register(request.decode(RegisterRequest.self), context: context)
             return try Response.json(auth, status: .created, holdsToken: true)

@@ -53,7 +53,7 @@ struct PasswordChange: Sendable {
     let screening: PasswordScreening
     let limits: AttemptLimits
     let age: AuthenticationAge
-    let notices: AccountNotices
+    let notices: SecurityNotices
     let delivery: OutboxDelivery
     let worker: OutboxWorker
 

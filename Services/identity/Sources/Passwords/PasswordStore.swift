@@ -106,7 +106,7 @@ struct PasswordStore: Sendable {
     /// - Returns: that task; `nil` when the account's credentials have changed since it was read.
     func setPassword(
         of account: Account, to hash: String, sparing session: UUID?, actor: AuditActor = .user,
-        notices: AccountNotices? = nil
+        notices: SecurityNotices? = nil
     ) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await AccountStore.lock(account, on: transaction) else { return nil }
@@ -121,7 +121,7 @@ struct PasswordStore: Sendable {
     /// - Returns: that task; `nil` when there is no such user.
     static func replace(
         of user: LockedUser, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,
-        notices: AccountNotices?, on transaction: PostgresTransaction
+        notices: SecurityNotices?, on transaction: PostgresTransaction
     ) async throws -> OutboxEntry? {
         let replaced = try await transaction.query(
             """

@@ -33,7 +33,8 @@ struct PasswordVerifier: CredentialVerifier {
         identifiedBy identifier: Identifier, _ password: Password, device: SessionDevice?,
         context: GatehouseRequestContext
     ) async throws -> Account {
-        try await limits.guess(passwordOf: identifier, from: context.clientAddress, on: device) {
+        AuditedAttempt.note(.password)
+        return try await limits.guess(passwordOf: identifier, from: context.clientAddress, on: device) {
             try await compare(identifier, password)
         }
     }
@@ -90,6 +91,7 @@ struct PasswordVerifier: CredentialVerifier {
         _ password: Password, against hash: String, of account: Account, wrong: String,
         context: GatehouseRequestContext
     ) async throws {
+        AuditedAttempt.note(.password)
         try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
             guard try await hasher.verify(password, against: hash) else { throw Problem(.invalidCredentials, wrong) }
         }
@@ -99,7 +101,8 @@ struct PasswordVerifier: CredentialVerifier {
     private func formerOwner(
         of user: ForwardedUser, _ password: Password, context: GatehouseRequestContext
     ) async throws -> Account {
-        try await limits.guess(passwordOf: user.id, from: context.clientAddress) {
+        AuditedAttempt.note(.password)
+        return try await limits.guess(passwordOf: user.id, from: context.clientAddress) {
             for id in try await identifiers.former(owners: user.id) {
                 guard let (account, hash) = try await passwords.account(id), hash != nil,
                     try await hasher.verify(password, against: hash)

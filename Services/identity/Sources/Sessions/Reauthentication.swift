@@ -11,6 +11,7 @@ struct ReauthenticationRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/reauthenticate") { request, context in
+            AuditedAttempt.note(action: .reauthentication)
             let user = try context.requireUser()
             let presented = PresentedCredential(try await request.decode(ReauthenticateRequest.self))
             try await verification(presented, of: .account(of: user), context: context) { verified in

@@ -42,7 +42,7 @@ struct SessionIssuer: Sendable {
     ) async throws -> Issued {
         try await retryingConflicts {
             let verified = try await account()
-            AuditedAttempt.note(AuditedAttempt.Method(rawValue: verification.kind.rawValue) ?? .code, of: .user(verified.id))
+            AuditedAttempt.note(target: .user(verified.id))
             return try await issueOnce(
                 for: verified, on: device, by: verification, context: context, refusal: refusal, confirm: confirm)
         }

@@ -17,11 +17,6 @@ public struct UserAdministration: Sendable {
     let outbox: OutboxStore
     let home: PhoneRegion?
 
-    /// Why a command failed, in words for the operator.
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
-    }
-
     /// A user as operators see it.
     public struct Entry: Sendable, Encodable {
         public var user: User
@@ -30,18 +25,6 @@ public struct UserAdministration: Sendable {
         /// Kinds of tasks that tokens has not received yet, because it could not be reached. The running service
         /// retries them. `revoke_sessions` means that the user's sessions have not ended yet.
         public var pending: [String]?
-    }
-
-    /// Runs `body` with the settings of the environment, as the service would read them.
-    public static func run(_ body: (UserAdministration) async throws -> Void) async throws {
-        try await run(ServiceConfiguration<IdentityApplication>.loadOrExit().application, body)
-    }
-
-    /// Runs `body`, then ends all threads and connections.
-    static func run(
-        _ configuration: IdentityConfiguration, _ body: (UserAdministration) async throws -> Void
-    ) async throws {
-        try await IdentityParts.run(configuration) { try await body($0.administration) }
     }
 
     /// Creates a user with a password.
@@ -54,9 +37,9 @@ public struct UserAdministration: Sendable {
         do {
             return entry(try await create(request))
         } catch let problem as Problem where problem.code == .identifierTaken {
-            throw Failure(description: "\(identifier) belongs to another user.")
+            throw CommandFailure(description: "\(identifier) belongs to another user.")
         } catch let problem as Problem {
-            throw Failure(description: problem.errors.first?.message ?? problem.detail)
+            throw CommandFailure(description: problem.errors.first?.message ?? problem.detail)
         }
     }
 
@@ -97,7 +80,7 @@ public struct UserAdministration: Sendable {
         let id = try await find(user)
         guard let account = try await accounts.setState(isDisabled ? .disabled : .active, of: id, actor: .operator)
         else {
-            throw Failure(description: "There is no such user.")
+            throw CommandFailure(description: "There is no such user.")
         }
         return try await entry(account, pending: deliver(about: id))
     }
@@ -113,7 +96,7 @@ public struct UserAdministration: Sendable {
         }
         let change = AccountChange(role: role, stores: stores)
         guard let account = try await accounts.change(id, to: change, actor: .operator) else {
-            throw Failure(description: "There is no such user.")
+            throw CommandFailure(description: "There is no such user.")
         }
         return try await entry(account, pending: deliver(about: id))
     }
@@ -124,7 +107,7 @@ public struct UserAdministration: Sendable {
     /// - Returns: the kinds of the tasks that remain.
     func deliver(about userID: UUID) async throws -> [String] {
         try await Deadline.with(nil) {
-            for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {
+            for entry in try await delivery.claim(for: .tokens, limit: 100, about: userID) {
                 do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
             }
             let end = ContinuousClock.now + .seconds(1)
@@ -140,7 +123,7 @@ public struct UserAdministration: Sendable {
     func find(_ user: String) async throws -> UUID {
         if let id = UUID(uuidString: user) { return id }
         let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
-        guard let id = try await identifiers.holder(of: identifier) else { throw Failure(description: "There is no user with \(identifier.value).") }
+        guard let id = try await identifiers.holder(of: identifier) else { throw CommandFailure(description: "There is no user with \(identifier.value).") }
         return id
     }
 
@@ -150,8 +133,8 @@ public struct UserAdministration: Sendable {
             pending: pending.isEmpty ? nil : pending)
     }
 
-    func reading<Value>(_ read: () throws(Refusal) -> Value) throws(Failure) -> Value {
-        do { return try read() } catch { throw Failure(description: error.message) }
+    func reading<Value>(_ read: () throws(Refusal) -> Value) throws(CommandFailure) -> Value {
+        do { return try read() } catch { throw CommandFailure(description: error.message) }
     }
 }
 
@@ -189,14 +172,15 @@ extension UserAdministration {
         case .changed(let account):
             return try await entry(account, pending: deliver(about: account.id))
         case .taken:
-            throw Failure(
+            throw CommandFailure(
                 description: "\(value) belongs to another user, who has verified it. To move it: move-identifier.")
         case .lastOne:
-            throw Failure(description: "\(value) is the only way to sign in to the account and cannot be removed.")
+            throw CommandFailure(
+                description: "\(value) is the only way to sign in to the account and cannot be removed.")
         case .occupied:
-            throw Failure(description: "The user has another one of this kind. Remove that first.")
+            throw CommandFailure(description: "The user has another one of this kind. Remove that first.")
         case .missing, .noSuchUser:
-            throw Failure(description: "There is no such user.")
+            throw CommandFailure(description: "There is no such user.")
         }
     }
 }

@@ -58,12 +58,6 @@ public struct AuditAdministration: Sendable {
         public var flaws: [String]
     }
 
-    /// Runs `body` with the settings of the environment, as the service would read them.
-    public static func run(_ body: (AuditAdministration) async throws -> Void) async throws {
-        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit().application
-        try await IdentityParts.run(configuration) { try await body($0.auditAdministration) }
-    }
-
     /// Entries from the newest to the oldest.
     /// - Parameters:
     ///   - user: an id, also of a deleted account, an e-mail address or a phone number; `nil` for all users.
@@ -82,7 +76,7 @@ public struct AuditAdministration: Sendable {
         var head: (number: Int64, digest: [UInt8])?
         if let noted {
             guard let value = Self.head(noted) else {
-                throw UserAdministration.Failure(description: "A head has the form NUMBER:DIGEST.")
+                throw CommandFailure(description: "A head has the form NUMBER:DIGEST.")
             }
             head = value
         }

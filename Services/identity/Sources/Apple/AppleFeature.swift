@@ -1,0 +1,76 @@
+import Logging
+import Sealing
+import ServiceKit
+import ServiceKitPostgres
+import ServiceLifecycle
+
+/// Sign in with Apple.
+struct AppleFeature: CredentialFeature {
+    static let auditEvents = AuditEvent.ofApple
+    static let messageKinds = MessageKind.ofApple
+    static let expiredRows = AppleNonceStore.expiredRows + AppleNotificationStore.expiredRows
+
+    private let configuration: AppleConfiguration
+    private let core: IdentityCore
+    private let server: AppleServer
+    private let identities: AppleIdentityStore
+    private let grants: AppleGrantStore
+    private let appleVerifier: AppleVerifier
+
+    init(_ configuration: IdentityConfiguration, _ core: IdentityCore) {
+        let apple = configuration.apple
+        let server = AppleServer(httpClient: core.httpClient, configuration: apple)
+        self.configuration = apple
+        self.core = core
+        self.server = server
+        identities = AppleIdentityStore(database: core.database)
+        grants = AppleGrantStore(
+            database: core.database, sealer: Sealer(keys: core.sealingKeys, purpose: AppleGrant.sealingPurpose))
+        appleVerifier = AppleVerifier(
+            tokens: AppleTokenVerifier(
+                keys: AppleKeys(rules: apple.keyRules, logger: core.logger) { try await server.keys() },
+                logger: core.logger),
+            policy: apple.policy, nonceIssuer: AppleNonceIssuer(keys: core.sealingKeys),
+            nonceStore: AppleNonceStore(database: core.database),
+            transfers: AppleTransferStore(database: core.database), identities: identities, limits: core.limits,
+            age: core.age, isOffered: apple.isOffered, logger: core.logger)
+    }
+
+    var kind: any CredentialKind {
+        AppleCredential(identities: identities, grants: grants, isOffered: configuration.isOffered)
+    }
+
+    var verifier: any CredentialVerifier { appleVerifier }
+
+    var handlers: [OutboxHandler] {
+        AppleGrantDelivery(apple: server, grants: grants, outbox: core.outbox, logger: core.logger).handlers
+    }
+
+    var services: [any Service] { [] }
+
+    /// `nil` where the team has no key of its own at Apple.
+    var transfer: AppleTransfer? {
+        server.clientSecret.map { AppleTransfer(store: appleVerifier.transfers, apple: server, secret: $0) }
+    }
+
+    func addRoutes(to router: ServiceRouter, _ accounts: AccountActions) {
+        guard configuration.isOffered else {
+            return core.logger.notice("Sign in with Apple is off: IDENTITY_APPLE_CLIENT_IDS is not set.")
+        }
+        AppleRoutes(
+            signIn: AppleSignIn(
+                identities: identities, grants: grants, nonceStore: appleVerifier.nonceStore, verifier: appleVerifier,
+                sessions: core.sessions, worker: accounts.worker, exchangesCodes: server.clientSecret != nil,
+                redirectURIs: configuration.redirectURIs, logger: core.logger),
+            nonceIssuer: appleVerifier.nonceIssuer, limits: core.limits,
+            linking: AppleLinking(
+                identities: identities, verifier: appleVerifier, age: core.age, notices: core.notices,
+                worker: accounts.worker),
+            notifications: AppleNotifications(
+                notifications: AppleNotificationStore(database: core.database),
+                mail: MailForwardingStore(database: core.database), identities: identities, grants: grants,
+                accounts: accounts, tokens: core.tokens, verifier: appleVerifier.tokens, policy: configuration.policy,
+                logger: core.logger)
+        ).add(to: router)
+    }
+}

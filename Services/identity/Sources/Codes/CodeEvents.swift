@@ -1,0 +1,3 @@
+extension AuditedAttempt.Method {
+    static let code = Self("code", yieldsToBearerError: true)
+}

@@ -1,0 +1,26 @@
+import Contracts
+
+extension AuditEvent {
+    /// An identifier was added to the account, or verified.
+    static let identifierChanged = Self("identifier_changed", published: .identifierChanged)
+    static let identifierLost = Self("identifier_lost", published: .identifierChanged)
+    /// By the user or an operator.
+    static let identifierRemoved = Self("identifier_removed", published: .identifierChanged)
+    /// A change was undone by the link that was sent to the former identifier.
+    static let identifierRestored = Self("identifier_restored", published: .identifierChanged)
+    static let identifierVerified = Self("identifier_verified", published: .identifierChanged)
+
+    static let ofIdentifiers = [
+        identifierChanged, identifierLost, identifierRemoved, identifierRestored, identifierVerified,
+    ]
+}
+
+extension AuditedAttempt.Target {
+    /// The account that has verified the identifier.
+    static func identifier(_ identifier: Identifier) -> Self {
+        .owner { database in
+            let holder = try await IdentifierStore.holder(of: identifier, on: database)
+            return holder?.isVerified == true ? holder?.userID : nil
+        }
+    }
+}

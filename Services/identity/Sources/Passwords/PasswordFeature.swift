@@ -1,0 +1,69 @@
+import Sealing
+import ServiceKit
+import ServiceKitPostgres
+import ServiceLifecycle
+
+/// Passwords: registering, signing in, changes and resets.
+struct PasswordFeature: CredentialFeature {
+    static let auditEvents = AuditEvent.ofPasswords
+    static let messageKinds = MessageKind.ofPasswords
+    static let expiredRows = PasswordResetStore.expiredRows
+
+    let passwords: PasswordStore
+    let hasher: PasswordHasher
+    let screening: PasswordScreening
+    private let core: IdentityCore
+    private let importKeys: ImportedPasswordHash.Keys
+    private let resetDelivery: PasswordResetDelivery
+
+    init(_ configuration: IdentityConfiguration, _ core: IdentityCore) {
+        self.core = core
+        passwords = PasswordStore(database: core.database)
+        hasher = PasswordHasher(
+            threads: configuration.hashingThreads, queue: configuration.hashingQueue, pepper: core.pepperKeys,
+            parameters: configuration.hashingParameters,
+            foreign: ForeignHashing(firebaseSignerKey: configuration.firebaseSignerKey))
+        screening = PasswordScreening(
+            policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
+            breached: configuration.breachedPasswords)
+        importKeys = ImportedPasswordHash.Keys(
+            peppers: Set(core.pepperKeys.ids), hasFirebaseSignerKey: configuration.firebaseSignerKey != nil)
+        resetDelivery = PasswordResetDelivery(
+            identifiers: core.identifiers, resets: PasswordResetStore(database: core.database), limits: core.limits,
+            sealer: Sealer(keys: core.sealingKeys, purpose: PasswordResetDelivery.sealingPurpose),
+            hook: configuration.resetHook.map {
+                ResetHook(httpClient: core.httpClient, url: $0.url, secret: $0.secret)
+            },
+            messages: core.messageDelivery, link: configuration.messages.resetLink)
+    }
+
+    var kind: any CredentialKind { PasswordCredential(passwords: passwords, importKeys: importKeys) }
+    var verifier: any CredentialVerifier { passwordVerifier }
+    var handlers: [OutboxHandler] { resetDelivery.handlers }
+    var services: [any Service] { [hasher] }
+
+    private var passwordVerifier: PasswordVerifier {
+        PasswordVerifier(
+            passwords: passwords, identifiers: core.identifiers, hasher: hasher, limits: core.limits, home: core.home,
+            logger: core.logger)
+    }
+
+    func addRoutes(to router: ServiceRouter, _ accounts: AccountActions) {
+        let (core, verifier) = (core, passwordVerifier)
+        PasswordRoutes(
+            register: Registration(
+                passwords: passwords, hasher: hasher, screening: screening, sessions: core.sessions,
+                limits: core.limits, verifier: verifier, home: core.home),
+            login: PasswordSignIn(verifier: verifier, sessions: core.sessions),
+            change: PasswordChange(
+                passwords: passwords, verifier: verifier, hasher: hasher, screening: screening, limits: core.limits,
+                age: core.age, notices: core.notices, delivery: accounts.delivery, worker: accounts.worker),
+            reset: PasswordReset(
+                resets: resetDelivery.resets, outbox: core.outbox, hasher: hasher, screening: screening,
+                limits: core.limits, delivery: accounts.delivery, worker: accounts.worker,
+                sealer: resetDelivery.sealer, home: core.home, messages: core.messages, notices: core.notices,
+                isHooked: resetDelivery.hook != nil),
+            hasher: hasher
+        ).add(to: router)
+    }
+}
