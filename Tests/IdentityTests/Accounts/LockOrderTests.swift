@@ -97,7 +97,7 @@ import Testing
                     case .absorbing:
                         _ = try await stores.merges.merge(other, holder, sparing: UUID())
                     case .undoing:
-                        let changes = IdentifierChangeStore(database: pool, grants: stores.appleGrants)
+                        let changes = stores.identifierChanges
                         _ = try await changes.undo(reset.digest)
                     case .transferring:
                         _ = try await AppleTransferStore(database: pool).arrive(
@@ -144,8 +144,9 @@ import Testing
                 return deleting
             }
             _ = try #require(try await deleting.value)
-            let claim = try await OutboxStore(database: pool).claim(for: .apple, limit: 2)
-            let job = try #require(claim.entries.first)
+            let claim = try await OutboxStore(database: pool).claim(
+                for: .apple, kinds: [AppleRevocationTask.kind], limit: 2)
+            let job = try #require(claim.first)
             let grant = AppleGrant.open(job.sealed, for: job.id, by: sealer)
             #expect(grant?.kind == .refreshToken && grant?.secret == "r-c0de")
         }

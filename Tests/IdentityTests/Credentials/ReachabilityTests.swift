@@ -28,11 +28,12 @@ import Testing
         #expect(!all.opens(account([], hasIdentifier: true)))
     }
 
-    @Test("Each requirement alone opens the account", arguments: [
-        (Set([provider]), false, true), ([secret], false, false), ([secret], true, true), ([provider, secret], true, true),
-    ])
-    func requirements(credentials: Set<CredentialName>, hasIdentifier: Bool, opens: Bool) {
-        #expect(all.opens(account(credentials, hasIdentifier: hasIdentifier)) == opens)
+    @Test("Each requirement alone opens the account")
+    func requirements() {
+        #expect(all.opens(account([Self.provider])))
+        #expect(!all.opens(account([Self.secret])))
+        #expect(all.opens(account([Self.secret], hasIdentifier: true)))
+        #expect(all.opens(account([Self.provider, Self.secret], hasIdentifier: true)))
     }
 
     @Test("A removed credential does not count, others of its kind do")
