@@ -56,7 +56,8 @@ environment = Path(arguments[0]) if arguments else ROOT / ".local/env"
 settings = dict(line.split("=", 1) for line in environment.read_text().splitlines())
 page = ROOT / "docs/reference/database.md"
 old = page.read_text()
-new = old.split(MARKER)[0] + MARKER + "".join(section(name, settings[f"{name.upper()}_DATABASE_URL"]) for name in SERVICES)
+tables = "".join(section(name, settings[f"{name.upper()}_DATABASE_URL"]) for name in SERVICES)
+new = old.split(MARKER)[0] + MARKER + tables
 if new != old and "--check" in sys.argv:
     sys.exit(f"docs/reference/database.md is out of date: python3 tools/database.py {environment}")
 page.write_text(new)
