@@ -25,7 +25,7 @@ let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
 
 /// A service is one executable: the service in `Sources`, its commands in `Main`. `others` are targets of their own.
 ///
-/// Migrations are listed by name because only those are embedded in the binary. libFuzzer brings a `main` of its own, so
+/// Each service lists its migrations and SQL files by name, because embedded files cannot be enumerated. libFuzzer brings a `main` of its own, so
 /// the fuzzer links the service as a library.
 func service(
     _ name: String, uses dependencies: [Target.Dependency], embeds resources: [Resource] = [],
@@ -187,7 +187,7 @@ let services: [Target] = [
             "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .crypto,
             .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
-        embeds: ["Console/Files", "Messages/Templates", "Migrations"].map { .embedInCode("Sources/\($0)") }),
+        embeds: ["Console/Files", "Messages/Templates", "Migrations", "SQL"].map { .embedInCode("Sources/\($0)") }),
     service(
         "tokens",
         uses: [
@@ -195,7 +195,7 @@ let services: [Target] = [
             "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle,
             .logging, .nioCore,
         ],
-        embeds: [.embedInCode("Sources/Migrations")]),
+        embeds: ["Migrations", "SQL"].map { .embedInCode("Sources/\($0)") }),
     service(
         "devices",
         uses: [
@@ -203,7 +203,7 @@ let services: [Target] = [
             "ServiceKitPostgres", "Settings", .collections, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
             .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .yams,
         ],
-        embeds: [.embedInCode("Sources/Migrations")]),
+        embeds: ["Migrations", "SQL"].map { .embedInCode("Sources/\($0)") }),
 ]
 
 // Stands in for Apple in tests and development.

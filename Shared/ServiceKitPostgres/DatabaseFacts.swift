@@ -32,6 +32,7 @@ struct DatabaseFacts: Sendable, Equatable {
     /// Seconds since the oldest prepared transaction was prepared.
     var preparedTransactionAge: TimeInterval?
     var migrations: [PostgresMigrationStatus]
+    var files: [PostgresSQLFileStatus]
 
     /// - Parameter service: the service that owns the database.
     func findings(of service: String) -> [Finding] {
@@ -57,11 +58,19 @@ struct DatabaseFacts: Sendable, Equatable {
     }
 
     private func migrationFindings(_ service: String) -> [Finding] {
-        func list(_ state: PostgresMigrationStatus.State) -> String? {
-            let names = migrations.filter { $0.state == state }.map { "\($0.number)_\($0.name)" }
+        func list(_ state: PostgresMigrationState) -> String? {
+            let names =
+                migrations.filter { $0.state == state }.map(\.description)
+                + files.filter { $0.state == state }.map(\.description)
             return names.isEmpty ? nil : names.joined(separator: ", ")
         }
         var findings: [Finding] = []
+        if let replaced = list(.replaced) {
+            findings.append(
+                .problem(
+                    "The database has migrations that this version has replaced: \(replaced).",
+                    remedy: "Run `\(service) migrate up`: it changes nothing, and prints the way to a new database."))
+        }
         if let pending = list(.pending) {
             findings.append(
                 .problem("The database lacks migrations: \(pending).", remedy: "Run `\(service) migrate up`."))
@@ -78,7 +87,7 @@ struct DatabaseFacts: Sendable, Equatable {
                     "The database has migrations of a newer version: \(unknown).",
                     remedy: "Fine during a roll-out, and after going back by one version."))
         }
-        if findings.isEmpty { findings.append(.fine("All \(migrations.count) migrations are applied.")) }
+        if findings.isEmpty { findings.append(.fine("All \(migrations.count + files.count) migrations are applied.")) }
         return findings
     }
 
@@ -152,7 +161,7 @@ extension Examination {
     ///   - migrations: the migrations of the service's program.
     ///   - further: additional checks on the same connection.
     public func database(
-        of service: String, _ configuration: DatabaseConfiguration, migrations: [PostgresMigration],
+        of service: String, _ configuration: DatabaseConfiguration, migrations: PostgresMigrations,
         _ further: (PostgresConnection) async throws -> [Finding] = { _ in [] }
     ) async -> [Finding] {
         var findings = await answer(of: service, configuration, migrations, further)
@@ -164,7 +173,7 @@ extension Examination {
     }
 
     private func answer(
-        of service: String, _ configuration: DatabaseConfiguration, _ migrations: [PostgresMigration],
+        of service: String, _ configuration: DatabaseConfiguration, _ migrations: PostgresMigrations,
         _ further: (PostgresConnection) async throws -> [Finding]
     ) async -> [Finding] {
         do {
@@ -231,6 +240,6 @@ extension DatabaseFacts {
             poolConnections: configuration.pool.maximumConnections, replicas: try row.decode("replicas"),
             transactionAge: try row.decode("transaction_age"),
             preparedTransactionAge: try row.decode("prepared_age"),
-            migrations: try await migrator.status(on: connection))
+            migrations: try await migrator.status(on: connection), files: try await migrator.fileStatus(on: connection))
     }
 }

@@ -17,7 +17,8 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
 
     struct Up: AsyncParsableCommand {
         static var configuration: CommandConfiguration {
-            CommandConfiguration(commandName: "up", abstract: "Apply all pending steps.")
+            CommandConfiguration(
+                commandName: "up", abstract: "Apply all pending steps, then the SQL files that are newer.")
         }
 
         @Option(help: "The number of the last step to apply.")
@@ -35,14 +36,19 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
                     let tables = try await migrator.partition(into: partitions, on: connection, requiringEmpty: true)
                     if !tables.isEmpty { print("Partitioned: \(tables.joined(separator: ", ")).") }
                 }
-                print(taken.isEmpty ? "Nothing to do." : "Taken: \(MigrateCommand.list(taken)).")
+                print(taken.isEmpty ? "Nothing to do." : "Taken: \(taken.joined(separator: ", ")).")
             }
         }
     }
 
     struct Down: AsyncParsableCommand {
         static var configuration: CommandConfiguration {
-            CommandConfiguration(commandName: "down", abstract: "Undo the last step, or all above --to.")
+            CommandConfiguration(
+                commandName: "down", abstract: "Undo the last step, or all above --to.",
+                discussion: """
+                    Functions and triggers stay. The next `migrate up` puts those of its version in their place, even \
+                    if they are older. --to 0 drops all functions that the role owns.
+                    """)
         }
 
         @Option(help: "The number of the last step to keep; 0 undoes all.")
@@ -52,21 +58,20 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
             try await MigrateCommand.withDatabase { migrator, connection in
                 let taken = try await migrator.status(on: connection).filter { $0.state != .pending }.map(\.number)
                 let undone = try await migrator.down(on: connection, to: to ?? taken.dropLast().last ?? 0)
-                print(undone.isEmpty ? "Nothing to do." : "Taken back: \(MigrateCommand.list(undone)).")
+                print(undone.isEmpty ? "Nothing to do." : "Taken back: \(undone.joined(separator: ", ")).")
             }
         }
     }
 
     struct Status: AsyncParsableCommand {
         static var configuration: CommandConfiguration {
-            CommandConfiguration(commandName: "status", abstract: "Show the state of every step.")
+            CommandConfiguration(commandName: "status", abstract: "Show the state of every step and SQL file.")
         }
 
         func run() async throws {
             try await MigrateCommand.withDatabase { migrator, connection in
-                for step in try await migrator.status(on: connection) {
-                    print("\(step.number)_\(step.name): \(step.state.rawValue)")
-                }
+                for step in try await migrator.status(on: connection) { print("\(step): \(step.state.rawValue)") }
+                for file in try await migrator.fileStatus(on: connection) { print("\(file): \(file.state.rawValue)") }
             }
         }
     }
@@ -109,10 +114,6 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
         }
     }
 
-    private static func list(_ numbers: [Int]) -> String {
-        numbers.map(String.init).joined(separator: ", ")
-    }
-
     private static func withDatabase(
         logger: Logger = Logger(label: Application.name) { _ in SwiftLogNoOpLogHandler() },
         _ body: (PostgresMigrator, PostgresConnection) async throws -> Void
@@ -137,5 +138,5 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
 /// A service with a database of its own.
 public protocol MigratingApplication: ServiceApplication {
     /// The migrations from an empty database to the schema of this program, embedded in the binary.
-    static var migrations: [PostgresMigration] { get }
+    static var migrations: PostgresMigrations { get }
 }

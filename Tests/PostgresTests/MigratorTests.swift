@@ -1,3 +1,4 @@
+import Foundation
 import Postgres
 import TestKit
 import Testing
@@ -19,19 +20,19 @@ import Testing
             let connection = try await database.connect()
             let migrator = migrator(Self.pets, Self.people)
             #expect(try await migrator.status(on: connection).map(\.state) == [.pending, .pending])
-            #expect(try await migrator.up(on: connection, to: 1) == [1])
+            #expect(try await migrator.up(on: connection, to: 1) == ["1_people"])
             #expect(try await migrator.status(on: connection).map(\.state) == [.applied, .pending])
-            #expect(try await migrator.up(on: connection) == [2])
+            #expect(try await migrator.up(on: connection) == ["2_pets"])
             #expect(try await migrator.up(on: connection) == [])
-            #expect(try await tables(connection) == ["people", "pets", "schema_migrations"])
-            #expect(try await migrator.down(on: connection, to: 0) == [2, 1])
-            #expect(try await tables(connection) == ["schema_migrations"])
+            #expect(try await tables(connection) == ["people", "pets"])
+            #expect(try await migrator.down(on: connection, to: 0) == ["2_pets", "1_people"])
+            #expect(try await tables(connection) == [])
         }
     }
 
     @Test func tenReplicasAtOnceMigrateOnce() async throws {
         try await withDatabase { database in
-            let taken = try await withThrowingTaskGroup(of: [Int].self) { group in
+            let taken = try await withThrowingTaskGroup(of: [String].self) { group in
                 for _ in 1...10 {
                     group.addTask {
                         let connection = try await database.connect()
@@ -40,7 +41,7 @@ import Testing
                 }
                 return try await group.reduce([], +)
             }
-            #expect(taken.sorted() == [1, 2])
+            #expect(taken.sorted() == ["1_people", "2_pets"])
         }
     }
 
@@ -53,7 +54,7 @@ import Testing
             #expect(error?.sqlState == "42P07")
             #expect(error?.message.contains("3_broken") == true)
             #expect(try await migrator.status(on: connection).map(\.state) == [.applied, .applied, .pending])
-            #expect(try await tables(connection) == ["people", "pets", "schema_migrations"])
+            #expect(try await tables(connection) == ["people", "pets"])
             // The lock is free again and the session as it was.
             #expect(try await connection.query("SHOW statement_timeout")[0].decode(String.self) == timeout)
             let other = try await database.connect()
@@ -62,7 +63,7 @@ import Testing
     }
 
     @Test func whoUsesATableDoesNotWaitBehindAMigrationThatWaits() async throws {
-        try await withDatabase(migrations: [Self.people]) { database in
+        try await withDatabase(migrations: .init(steps: [Self.people])) { database in
             let (holder, migrating, user) = (
                 try await database.connect(), try await database.connect(), try await database.connect()
             )
@@ -79,12 +80,12 @@ import Testing
             }
             _ = try await user.query("SELECT id FROM people")
             try await holder.execute(script: "COMMIT")
-            #expect(try await taken == [2])
+            #expect(try await taken == ["2_wider"])
         }
     }
 
     @Test func aChangedMigrationIsRefused() async throws {
-        try await withDatabase(migrations: [Self.people]) { database in
+        try await withDatabase(migrations: .init(steps: [Self.people])) { database in
             let connection = try await database.connect()
             let changed = PostgresMigration(number: 1, name: "people", up: Array("SELECT 1".utf8), down: [])
             let migrator = migrator(changed, Self.pets)
@@ -93,12 +94,12 @@ import Testing
                 let error = await #expect(throws: PostgresError.self) { _ = try await attempt(connection, nil) }
                 #expect(error?.code == .migration)
             }
-            #expect(try await tables(connection) == ["people", "schema_migrations"])
+            #expect(try await tables(connection) == ["people"])
         }
     }
 
     @Test func aNewerDatabaseIsLeftAlone() async throws {
-        try await withDatabase(migrations: [Self.people, Self.pets]) { database in
+        try await withDatabase(migrations: .init(steps: [Self.people, Self.pets])) { database in
             let connection = try await database.connect()
             let old = migrator(Self.people)
             #expect(try await old.up(on: connection) == [])
@@ -109,10 +110,9 @@ import Testing
     }
 
     @Test func numbersMustFollow() async throws {
-        try await withDatabase(migrations: [Self.pets]) { database in
+        try await withDatabase(migrations: .init(steps: [Self.pets])) { database in
             let connection = try await database.connect()
-            for migrations in [[Self.people, Self.pets], [Self.pets, Self.pets]] {
-                let migrator = PostgresMigrator(migrations: migrations, logger: .quiet)
+            for migrator in [migrator(Self.people, Self.pets), migrator(Self.pets, Self.pets)] {
                 let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
                 #expect(error?.code == .migration)
             }
@@ -129,19 +129,24 @@ import Testing
 
     private static func indexed(
         _ statements: String, people: String = "CREATE TABLE people (id integer PRIMARY KEY)"
-    ) -> [PostgresMigration] {
-        [
+    ) -> PostgresMigrations {
+        PostgresMigrations(steps: [
             PostgresMigration(number: 1, name: "people", up: Array(people.utf8), down: Array("DROP TABLE people".utf8)),
             PostgresMigration(number: 2, name: "indexed", indexes: Array(statements.utf8), up: [], down: []),
-        ]
+        ])
+    }
+
+    /// The schema before `indexed`.
+    private static func before(_ indexed: PostgresMigrations) -> PostgresMigrations {
+        PostgresMigrations(steps: Array(indexed.steps.prefix(1)))
     }
 
     /// Runs `body` while a build of `indexed` waits for a transaction that has written to the table.
     private func withBuildUnderWay(
-        _ body: (LeasedDatabase, _ build: Task<[Int], any Error>, _ finish: () async throws -> Void) async throws ->
+        _ body: (LeasedDatabase, _ build: Task<[String], any Error>, _ finish: () async throws -> Void) async throws ->
             Void
     ) async throws {
-        try await withDatabase(migrations: [Self.indexed[0]]) { database in
+        try await withDatabase(migrations: Self.before(Self.indexed)) { database in
             let (writer, building) = (try await database.connect(), try await database.connect())
             try await writer.execute(script: "BEGIN; INSERT INTO people VALUES (1)")
             var migrator = PostgresMigrator(migrations: Self.indexed, logger: .quiet)
@@ -159,7 +164,7 @@ import Testing
             try await database.pool.query("INSERT INTO people VALUES (2)", deadline: .now + .seconds(30))
             #expect(try await isValid("people_by_id", database) == false)
             try await finish()
-            #expect(try await build.value == [2])
+            #expect(try await build.value == ["2_indexed"])
             #expect(try await isValid("people_by_id", database) == true)
         }
     }
@@ -177,7 +182,7 @@ import Testing
                     """)[0].decode(Int.self) == 1
             }
             try await finish()
-            #expect(try await build.value == [2])
+            #expect(try await build.value == ["2_indexed"])
             #expect(try await other == [])
             #expect(try await isValid("people_by_id", database) == true)
         }
@@ -196,17 +201,49 @@ import Testing
             let connection = try await database.connect()
             let migrator = PostgresMigrator(migrations: Self.indexed, logger: .quiet)
             #expect(try await migrator.status(on: connection).map(\.state) == [.applied, .pending])
-            #expect(try await migrator.up(on: connection) == [2])
+            #expect(try await migrator.up(on: connection) == ["2_indexed"])
             #expect(try await isValid("people_by_id", database) == true)
+        }
+    }
+
+    /// The server goes on after the death of the program, and the next program waits for that.
+    @Test func theBuildOfADeadMigratorIsAwaited() async throws {
+        try await withDatabase(migrations: Self.before(Self.indexed)) { database in
+            var url = try #require(URLComponents(string: database.url))
+            try await withTCPProxy(to: try #require(url.port)) { proxy in
+                url.port = proxy.port
+                let writer = try await database.connect()
+                try await writer.execute(script: "BEGIN; INSERT INTO people VALUES (1)")
+                let migrator = PostgresMigrator(migrations: Self.indexed, logger: .quiet)
+                let building = try await PostgresConnection.patient(try #require(url.string))
+                let build = Task { try await migrator.up(on: building) }
+                try await eventually("the index is built") { try await isValid("people_by_id", database) == false }
+                proxy.sever()
+                await #expect(throws: PostgresError.self) { try await build.value }
+                let connection = try await database.connect()
+                async let other = migrator.up(on: connection)
+                try await eventually("the other one has asked for the lock") {
+                    try await database.pool.query(
+                        """
+                        SELECT count(*) FROM pg_stat_activity
+                        WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'
+                        """)[0].decode(Int.self) == 1
+                }
+                #expect(try await isValid("people_by_id", database) == false)
+                try await writer.execute(script: "COMMIT")
+                #expect(try await other == ["2_indexed"])
+                #expect(try await isValid("people_by_id", database) == true)
+                await writer.close()
+            }
         }
     }
 
     /// Before its step, and after it: earlier versions took steps although an index of theirs was invalid.
     @Test func anInvalidIndexThatWasLeftBehindIsBuiltAnew() async throws {
-        try await withDatabase(migrations: [Self.unique[0]]) { database in
+        try await withDatabase(migrations: Self.before(Self.unique)) { database in
             let connection = try await database.connect()
             let migrator = PostgresMigrator(migrations: Self.unique, logger: .quiet)
-            for taken in [[2], []] {
+            for taken in [["2_indexed"], []] {
                 try await connection.execute(script: "DROP INDEX IF EXISTS people_by_name")
                 try await connection.execute(script: "INSERT INTO people VALUES (1), (1)")
                 await #expect(throws: PostgresError.self) {
@@ -223,7 +260,7 @@ import Testing
 
     /// An invalid unique index refuses rows, too.
     @Test func aUniqueIndexThatRowsContradictIsNotLeftBehind() async throws {
-        try await withDatabase(migrations: [Self.unique[0]]) { database in
+        try await withDatabase(migrations: Self.before(Self.unique)) { database in
             let connection = try await database.connect()
             try await connection.execute(script: "INSERT INTO people VALUES (1), (1)")
             let migrator = PostgresMigrator(migrations: Self.unique, logger: .quiet)
@@ -257,13 +294,15 @@ import Testing
     // MARK: -
 
     private func migrator(_ migrations: PostgresMigration...) -> PostgresMigrator {
-        PostgresMigrator(migrations: migrations, logger: .quiet)
+        PostgresMigrator(migrations: .init(steps: migrations), logger: .quiet)
     }
 
+    /// Without the migrator's own.
     private func tables(_ connection: PostgresConnection) async throws -> [String] {
         try await connection.query(
             """
-            SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+            SELECT relname FROM pg_class
+            WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema\\_%'
             ORDER BY relname
             """
         ).decode(String.self)

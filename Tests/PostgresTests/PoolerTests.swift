@@ -94,7 +94,7 @@ import Testing
         try await withDatabase { database in
             try await withPgBouncer(for: database.url) { url in
                 let connection = try await PostgresConnection.connect(configuration(url))
-                let migrator = PostgresMigrator(migrations: [], logger: .quiet)
+                let migrator = PostgresMigrator(migrations: .init(), logger: .quiet)
                 let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
                 #expect(error?.code == .migration && error?.message.contains("pooler") == true)
                 await connection.close()

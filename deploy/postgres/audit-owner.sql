@@ -2,7 +2,7 @@
 -- read them, and can remove none that is younger than DAYS: it is no longer the owner, who may turn triggers off.
 -- psql -v name=identity -v days=730 -f audit-owner.sql, as a superuser, in identity's database. DAYS is
 -- IDENTITY_AUDIT_RETENTION_DAYS, or 36500 where that is 0. With -v owner=identity everything is given back: do that
--- before a `migrate` that changes these tables.
+-- before a `migrate` that changes these tables or runs a new version of audit_entries.sql.
 \if :{?owner}
 \else
     SELECT :'name' || '_audit' AS owner \gset

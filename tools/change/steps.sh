@@ -6,13 +6,21 @@ in_order="tokens devices gateway identity"
 # settle [SECONDS]: for as long as it takes the load to meet what has changed.
 settle() { sleep "${1:-8}"; }
 
-# Sets `old_binaries` to those of GATEHOUSE_OLD, a revision, or of the last release; empty where there is none.
+# Sets `old_binaries` to those of GATEHOUSE_OLD, a revision, or of the last release, or of the parent commit where no
+# release has this version's schema; empty where the parent has another one, too.
 build_old_version() {
     local revision tree=$root/.local/old-version
     old_binaries=
-    revision=${GATEHOUSE_OLD:-$(git -C "$root" describe --tags --match 'v*' --abbrev=0 2>/dev/null || true)}
+    for revision in ${GATEHOUSE_OLD:-"$(git -C "$root" describe --tags --match 'v*' --abbrev=0 2>/dev/null)" "HEAD^"} ""; do
+        # `migrate up` refuses databases from before the schema began with this step.
+        if [ -n "$revision" ] &&
+            git -C "$root" cat-file -e "$revision:Services/identity/Sources/Migrations/0001_schema.up.sql" 2>/dev/null; then
+            break
+        fi
+    done
     if [ -z "$revision" ]; then
-        note "No release to run beside this version: this step is left out. GATEHOUSE_OLD=REVISION builds one"
+        [ -z "${GATEHOUSE_OLD:-}" ] || fail "$GATEHOUSE_OLD is no revision with this version's schema"
+        note "No earlier version has this schema: the step with two versions is left out"
         return
     fi
     note "Building $revision: as long as a first build takes"
@@ -40,8 +48,9 @@ versions_side_by_side() {
     # shellcheck disable=SC2086 # the names are words
     restart_first $in_order
     settle 20
-    # The way back: no migration is undone.
+    # The way back: no migration is undone, and functions stay those of the new version.
     binaries=$old_binaries
+    migrate_all
     restart_first identity gateway devices tokens
     settle
     binaries=$new

@@ -39,6 +39,7 @@ for name in gateway identity tokens devices apple-simulator; do
 done
 expect "the references of settings and metrics are up to date" \
     python3 "$scripts/settings.py" --check "$GATEHOUSE_BINARIES"
+expect "the reference of the databases is up to date" python3 "$scripts/database.py" --check "$state/env"
 expect "the walk-through works as printed" "$scripts/walkthrough.sh"
 for name in gateway identity tokens devices; do
     curl -fsS -o "$state/$name.metrics" "$(admin_url "$name")/metrics"

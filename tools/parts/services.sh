@@ -8,6 +8,11 @@ start_service() {
         # DATABASE_PARTITIONS: the tables of a new database are partitioned.
         "${environment[@]}" "$binaries/$name" migrate up ${DATABASE_PARTITIONS:+--partitions "$DATABASE_PARTITIONS"} \
             >>"$logs/$name.log" 2>&1 || {
+            # The steps were numbered before those of this version.
+            if "${environment[@]}" "$binaries/$name" migrate status 2>/dev/null | grep -q ': replaced$'; then
+                fail "the databases are those of an earlier version. To delete them with all accounts in them:
+       make down; rm -rf $state/postgres; make up"
+            fi
             show_log "$name"
             fail "the migrations of $name failed"
         }

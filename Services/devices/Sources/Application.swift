@@ -11,7 +11,7 @@ public enum DevicesApplication: MigratingApplication {
     public static let name = "devices"
     public static let defaultPort = 8083
 
-    public static var migrations: [PostgresMigration] { Migrations.all }
+    public static var migrations: PostgresMigrations { Migrations.all }
 
     public static func configuration(from settings: Settings) -> DevicesConfiguration {
         DevicesConfiguration(settings: settings)

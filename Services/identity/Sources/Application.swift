@@ -17,7 +17,7 @@ public enum IdentityApplication: MigratingApplication {
     public static let name = "identity"
     public static let defaultPort = 8081
 
-    public static var migrations: [PostgresMigration] { Migrations.all }
+    public static var migrations: PostgresMigrations { Migrations.all }
 
     public static let exampleSettings = [
         "IDENTITY_APPLE_CLIENT_IDS": "com.example.app", "IDENTITY_UNVERIFIED_RETENTION_DAYS": "1",

@@ -13,7 +13,7 @@ public enum TokensApplication: MigratingApplication {
     public static let name = "tokens"
     public static let defaultPort = 8082
 
-    public static var migrations: [PostgresMigration] { Migrations.all }
+    public static var migrations: PostgresMigrations { Migrations.all }
 
     public static var exampleSettings: [String: String] {
         get throws {

@@ -14,7 +14,7 @@ public struct PostgresMigration: Sendable, Equatable {
     /// The script that undoes the step.
     public let down: [UInt8]
 
-    /// A migration from the bytes of its files.
+    /// A step from the bytes of its files.
     public init(number: Int, name: String, indexes: [UInt8] = [], up: [UInt8], down: [UInt8]) {
         self.number = number
         self.name = name
@@ -22,6 +22,8 @@ public struct PostgresMigration: Sendable, Equatable {
         self.up = up
         self.down = down
     }
+
+    var label: String { "\(number)_\(name)" }
 }
 
 /// An index that is built while its table is in use.
@@ -40,7 +42,7 @@ struct ConcurrentIndex: Equatable {
             guard let match = statement.wholeMatch(of: form) else {
                 throw PostgresError(
                     .migration,
-                    "migration \(migration.number)_\(migration.name): \(statement) is not CREATE INDEX CONCURRENTLY")
+                    "migration \(migration.label): \(statement) is not CREATE INDEX CONCURRENTLY")
             }
             indexes.append(ConcurrentIndex(name: String(match.2), statement: String(match.1)))
         }
@@ -48,25 +50,29 @@ struct ConcurrentIndex: Equatable {
     }
 }
 
-/// The state of a migration in a database.
-public struct PostgresMigrationStatus: Sendable, Equatable {
-    /// The state of a migration in the database, compared with the program.
-    public enum State: String, Sendable {
-        /// Not applied yet.
-        case pending
-        /// Applied from this script.
-        case applied
-        /// Applied from a script that has been changed since. The schema may differ from the one that the program
-        /// expects.
-        case changed
-        /// Applied by a newer program; this program does not have it.
-        case unknown
-    }
+/// The state of a numbered step or of an SQL file in a database, compared with the program.
+public enum PostgresMigrationState: String, Sendable {
+    /// Not applied yet, or in an earlier version.
+    case pending
+    /// Applied as the program has it.
+    case applied
+    /// Applied from another text under the same number. The schema may differ from the one that the program expects.
+    case changed
+    /// Applied by a newer program; this program does not have it.
+    case unknown
+    /// The database has a step of another name under this number: its steps were numbered before those of the program.
+    case replaced
+}
 
-    /// The migration's number.
+/// The state of a step.
+public struct PostgresMigrationStatus: Sendable, Equatable, CustomStringConvertible {
+    /// The step's number.
     public let number: Int
-    /// The migration's name.
+    /// The step's name: the database's if it has one, otherwise the program's.
     public let name: String
-    /// The migration's state.
-    public let state: State
+    /// The step's state.
+    public let state: PostgresMigrationState
+
+    /// Number and name, as in the names of its files.
+    public var description: String { "\(number)_\(name)" }
 }

@@ -4,12 +4,13 @@ public import Logging
 ///
 /// Any number of replicas may do so at once: an advisory lock lets one migrate while the others wait, and these then
 /// find nothing to do. Each migration's script and its entry in the table `schema_migrations` are one transaction, so a
-/// failed script or a killed process leaves no partial migration.
+/// failed script or a killed process leaves no partial migration. The SQL files that are to be replaced, and their entries
+/// in `schema_files`, are one more transaction.
 ///
 /// A migration's ``PostgresMigration/indexes`` are built before its script, outside a transaction. A build that is
 /// interrupted leaves an invalid index: the next run drops it and builds it again.
 public struct PostgresMigrator: Sendable {
-    private let migrations: [PostgresMigration]
+    private let migrations: PostgresMigrations
     let logger: Logger
     /// The timeout of each script, including the wait for its locks. The connection's statement and lock timeouts do
     /// not apply, because scripts may take long.
@@ -21,20 +22,24 @@ public struct PostgresMigrator: Sendable {
     /// PostgreSQL's `deadlock_timeout` (1 s), so that the script yields if a script and a request wait for each other.
     public var lockTimeout: Duration = .milliseconds(500)
 
-    /// Takes the migrations in any order.
-    public init(migrations: [PostgresMigration], logger: Logger) {
-        self.migrations = migrations.sorted { $0.number < $1.number }
+    /// Brings databases to the schema of `migrations`.
+    public init(migrations: PostgresMigrations, logger: Logger) {
+        self.migrations = migrations
         self.logger = logger
     }
 
     /// Applies all pending steps, up to number `last` if given. Steps of a newer program stay unchanged. Indexes of
     /// applied steps are built again if they are invalid or missing, unless a newer program has migrated the database.
     ///
-    /// - Returns: The numbers of the steps that were applied.
-    /// - Throws: ``PostgresError``: code `migration` if numbers repeat, the script of an applied step has changed, or a
-    ///   pending step precedes an applied one; code `server` if a script or an index fails.
+    /// Then it runs the SQL files of which the database has an earlier version or none, unless a step is still pending:
+    /// functions may need all steps of their program. Files of a newer program stay unchanged.
+    ///
+    /// - Returns: The steps and files that were applied, by number and name.
+    /// - Throws: ``PostgresError``: code `migration` if numbers repeat, an applied step or file has changed, the
+    ///   database's steps were numbered before these, or a pending step precedes an applied one; code `server` if a
+    ///   script or an index fails.
     @discardableResult
-    public func up(on connection: PostgresConnection, to last: Int? = nil) async throws -> [Int] {
+    public func up(on connection: PostgresConnection, to last: Int? = nil) async throws -> [String] {
         try await locked(connection) {
             let status = try await checkedStatus(on: connection)
             let newest = status.last { $0.state != .pending }?.number ?? 0
@@ -42,14 +47,16 @@ public struct PostgresMigrator: Sendable {
             if let late = pending.min(), late < newest {
                 throw PostgresError(.migration, "migration \(late) is pending, but \(newest) is applied")
             }
-            let known = migrations.filter { $0.number <= last ?? .max }
+            let known = migrations.steps.filter { $0.number <= last ?? .max }
+            let steps = known.filter { pending.contains($0.number) }
+            let files = try await steps.count == pending.count ? pendingFiles(on: connection) : []
+            try await createTables(on: connection)
             if !status.contains(where: { $0.state == .unknown }) {
                 for step in known where !pending.contains(step.number) {
                     try await buildIndexes(of: step, on: connection)
                 }
             }
-            let steps = known.filter { pending.contains($0.number) }
-            if !steps.isEmpty { try await checkPartitioning(on: connection) }
+            if !steps.isEmpty || !files.isEmpty { try await checkPartitioning(on: connection) }
             for step in steps {
                 try await buildIndexes(of: step, on: connection)
                 try await run(step.up, of: step, on: connection) {
@@ -58,73 +65,134 @@ public struct PostgresMigrator: Sendable {
                     VALUES (\(step.number), \(step.name), sha256(\(step.up)))
                     """
                 }
-                logger.info("migration applied", metadata: ["migration": "\(step.number)_\(step.name)"])
+                logger.info("migration applied", metadata: ["migration": "\(step.label)"])
             }
-            return steps.map(\.number)
+            if !files.isEmpty { try await run(files, on: connection) }
+            return steps.map(\.label) + files.map(\.label)
         }
     }
 
     /// Undoes all steps with a number above `last`, newest first.
     ///
-    /// - Returns: The numbers of the steps that were undone.
+    /// The database forgets the versions of SQL files with the first step that is undone, because the files may need it:
+    /// the next ``up(on:to:)`` runs those of its program, even if they are older. Functions stay until then. With the last
+    /// step that is left, all functions of the schema that the role owns are dropped.
+    ///
+    /// - Returns: The steps that were undone, by number and name.
     /// - Throws: ``PostgresError``: code `migration` if one of them is unknown or its script has changed; code `server`
     ///   if a script fails.
     @discardableResult
-    public func down(on connection: PostgresConnection, to last: Int) async throws -> [Int] {
+    public func down(on connection: PostgresConnection, to last: Int) async throws -> [String] {
         try await locked(connection) {
-            let status = try await checkedStatus(on: connection)
-            let taken = status.filter { $0.state != .pending && $0.number > last }.reversed()
-            if !taken.isEmpty { try await checkPartitioning(on: connection) }
-            let steps = try taken.map { entry in
-                guard let step = migrations.first(where: { $0.number == entry.number }) else {
+            let taken = try await checkedStatus(on: connection).filter { $0.state != .pending }
+            let steps = try taken.reversed().filter { $0.number > last }.map { entry in
+                guard let step = migrations.steps.first(where: { $0.number == entry.number }) else {
                     throw PostgresError(.migration, "migration \(entry.number) is of a newer program")
                 }
                 return step
             }
+            if !steps.isEmpty { try await checkPartitioning(on: connection) }
             for step in steps {
-                try await run(step.down, of: step, on: connection) {
-                    "DELETE FROM schema_migrations WHERE number = \(step.number)"
+                let rest = step.number == taken[0].number ? Self.dropFunctions : []
+                try await run(step.down + rest, of: step, on: connection) {
+                    """
+                    WITH forgotten AS (DELETE FROM schema_files)
+                    DELETE FROM schema_migrations WHERE number = \(step.number)
+                    """
                 }
-                logger.info("migration undone", metadata: ["migration": "\(step.number)_\(step.name)"])
+                logger.info("migration undone", metadata: ["migration": "\(step.label)"])
             }
-            return steps.map(\.number)
+            return steps.map(\.label)
         }
     }
 
-    /// The state of every migration, those of a newer program included, in order.
+    /// The state of every step, those of a newer program included, in order.
     ///
     /// - Throws: ``PostgresError``.
     public func status(on connection: PostgresConnection) async throws -> [PostgresMigrationStatus] {
-        let deadline = ContinuousClock.now + timeout
-        let exists = try await connection.query(
-            "SELECT to_regclass('schema_migrations') IS NOT NULL", deadline: deadline)
         var applied: [Int: (name: String, isSame: Bool)] = [:]
-        if try exists[0].decode(Bool.self) {
-            let numbers = migrations.map(\.number)
-            let scripts = migrations.map { String(decoding: $0.up, as: UTF8.self) }
+        if try await exists("schema_migrations", on: connection) {
+            let numbers = migrations.steps.map(\.number)
+            let scripts = migrations.steps.map { String(decoding: $0.up, as: UTF8.self) }
             let rows = try await connection.query(
                 """
                 SELECT taken.number::bigint, taken.name, taken.checksum = sha256(convert_to(known.script, 'UTF8'))
                 FROM schema_migrations AS taken
                 LEFT JOIN unnest(\(numbers), \(scripts)) AS known (number, script) ON known.number = taken.number
-                """, deadline: deadline)
+                """, deadline: .now + timeout)
             for (number, name, isSame) in try rows.decode((Int, String, Bool?).self) {
                 applied[number] = (name, isSame ?? false)
             }
         }
-        let known = migrations.map { migration in
-            let entry = applied.removeValue(forKey: migration.number)
+        let known = migrations.steps.map { step in
+            guard let entry = applied.removeValue(forKey: step.number) else {
+                return PostgresMigrationStatus(number: step.number, name: step.name, state: .pending)
+            }
             return PostgresMigrationStatus(
-                number: migration.number, name: migration.name,
-                state: entry.map { $0.isSame ? .applied : .changed } ?? .pending)
+                number: step.number, name: entry.name,
+                state: entry.name != step.name ? .replaced : entry.isSame ? .applied : .changed)
         }
         let unknown = applied.map { PostgresMigrationStatus(number: $0, name: $1.name, state: .unknown) }
         return (known + unknown).sorted { $0.number < $1.number }
     }
 
+    /// The state of every SQL file: those of the program in its order, then those that only the database has.
+    ///
+    /// - Throws: ``PostgresError``: code `migration` if a file has no version.
+    public func fileStatus(on connection: PostgresConnection) async throws -> [PostgresSQLFileStatus] {
+        var applied: [String: (version: Int, isSame: Bool)] = [:]
+        if try await exists("schema_files", on: connection) {
+            let scripts = migrations.files.map { String(decoding: $0.script, as: UTF8.self) }
+            let rows = try await connection.query(
+                """
+                SELECT taken.name, taken.version::bigint, taken.checksum = sha256(convert_to(known.script, 'UTF8'))
+                FROM schema_files AS taken
+                LEFT JOIN unnest(\(migrations.files.map(\.name)), \(scripts)) AS known (name, script)
+                    ON known.name = taken.name
+                """, deadline: .now + timeout)
+            for (name, version, isSame) in try rows.decode((String, Int, Bool?).self) {
+                applied[name] = (version, isSame ?? false)
+            }
+        }
+        let known = try migrations.files.map { file in
+            let version = try file.version
+            guard let entry = applied.removeValue(forKey: file.name), entry.version >= version else {
+                return PostgresSQLFileStatus(name: file.name, version: version, state: .pending)
+            }
+            return PostgresSQLFileStatus(
+                name: file.name, version: entry.version,
+                state: entry.version > version ? .unknown : entry.isSame ? .applied : .changed)
+        }
+        let unknown = applied.map { PostgresSQLFileStatus(name: $0, version: $1.version, state: .unknown) }
+        return known + unknown.sorted { $0.name < $1.name }
+    }
+
     // MARK: -
 
-    /// A step that changed a table would make the unfinished copy differ from it.
+    private func exists(_ table: String, on connection: PostgresConnection) async throws -> Bool {
+        try await connection.query("SELECT to_regclass(\(table)) IS NOT NULL", deadline: .now + timeout)[0].decode(
+            Bool.self)
+    }
+
+    private func createTables(on connection: PostgresConnection) async throws {
+        try await connection.execute(
+            script: """
+                CREATE TABLE IF NOT EXISTS schema_migrations (
+                    number integer PRIMARY KEY,
+                    name text NOT NULL,
+                    checksum bytea NOT NULL,
+                    applied_at timestamptz NOT NULL DEFAULT now()
+                );
+                CREATE TABLE IF NOT EXISTS schema_files (
+                    name text PRIMARY KEY,
+                    version integer NOT NULL,
+                    checksum bytea NOT NULL,
+                    applied_at timestamptz NOT NULL DEFAULT now()
+                )
+                """, deadline: .now + timeout)
+    }
+
+    /// A step that changed a table, or a file that gave it a trigger, would make the unfinished copy differ from it.
     private func checkPartitioning(on connection: PostgresConnection) async throws {
         guard try await isPartitioning(on: connection) else { return }
         throw PostgresError(
@@ -132,16 +200,79 @@ public struct PostgresMigrator: Sendable {
     }
 
     private func checkedStatus(on connection: PostgresConnection) async throws -> [PostgresMigrationStatus] {
-        guard Set(migrations.map(\.number)).count == migrations.count, migrations.allSatisfy({ $0.number > 0 }) else {
+        let steps = migrations.steps
+        guard Set(steps.map(\.number)).count == steps.count, steps.allSatisfy({ $0.number > 0 }) else {
             throw PostgresError(.migration, "the numbers of migrations start at 1 and do not repeat")
         }
         let status = try await status(on: connection)
-        if let changed = status.first(where: { $0.state == .changed }) {
+        if let replaced = status.first(where: { $0.state == .replaced }) {
             throw PostgresError(
-                .migration, "migration \(changed.number)_\(changed.name) was changed after it had been taken")
+                .migration,
+                "the database has the migration \(replaced), which this version has replaced. "
+                    + migrations.replacement)
+        }
+        if let changed = status.first(where: { $0.state == .changed }) {
+            throw PostgresError(.migration, "migration \(changed) was changed after it had been taken")
         }
         return status
     }
+
+    private func pendingFiles(on connection: PostgresConnection) async throws -> [PostgresSQLFile] {
+        let status = try await fileStatus(on: connection)
+        if let changed = status.first(where: { $0.state == .changed }) {
+            throw PostgresError(
+                .migration, "\(changed) differs from the file of that version in the database: raise its version")
+        }
+        let pending = Set(status.filter { $0.state == .pending }.map(\.name))
+        return migrations.files.filter { pending.contains($0.name) }
+    }
+
+    private func run(_ files: [PostgresSQLFile], on connection: PostgresConnection) async throws {
+        let deadline = ContinuousClock.now + timeout
+        let names = files.map(\.label).joined(separator: ", ")
+        try await retryingLocks(
+            "SQL files wait for a lock", ["files": "\(names)"], until: deadline, on: connection
+        ) { transaction in
+            for file in files {
+                do throws(PostgresError) {
+                    try await connection.execute(
+                        script: String(decoding: file.script, as: UTF8.self), deadline: deadline)
+                } catch {
+                    throw described(error, of: file.label)
+                }
+                try await transaction.query(
+                    """
+                    INSERT INTO schema_files (name, version, checksum)
+                    VALUES (\(file.name), \(try file.version), sha256(\(file.script)))
+                    ON CONFLICT (name) DO UPDATE SET
+                        version = excluded.version, checksum = excluded.checksum, applied_at = excluded.applied_at
+                    """)
+            }
+        }
+        logger.info("SQL files applied", metadata: ["files": "\(names)"])
+    }
+
+    /// Functions of extensions stay.
+    private static let dropFunctions = Array(
+        """
+
+        ;
+        DO $$
+        DECLARE
+            name regprocedure;
+        BEGIN
+            FOR name IN
+                SELECT oid FROM pg_proc AS function
+                WHERE pronamespace = current_schema()::regnamespace AND proowner = current_user::regrole
+                    AND NOT EXISTS (
+                        SELECT FROM pg_depend
+                        WHERE classid = 'pg_proc'::regclass AND objid = function.oid AND deptype = 'e')
+            LOOP
+                EXECUTE format('DROP ROUTINE %s', name);
+            END LOOP;
+        END
+        $$
+        """.utf8)
 
     /// Builds the step's missing indexes, and rebuilds its invalid ones.
     private func buildIndexes(of step: PostgresMigration, on connection: PostgresConnection) async throws {
@@ -149,7 +280,7 @@ public struct PostgresMigrator: Sendable {
             do {
                 try await build(index, on: connection, deadline: .now + buildTimeout)
             } catch let error as PostgresError {
-                throw described(error, of: step)
+                throw described(error, of: "migration \(step.label)")
             }
         }
     }
@@ -201,13 +332,13 @@ public struct PostgresMigrator: Sendable {
         let record = record()
         let deadline = ContinuousClock.now + timeout
         try await retryingLocks(
-            "migration waits for a lock", ["migration": "\(step.number)_\(step.name)"], until: deadline, on: connection
+            "migration waits for a lock", ["migration": "\(step.label)"], until: deadline, on: connection
         ) { transaction in
             try await transaction.query(record)
             do throws(PostgresError) {
                 try await connection.execute(script: String(decoding: script, as: UTF8.self), deadline: deadline)
             } catch {
-                throw described(error, of: step)
+                throw described(error, of: "migration \(step.label)")
             }
         }
     }
@@ -245,9 +376,9 @@ public struct PostgresMigrator: Sendable {
         error.sqlState == .lockNotAvailable || error.sqlState == .deadlockDetected
     }
 
-    private func described(_ error: PostgresError, of step: PostgresMigration) -> PostgresError {
+    private func described(_ error: PostgresError, of script: String) -> PostgresError {
         PostgresError(
-            error.code, "migration \(step.number)_\(step.name): \(error.message)", sqlState: error.sqlState,
+            error.code, "\(script): \(error.message)", sqlState: error.sqlState,
             constraint: error.constraint, outcomeIsUnknown: error.outcomeIsUnknown, underlying: error)
     }
 
@@ -263,15 +394,6 @@ public struct PostgresMigrator: Sendable {
         try await lock(connection)
         let outcome: Result<Value, any Error>
         do {
-            try await connection.execute(
-                script: """
-                    CREATE TABLE IF NOT EXISTS schema_migrations (
-                        number integer PRIMARY KEY,
-                        name text NOT NULL,
-                        checksum bytea NOT NULL,
-                        applied_at timestamptz NOT NULL DEFAULT now()
-                    )
-                    """, deadline: .now + timeout)
             outcome = .success(try await body())
         } catch {
             outcome = .failure(error)

@@ -222,8 +222,8 @@ extension PostgresMigrator {
             )
             SELECT statement FROM original, LATERAL (
                 SELECT 1 AS place, format(
-                    'CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE) '
-                    || 'PARTITION BY HASH (bucket)', twin, name) AS statement
+                    'CREATE TABLE %I (LIKE %I INCLUDING COMMENTS INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
+                    || 'INCLUDING STORAGE) PARTITION BY HASH (bucket)', twin, name) AS statement
                 UNION ALL
                 SELECT 2, format(
                     'CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS %s, REMAINDER %s)%s',
@@ -250,6 +250,8 @@ extension PostgresMigrator {
                 SELECT 5, format('GRANT %s ON %I TO %s', privilege_type, twin,
                     CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
                 FROM aclexplode(relacl)
+                UNION ALL
+                SELECT 6, format('COMMENT ON TABLE %I IS %L', twin, obj_description(oid, 'pg_class'))
             ) AS statements ORDER BY place
             """#
         ).decode(String.self)

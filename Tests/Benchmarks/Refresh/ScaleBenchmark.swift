@@ -96,7 +96,7 @@ struct ScaleBenchmark {
         Table.title("VACUUM (FREEZE) of \(sessions) sessions")
         let whole = try await vacuum("sessions", on: table.connection)
         let logger = Logger(label: "bench")
-        try await PostgresMigrator(migrations: [], logger: logger).partition(
+        try await PostgresMigrator(migrations: .init(), logger: logger).partition(
             into: Self.partitions, on: table.connection)
         var largest = Duration.zero
         for number in 0..<Self.partitions {

@@ -955,10 +955,10 @@ import Testing
             #expect(try await pushes.status(of: push).counts == ["claimed": 1, "queued": 2])
             var due = try await pushes.queue.due(limit: 1)
             #expect(try await pushes.queue.claim(due.take(1), lease: .seconds(30)).count == 1)
-            // A replica of the version before.
             try await pushes.database.query(
                 """
-                SELECT claim_push_target(bucket, push_id, device_id, 30) FROM push_targets WHERE state = 'queued'
+                SELECT claim_push_target_as(bucket, push_id, device_id, 30, gen_random_uuid()) FROM push_targets
+                WHERE state = 'queued'
                 """)
             #expect(try await pushes.status(of: push).counts == ["claimed": 3])
             let extent = LostClaim.Extent.accepted(push: push, buckets: [Bucket(user: ada.id)])

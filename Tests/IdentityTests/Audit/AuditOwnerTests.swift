@@ -77,7 +77,8 @@ import Testing
         }
     }
 
-    /// A step with an index of the audit log needs the tables' owner. Without it, it leaves nothing half done.
+    /// A step with an index of the audit log needs the tables' owner, as does a new version of its triggers. Without it,
+    /// they leave nothing half done.
     @Test func aMigrationOfTheLogTakesTheOwnersBack() async throws {
         try await withDatabase { database in
             let role = "identity_\(UUID().uuidString.prefix(8).lowercased())"
@@ -89,10 +90,17 @@ import Testing
             let connection = try await PostgresConnection.patient(try #require(url.string))
             try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
             let later = PostgresMigration(
-                number: Migrations.all.count + 1, name: "later",
+                number: Migrations.all.steps.count + 1, name: "later",
                 indexes: Array("CREATE INDEX CONCURRENTLY later ON audit_entries (actor);".utf8),
                 up: Array("SELECT".utf8), down: [])
-            let migrator = PostgresMigrator(migrations: Migrations.all + [later], logger: .quiet)
+            let (steps, files) = (Migrations.all.steps + [later], Migrations.all.files)
+            let migrator = PostgresMigrator(migrations: .init(steps: steps, files: files), logger: .quiet)
+            let newer = PostgresMigrator(
+                migrations: .init(
+                    steps: steps,
+                    files: files.map {
+                        PostgresSQLFile(name: $0.name, script: Array("-- Version 999\n".utf8) + $0.script)
+                    }), logger: .quiet)
 
             try await runPostgresScript("audit-owner.sql", ["name=\(role)", "days=730"], on: database.url)
             let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
@@ -103,9 +111,15 @@ import Testing
 
             try await runPostgresScript(
                 "audit-owner.sql", ["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
-            #expect(try await migrator.up(on: connection) == [later.number])
+            #expect(try await migrator.up(on: connection) == ["\(later.number)_later"])
             try await runPostgresScript("audit-owner.sql", ["name=\(role)", "days=730"], on: database.url)
             #expect(try await migrator.up(on: connection) == [])
+            let owned = await #expect(throws: PostgresError.self) { try await newer.up(on: connection) }
+            #expect(owned?.sqlState == "42501" && owned?.message.hasPrefix("audit_entries.sql: must be owner") == true)
+            try await runPostgresScript(
+                "audit-owner.sql", ["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
+            #expect(try await newer.up(on: connection) == files.map { "\($0.name).sql" })
+            try await runPostgresScript("audit-owner.sql", ["name=\(role)", "days=730"], on: database.url)
             await connection.close()
             for owner in [role, "\(role)_audit"] {
                 try await pool.query("DROP OWNED BY \(unescaped: owner) CASCADE")

@@ -122,7 +122,7 @@ import Testing
     func theIDOfADeletedUserIsRefused(table: String) async throws {
         try await with { transfer, pool in
             let user = UUID()
-            // A row of before migration 8 is in `audit`.
+            // An entry of the former audit log is in `audit`.
             try await pool.query("ALTER TABLE audit DISABLE TRIGGER USER")
             try await pool.query(
                 "INSERT INTO \(unescaped: table) (user_id, actor, event) VALUES (\(user), 'user', 'deleted')")

@@ -7,58 +7,8 @@ import Testing
 
 @Suite struct MigrationTests {
     @Test func theListIsThatOfTheFiles() throws {
-        #expect(try migrationFiles(of: "identity") == Migrations.all)
-    }
-
-    /// The indexes of 4, 9, 12 and 13 are in the scripts of these steps, too, which had landed before.
-    @Test func indexesThatAreBuiltBeforeAStepAreThoseOfItsScript() async throws {
-        func indexes(_ migrations: [PostgresMigration]) async throws -> [String] {
-            try await withDatabase(migrations: migrations) { database in
-                try await database.pool.query(
-                    "SELECT indexdef::text FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname"
-                ).decode(String.self)
-            }
-        }
-        let landed = Migrations.all.prefix { $0.number <= 13 }
-        let scripts = landed.map {
-            PostgresMigration(number: $0.number, name: $0.name, up: $0.up, down: $0.down)
-        }
-        #expect(try await indexes(scripts) == indexes(Array(landed)))
-    }
-
-    /// The server works on after the death of the program, and the next program waits for that.
-    @Test func aKilledMigrationIsResumed() async throws {
-        try await withDatabase(migrations: Migrations.all.filter { $0.number < 12 }) { database in
-            let environment = [
-                "IDENTITY_DATABASE_URL": database.url, "GATEHOUSE_ENVIRONMENT": "development",
-                "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
-            ]
-            let writer = try await database.connect()
-            try await writer.execute(script: "BEGIN; INSERT INTO users (id) VALUES (gen_random_uuid())")
-            let arguments = ["migrate", "up", "--to", "13"]
-            let program = BuiltPrograms.path(of: "identity")
-            let first = try TestProcess(program, arguments, environment: environment)
-            try await eventually("the index is built") { try await invalid(database) == ["users_by_role"] }
-            first.signal(SIGKILL)
-            await first.waitForExit()
-
-            let second = try TestProcess(program, arguments, environment: environment)
-            try await eventually("the second program has asked for the lock") {
-                try await database.pool.query(
-                    """
-                    SELECT count(*) FROM pg_stat_activity
-                    WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'
-                    """)[0].decode(Int.self) == 1
-            }
-            #expect(try await invalid(database) == ["users_by_role"])
-            try await writer.execute(script: "COMMIT")
-            #expect(await second.waitForExit() == 0)
-            #expect(try await invalid(database) == [])
-            let connection = try await database.connect()
-            let status = try await PostgresMigrator(migrations: Migrations.all, logger: .quiet)
-                .status(on: connection)
-            #expect(status.prefix(13).allSatisfy { $0.state == .applied })
-        }
+        let files = try migrationFiles(of: "identity")
+        #expect(files.steps == Migrations.all.steps && files.files == Migrations.all.files)
     }
 
     /// A build waits for a transaction that has written to the table; registrations wait for neither.
@@ -66,7 +16,17 @@ import Testing
     @Test func registrationsGoOnWhileIndexesAreBuilt() async throws {
         let setting = ProcessInfo.processInfo.environment["GATEHOUSE_MIGRATION_ROWS"]
         let rows = setting.flatMap { Int($0) } ?? 20_000
-        try await withDatabase(migrations: Migrations.all.filter { $0.number < 12 }) { database in
+        let indexes = PostgresMigration(
+            number: Migrations.all.steps.count + 1, name: "indexes",
+            indexes: Array(
+                """
+                CREATE INDEX CONCURRENTLY identifiers_by_change ON identifiers (changed_at);
+                CREATE INDEX CONCURRENTLY users_by_change ON users (updated_at, id);
+                CREATE INDEX CONCURRENTLY audit_entries_by_actor ON audit_entries (actor, at, id);
+                CREATE UNIQUE INDEX CONCURRENTLY audit_entries_once ON audit_entries (session_id, id);
+                """.utf8), up: Array("SELECT".utf8), down: [])
+        let migrations = PostgresMigrations(steps: Migrations.all.steps + [indexes], files: Migrations.all.files)
+        try await withDatabase(migrations: Migrations.all) { database in
             let connection = try await database.connect()
             try await connection.execute(
                 script: """
@@ -102,9 +62,8 @@ import Testing
                     await load.beginBuild()
                     group.addTask {
                         let start = ContinuousClock.now
-                        try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(
-                            on: connection, to: 13)
-                        if setting != nil { print("12 and 13, \(rows) rows a table: \(ContinuousClock.now - start)") }
+                        try await PostgresMigrator(migrations: migrations, logger: .quiet).up(on: connection)
+                        if setting != nil { print("\(rows) rows a table: \(ContinuousClock.now - start)") }
                         await load.end()
                     }
                     try await eventually("the build waits") { try await isBuildWaiting(database) }

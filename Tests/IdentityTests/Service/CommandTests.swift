@@ -211,10 +211,14 @@ extension AdministrationServiceTests {
                     #expect(status == 0, "\(output)")
                     return output
                 }
-                let pending = Migrations.all.map { "\($0.number)_\($0.name): pending\n" }
-                let numbers = Migrations.all.map { "\($0.number)" }
-                #expect(try await migrate("status") == pending.joined())
-                #expect(try await migrate("up") == "Taken: \(numbers.joined(separator: ", ")).\n")
+                let steps = Migrations.all.steps.map { "\($0.number)_\($0.name)" }
+                let names = steps + Migrations.all.files.map { "\($0.name).sql" }
+                func states() async throws -> [Substring] { try await migrate("status").split(separator: "\n") }
+                let pending = try await states()
+                #expect(pending.count == names.count && pending.allSatisfy { $0.hasSuffix(": pending") })
+                #expect(zip(pending, names).allSatisfy { $0.hasPrefix($1) })
+                #expect(try await migrate("up") == "Taken: \(names.joined(separator: ", ")).\n")
+                #expect(try await states().allSatisfy { $0.hasSuffix(": applied") })
                 #expect(try await migrate("up") == "Nothing to do.\n")
                 let users = try await database.pool.query("SELECT id FROM users")
                 #expect(users.isEmpty)

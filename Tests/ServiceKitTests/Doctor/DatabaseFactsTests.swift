@@ -9,7 +9,7 @@ import Testing
         version: "15.4", versionNumber: 150_004, ahead: 0, isEncrypted: true, needsEncryption: true, off: [],
         maximumConnections: 100,
         connections: 20, roleLimit: 52, roleConnections: 17, poolConnections: 16, replicas: 2,
-        transactionAge: 1000, preparedTransactionAge: nil, migrations: [])
+        transactionAge: 1000, preparedTransactionAge: nil, migrations: [], files: [])
 
     /// What is found besides what is fine.
     private func complaints(_ change: (inout DatabaseFacts) -> Void) -> [String] {

@@ -27,7 +27,7 @@ import Testing
         _ examination: Examination, of url: String, _ settings: [String: String] = [:]
     ) async -> [Finding] {
         let settings = Settings(service: "shop", environment: settings.merging(["SHOP_DATABASE_URL": url]) { $1 })
-        return await examination.database(of: "shop", DatabaseConfiguration(settings: settings), migrations: [])
+        return await examination.database(of: "shop", DatabaseConfiguration(settings: settings), migrations: .init())
     }
 
     /// What is said of PostgreSQL where it cannot be used.

@@ -44,7 +44,7 @@ extension PostgresPool {
 ///
 /// - Throws: What `body` throws; ``TestKitError``; ``PostgresError``.
 public func withDatabase<Value: Sendable>(
-    migrations: [PostgresMigration] = [], isolation: isolated (any Actor)? = #isolation,
+    migrations: PostgresMigrations = .init(), isolation: isolated (any Actor)? = #isolation,
     _ body: (LeasedDatabase) async throws -> Value
 ) async throws -> Value {
     let databases = try TestDatabases.shared.get()

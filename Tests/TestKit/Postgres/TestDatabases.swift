@@ -31,8 +31,9 @@ final class TestDatabases: Sendable {
         return url.string ?? ""
     }
 
-    func create(_ migrations: [PostgresMigration]) async throws -> String {
-        let template = try await templates.name(for: migrations) { try await self.makeTemplate(migrations) }
+    func create(_ migrations: PostgresMigrations) async throws -> String {
+        let digest = Self.digest(of: migrations)
+        let template = try await templates.name(for: digest) { try await self.makeTemplate(migrations, digest) }
         let name = "lease_" + UUID().uuidString.lowercased()
         try await administer("CREATE DATABASE \"\(name)\" TEMPLATE \"\(template)\"")
         return name
@@ -44,10 +45,10 @@ final class TestDatabases: Sendable {
 
     /// Other processes may create the same template, so it is created under another name and renamed when it is
     /// complete.
-    private func makeTemplate(_ migrations: [PostgresMigration]) async throws -> String {
-        if migrations.isEmpty { return "template1" }
+    private func makeTemplate(_ migrations: PostgresMigrations, _ digest: String) async throws -> String {
+        if migrations == .init() { return "template1" }
         // The same server may have one with plain tables, from a run before.
-        let template = "template_\(testPartitions ?? 0)_" + Self.digest(of: migrations)
+        let template = "template_\(testPartitions ?? 0)_" + digest
         guard try await !exists(template) else { return template }
         let draft = "draft_" + UUID().uuidString.lowercased()
         try await administer("CREATE DATABASE \"\(draft)\"")
@@ -78,12 +79,15 @@ final class TestDatabases: Sendable {
         }
     }
 
-    private static func digest(of migrations: [PostgresMigration]) -> String {
+    private static func digest(of migrations: PostgresMigrations) -> String {
         var hash = SHA256()
-        for migration in migrations {
-            hash.update(data: Array("\(migration.number) \(migration.name) \(migration.up.count)\n".utf8))
-            hash.update(data: migration.up)
-            hash.update(data: migration.indexes)
+        for step in migrations.steps {
+            hash.update(data: Array("\(step.number) \(step.name) \(step.up.count) \(step.indexes.count)\n".utf8))
+            hash.update(data: step.up + step.indexes)
+        }
+        for file in migrations.files {
+            hash.update(data: Array("\(file.name) \(file.script.count)\n".utf8))
+            hash.update(data: file.script)
         }
         return hash.finalize().prefix(16).map { String(format: "%02x", $0) }.joined()
     }
@@ -93,13 +97,9 @@ final class TestDatabases: Sendable {
 private actor Templates {
     private var names: [String: Task<String, any Error>] = [:]
 
-    func name(
-        for migrations: [PostgresMigration], make: @escaping @Sendable () async throws -> String
-    ) async throws -> String {
-        let key = migrations.map { "\($0.number) \($0.name) \($0.up.hashValue) \($0.indexes.hashValue)" }.joined(
-            separator: "\n")
-        let task = names[key] ?? Task { try await make() }
-        names[key] = task
+    func name(for digest: String, make: @escaping @Sendable () async throws -> String) async throws -> String {
+        let task = names[digest] ?? Task { try await make() }
+        names[digest] = task
         return try await task.value
     }
 }

@@ -39,6 +39,12 @@ import Testing
                 try await pool.query("SELECT count(*) FROM pg_partition_tree('sessions') WHERE isleaf")[0]
                     .decode(Int.self) == 8)
             #expect(try await names(pool) == expectedNames)
+            let comments = try await pool.query(
+                """
+                SELECT obj_description('sessions'::regclass, 'pg_class'), col_description('sessions'::regclass, attnum)
+                FROM pg_attribute WHERE attrelid = 'sessions'::regclass AND attname = 'expiry_day'
+                """)[0].decode((String?, String?).self)
+            #expect(comments.0 != nil && comments.1 != nil)
         }
     }
 
@@ -70,9 +76,9 @@ import Testing
     private func checkInterrupted(_ tokens: TokensFixture, _ migrator: PostgresMigrator) async throws {
         let connection = try await tokens.database.connect()
         let later = PostgresMigration(number: 99, name: "later", up: Array("SELECT 1".utf8), down: [])
-        let newer = PostgresMigrator(migrations: Migrations.all + [later], logger: .quiet)
+        let newer = PostgresMigrator(migrations: .init(steps: Migrations.all.steps + [later]), logger: .quiet)
         for attempt: () async throws -> Void in [
-            { try await newer.up(on: connection) }, { try await migrator.down(on: connection, to: 7) },
+            { try await newer.up(on: connection) }, { try await migrator.down(on: connection, to: 0) },
             { try await migrator.partition(into: 4, on: connection) },
         ] {
             let error = await #expect(throws: PostgresError.self) { try await attempt() }
@@ -100,7 +106,7 @@ import Testing
             }
             #expect(hasRows?.code == .migration)
             #expect(try await migrator.partition(into: 4, on: connection).count == 4)
-            try await migrator.down(on: connection, to: 7)
+            try await migrator.down(on: connection, to: 0)
             await connection.close()
         }
     }

@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import ServiceKitPostgres
 
-/// The sessions in PostgreSQL. Each operation is an SQL function (`Migrations/0008_buckets.up.sql`) that touches one
+/// The sessions in PostgreSQL. Each operation is an SQL function (`SQL/sessions.sql`) that touches one
 /// ``Bucket`` alone. A write that depends on a read repeats the read values in its WHERE clause, so that it does
 /// nothing when the row has changed since.
 struct SessionStore: Sendable {

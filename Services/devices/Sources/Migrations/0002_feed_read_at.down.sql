@@ -1,1 +1,0 @@
-ALTER TABLE revocation_feed DROP COLUMN read_at;

@@ -1,5 +1,0 @@
-DROP TABLE audit_events;
-DROP TABLE revocation_horizon;
-DROP TABLE revocations;
-DROP TABLE sessions;
-DROP TABLE users;

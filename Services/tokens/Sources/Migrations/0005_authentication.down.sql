@@ -1,3 +1,0 @@
-ALTER TABLE sessions
-    DROP COLUMN authentication_methods,
-    DROP COLUMN authenticated_at;
