@@ -417,8 +417,7 @@ extension IdentityApplication {
     ].flatMap(\.self)
 
     static let messageKinds = [
-        MessageKind.ofCodes, MessageKind.ofPasswords, MessageKind.ofIdentifiers, MessageKind.ofMerging,
-        MessageKind.ofApple,
+        MessageKind.ofCodes, MessageKind.ofPasswords, MessageKind.ofAccountNotices, MessageKind.ofApple,
     ].flatMap(\.self)
 
     /// The rows that expire after a fixed time.
