@@ -154,7 +154,7 @@ struct IdentityParts {
         knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
         audit = AuditStore(database: database)
         seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
-        events = EventFeedStore(database: database, events: IdentityApplication.auditEvents, logger: logger)
+        events = EventFeedStore(database: database, logger: logger)
 
         let deviceTokens = KnownDeviceTokens(keys: configuration.pepperKeys)
         let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
@@ -425,6 +425,13 @@ extension IdentityApplication {
         AppleNonceStore.expiredRows, PasswordResetStore.expiredRows, IdentifierChangeStore.expiredRows,
         CodeStore.expiredRows, AppleNotificationStore.expiredRows, KnownDeviceStore.expiredRows,
     ].flatMap(\.self)
+}
+
+extension EventFeedStore {
+    /// The feed of every feature's events.
+    init(database: PostgresPool, pageSize: Int = pageSize, logger: Logger) {
+        self.init(database: database, events: IdentityApplication.auditEvents, pageSize: pageSize, logger: logger)
+    }
 }
 
 extension MessageTemplates {
