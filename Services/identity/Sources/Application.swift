@@ -171,7 +171,8 @@ struct IdentityParts {
             codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
         notices = AccountNotices(messages: messages, undoLink: configuration.messages.undoLink)
         messageDelivery = MessageDelivery(
-            queue: messages, database: database, isWanted: { [appleMail] in try await appleMail.mayReceiveMail($0) },
+            queue: messages, identifiers: identifiers,
+            isWanted: { [appleMail] in try await appleMail.mayReceiveMail($0) },
             limits: limits, appName: configuration.messages.appName, logger: logger)
         let passwordResetDelivery = PasswordResetDelivery(
             passwords: passwords, resets: passwordResets, limits: limits, sealer: sealer,

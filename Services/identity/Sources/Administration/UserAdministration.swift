@@ -122,9 +122,10 @@ public struct UserAdministration: Sendable {
     func find(_ user: String) async throws -> UUID {
         if let id = UUID(uuidString: user) { return id }
         let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
-        let found = try await passwords.account(identifiedBy: identifier)
-        guard let found else { throw CommandFailure(description: "There is no user with \(identifier.value).") }
-        return found.account.id
+        guard let id = try await identifiers.holder(of: identifier) else {
+            throw CommandFailure(description: "There is no user with \(identifier.value).")
+        }
+        return id
     }
 
     func entry(_ account: Account, pending: [String] = []) -> Entry {

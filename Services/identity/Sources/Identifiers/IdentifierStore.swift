@@ -15,6 +15,11 @@ struct IdentifierStore: Sendable {
         ).decode(Bool.self).first
     }
 
+    /// The user who has the identifier, verified or not.
+    func holder(of identifier: Identifier) async throws -> UUID? {
+        try await Self.holder(of: identifier, on: database)?.userID
+    }
+
     static func email(of userID: UUID, on transaction: PostgresTransaction) async throws -> String? {
         try await transaction.query(
             "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = 'email'"
@@ -138,7 +143,7 @@ struct IdentifierStore: Sendable {
         try await transaction.query("DELETE FROM lost_identifiers WHERE user_id = \(userID) AND kind = \(kind)")
     }
 
-    static func holder(
+    private static func holder(
         of identifier: Identifier, on database: some PostgresQuerying
     ) async throws -> IdentifierClaim.Holder? {
         try await database.query(
