@@ -37,7 +37,7 @@ public enum IdentityApplication: MigratingApplication {
         + AuditEvent.ofAdministration + AuditEvent.ofRevocations
 
     static let messageKinds =
-        credentialFeatures.flatMap { $0.messageKinds } + MessageKind.ofIdentifiers + MessageKind.ofMerging
+        credentialFeatures.flatMap { $0.messageKinds } + MessageKind.ofAccountNotices
 
     /// The rows that expire after a fixed time.
     static let expiredRows =
@@ -86,7 +86,7 @@ struct IdentityParts {
         let tokens = TokensClient(client: configuration.tokens.client(httpClient))
         devices = DevicesClient(client: configuration.devices.client(httpClient))
         seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
-        let events = EventFeedStore(database: database, events: IdentityApplication.auditEvents, logger: logger)
+        let events = EventFeedStore(database: database, logger: logger)
         self.events = events
 
         knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
@@ -113,8 +113,8 @@ struct IdentityParts {
             sealingKeys: configuration.sealingKeys, home: configuration.home, age: configuration.authenticationAge,
             tokens: tokens, limits: limits, messages: messages,
             messageDelivery: MessageDelivery(
-                queue: messages, database: database, limits: limits, appName: configuration.messages.appName,
-                logger: logger),
+                queue: messages, identifiers: IdentifierStore(database: database), limits: limits,
+                appName: configuration.messages.appName, logger: logger),
             sessions: SessionIssuer(
                 accounts: AccountStore(database: database), outbox: OutboxStore(database: database),
                 knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens, unused: unusedSessions,
@@ -301,6 +301,13 @@ extension IdentityParts {
 }
 
 // MARK: - What features declare
+
+extension EventFeedStore {
+    /// The feed of every feature's events.
+    init(database: PostgresPool, pageSize: Int = pageSize, logger: Logger) {
+        self.init(database: database, events: IdentityApplication.auditEvents, pageSize: pageSize, logger: logger)
+    }
+}
 
 extension MessageTemplates {
     /// Gatehouse's own templates.

@@ -123,7 +123,9 @@ public struct UserAdministration: Sendable {
     func find(_ user: String) async throws -> UUID {
         if let id = UUID(uuidString: user) { return id }
         let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
-        guard let id = try await identifiers.holder(of: identifier) else { throw CommandFailure(description: "There is no user with \(identifier.value).") }
+        guard let id = try await identifiers.holder(of: identifier) else {
+            throw CommandFailure(description: "There is no user with \(identifier.value).")
+        }
         return id
     }
 

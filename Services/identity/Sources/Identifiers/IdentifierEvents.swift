@@ -1,4 +1,6 @@
 import Contracts
+import Foundation
+import Postgres
 
 extension AuditEvent {
     /// An identifier was added to the account, or verified.
@@ -19,8 +21,12 @@ extension AuditedAttempt.Target {
     /// The account that has verified the identifier.
     static func identifier(_ identifier: Identifier) -> Self {
         .owner { database in
-            let holder = try await IdentifierStore.holder(of: identifier, on: database)
-            return holder?.isVerified == true ? holder?.userID : nil
+            try await database.query(
+                """
+                SELECT user_id FROM identifiers
+                WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND verified
+                """
+            ).first?.decode(UUID.self)
         }
     }
 }

@@ -147,7 +147,7 @@ struct IdentifierStore: Sendable {
         try await transaction.query("DELETE FROM lost_identifiers WHERE user_id = \(userID) AND kind = \(kind)")
     }
 
-    static func holder(
+    private static func holder(
         of identifier: Identifier, on database: some PostgresQuerying
     ) async throws -> IdentifierClaim.Holder? {
         try await database.query(

@@ -12,15 +12,3 @@ extension AuditEvent {
 extension AuditedAttempt.Action {
     static let merge = Self(name: "merge", refusal: .forbidden)
 }
-
-extension MessageKind {
-    /// Reports that another account was merged with the account, and how to undo that.
-    static let accountsMerged = MessageKind(
-        "accountsMerged", isSecurityNotice: true, required: .link, allowed: [.link, .app, .days],
-        templates: [
-            "en": PackageResources.accountsMerged_en_txt, "he": PackageResources.accountsMerged_he_txt,
-            "ru": PackageResources.accountsMerged_ru_txt, "ar": PackageResources.accountsMerged_ar_txt,
-        ])
-
-    static let ofMerging = [accountsMerged]
-}

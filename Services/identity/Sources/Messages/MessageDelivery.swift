@@ -8,7 +8,7 @@ import Sealing
 /// Sends messages, as a task of the outbox.
 struct MessageDelivery: Sendable {
     let queue: MessageQueue
-    let database: PostgresPool
+    let identifiers: IdentifierStore
     let forwarding: MailForwardingStore
     let limits: AttemptLimits
     let appName: String
@@ -16,11 +16,11 @@ struct MessageDelivery: Sendable {
     private let outcomes = MessageMetrics()
 
     init(
-        queue: MessageQueue, database: PostgresPool, limits: AttemptLimits, appName: String, logger: Logger
+        queue: MessageQueue, identifiers: IdentifierStore, limits: AttemptLimits, appName: String, logger: Logger
     ) {
         self.queue = queue
-        self.database = database
-        forwarding = MailForwardingStore(database: database)
+        self.identifiers = identifiers
+        forwarding = MailForwardingStore(database: identifiers.database)
         self.limits = limits
         self.appName = appName
         self.logger = logger
@@ -49,7 +49,7 @@ struct MessageDelivery: Sendable {
         if case .email(let address) = identifier {
             guard try await forwarding.mayReceiveMail(address) else { return outcomes.count(.unwanted, identifier.kind) }
         }
-        let holder = try await IdentifierStore.holder(of: identifier, on: database)?.userID
+        let holder = try await identifiers.holder(of: identifier)
         let isAskerKnown = envelope.isAskerKnown ?? false
         try await limits.sending(
             envelope.kind, to: identifier, isKnown: holder != nil, isAskerKnown: isAskerKnown
@@ -60,9 +60,9 @@ struct MessageDelivery: Sendable {
 
     /// Records that a message has bounced, whether or not an account has the identifier.
     func bounced(from identifier: Identifier, _ status: BounceStatus?) async throws {
-        if let holder = try await IdentifierStore.holder(of: identifier, on: database)?.userID {
+        if let holder = try await identifiers.holder(of: identifier) {
             try await AuditStore.record(
-                .messageBounced, holder, by: .system, detail: status?.text, on: database)
+                .messageBounced, holder, by: .system, detail: status?.text, on: identifiers.database)
         }
         outcomes.count(.bounced, identifier.kind)
     }
@@ -96,7 +96,7 @@ struct MessageDelivery: Sendable {
                 "A message was refused for good",
                 metadata: ["id": "\(id)", "kind": "\(envelope.kind)", "reason": "\(refusal)"])
             if let holder {
-                try await AuditStore.record(.messageRefused, holder, by: .system, on: database)
+                try await AuditStore.record(.messageRefused, holder, by: .system, on: identifiers.database)
             }
         } catch {
             outcomes.count(.failed, identifier.kind)

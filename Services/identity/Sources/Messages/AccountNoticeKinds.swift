@@ -13,6 +13,13 @@ extension MessageKind {
             "en": PackageResources.identifierLost_en_txt, "he": PackageResources.identifierLost_he_txt,
             "ru": PackageResources.identifierLost_ru_txt, "ar": PackageResources.identifierLost_ar_txt,
         ])
+    /// Reports that another account was merged with the account, and how to undo that.
+    static let accountsMerged = MessageKind(
+        "accountsMerged", isSecurityNotice: true, required: .link, allowed: [.link, .app, .days],
+        templates: [
+            "en": PackageResources.accountsMerged_en_txt, "he": PackageResources.accountsMerged_he_txt,
+            "ru": PackageResources.accountsMerged_ru_txt, "ar": PackageResources.accountsMerged_ar_txt,
+        ])
 
-    static let ofIdentifiers = [identifierChanged, identifierLost]
+    static let ofAccountNotices = [identifierChanged, identifierLost, accountsMerged]
 }
