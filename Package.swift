@@ -187,7 +187,9 @@ let services: [Target] = [
             "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .crypto,
             .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
-        embeds: ["Console/Files", "Messages/Templates", "Migrations", "SQL"].map { .embedInCode("Sources/\($0)") }),
+        embeds: ["Core/Messages/Templates", "Sources/Operators/Console/Files", "Sources/Migrations", "Sources/SQL"].map {
+            .embedInCode($0)
+        }),
     service(
         "tokens",
         uses: [

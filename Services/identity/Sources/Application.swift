@@ -120,7 +120,7 @@ struct IdentityParts {
                 knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens, unused: unusedSessions,
                 logger: logger))
         self.core = core
-        credentials = IdentityApplication.credentialFeatures.map { $0.init(configuration, core) }
+        credentials = configuration.credentialKinds.map { $0.feature(core) }
         delivery = OutboxDelivery(
             outbox: core.outbox,
             handlers: credentials.flatMap { $0.handlers }

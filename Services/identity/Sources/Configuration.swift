@@ -16,17 +16,11 @@ public struct IdentityConfiguration: Sendable {
     var credentials: CallerCredentials
     var tokens: Peer
     var devices: Peer
-    var apple: AppleConfiguration
+    /// The settings of each kind of credential.
+    var credentialKinds: [any CredentialConfiguration]
     var sealingKeys: KeyRing
     var pepperKeys: KeyRing
-    var passwordMinimumLength: Int
-    var breachedPasswords: BreachedPasswords?
-    var firebaseSignerKey: [UInt8]?
-    var hashingThreads: Int
-    var hashingQueue: Int
-    var hashingParameters: Argon2Parameters
     var home: PhoneRegion?
-    var resetHook: HookSettings?
     var messages: MessageConfiguration
     /// Allowances that replace those with the same name.
     var allowances: [String: AttemptAllowance]
@@ -85,42 +79,12 @@ public struct IdentityConfiguration: Sendable {
         webhooks = Self.webhooks(settings)
         tokens = Peer("tokens", settings)
         devices = Peer("devices", settings)
-        apple = AppleConfiguration(settings: settings)
+        credentialKinds = IdentityApplication.credentialFeatures.map { $0.configuration.init(settings: settings) }
         sealingKeys = Self.keys(
             "sealingKeysFile",
             "lines `ID:BASE64` of 32 bytes, which seal Apple's refresh tokens; the first seals new ones", settings)
         pepperKeys = Self.keys(
             "pepperKeysFile", "lines `ID:BASE64` of 32 bytes; the first is used for new hashes", settings)
-        passwordMinimumLength = settings.int(
-            "passwordMinimumLength", default: 8, in: 8...64, unit: "characters", "least length of a new password")
-        breachedPasswords = settings.optionalPath(
-            "breachedPasswordsFile", "filter of refused passwords, made by `identity passwords filter build`"
-        ).flatMap { path in settings.read("breachedPasswordsFile", from: path) { try BreachedPasswords(path: $0) } }
-        firebaseSignerKey = settings.optionalSecretFile(
-            "firebaseSignerKeyFile", "signer key in base64 of the Firebase project that users came from"
-        ).flatMap { text in
-            let key = Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)).map(Array.init)
-            if !ForeignHash.hashLengths.contains(key?.count ?? 0) {
-                settings.problem("firebaseSignerKeyFile", "names a file that holds no key in base64")
-            }
-            return key
-        }
-        hashingThreads = settings.int(
-            "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount - 1),
-            computedAs: "cores − 1", in: 1...256, "concurrent hashes of passwords")
-        hashingQueue = settings.int(
-            "hashingQueue", default: 64, in: 1...10_000, "passwords that may wait to be hashed")
-        let floor = Argon2Parameters.floor
-        hashingParameters = Argon2Parameters(
-            memory: settings.int(
-                "hashingMemory", default: floor.memory, in: Argon2Parameters.memoryRange, unit: "KiB",
-                "memory of a hash; the container needs it for each thread"),
-            iterations: settings.int(
-                "hashingIterations", default: floor.iterations, in: Argon2Parameters.iterationsRange,
-                "passes of a hash"),
-            parallelism: settings.int(
-                "hashingParallelism", default: floor.parallelism, in: Argon2Parameters.parallelismRange,
-                "lanes of a hash, on one thread"))
         home = settings.optionalString(
             "phoneCallingCode", "calling code of the country whose national numbers are understood: `49`"
         ).flatMap { code in settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) } }
@@ -160,7 +124,6 @@ public struct IdentityConfiguration: Sendable {
             settings.problem(
                 "unverifiedRetentionDays", "must not be more than auditRetentionDays: the audit log has the sign-ins")
         }
-        resetHook = HookSettings.read(settings, "resetHook", "endpoint for password resets")
     }
 
     /// The lists of secrets and addresses must have the same length and order.

@@ -27,7 +27,7 @@ extension IdentityApplication: ExaminedApplication {
                 "devices", urls: configuration.devices.urls, credential: configuration.devices.credential,
                 settings: ("IDENTITY_DEVICES_CREDENTIAL", "DEVICES_IDENTITY_CREDENTIALS"),
                 probe: .init("/internal/users/\(unknownUser)/devices")))
-        findings += await apple(configuration.apple, examination)
+        for kind in configuration.credentialKinds { findings += await kind.examine(examination) }
         return findings + keyFiles(examination)
     }
 
@@ -39,22 +39,6 @@ extension IdentityApplication: ExaminedApplication {
                     of: what, in: path,
                     remedy: "Put a new key first and keep the old ones: docs/operations/keys.md.")
             }
-        }
-    }
-
-    private static func apple(_ configuration: AppleConfiguration, _ examination: Examination) async -> [Finding] {
-        guard configuration.isOffered else { return [.fine("Sign in with Apple is not offered.")] }
-        let url = configuration.keysURL.absoluteString
-        let remedy = "Users cannot sign in with tokens under a new key of Apple until Apple's keys can be fetched."
-        do {
-            let reply = try await examination.send(url)
-            guard reply.status == 200 else {
-                return [.warning("Apple's keys cannot be fetched: \(url) answers \(reply.status).", remedy: remedy)]
-            }
-            return [.fine("Apple's keys can be fetched.")]
-        } catch {
-            let why = NetworkTrouble.words(error)
-            return [.warning("Apple's keys cannot be fetched from \(url): \(why).", remedy: remedy)]
         }
     }
 }

@@ -52,7 +52,7 @@ extension ServiceTests {
 @Suite("The files of the console")
 struct ConsoleFilesTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../../Services/identity/Sources/Console/Files").standardizedFileURL
+        .appending(path: "../../../Services/identity/Sources/Operators/Console/Files").standardizedFileURL
 
     @Test("The service serves every file of the folder")
     func whole() throws {

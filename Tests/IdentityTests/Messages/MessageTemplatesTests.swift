@@ -11,7 +11,7 @@ import Testing
 
     @Test func theListIsThatOfTheFiles() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../../Services/identity/Sources/Messages/Templates").standardizedFileURL
+            .appending(path: "../../../Services/identity/Core/Messages/Templates").standardizedFileURL
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path())
         let declared = IdentityApplication.messageKinds.flatMap { kind in
             kind.templates.map { ("\(kind.rawValue).\($0).txt", $1) }

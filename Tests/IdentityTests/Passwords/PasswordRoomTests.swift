@@ -15,8 +15,12 @@ private enum CrowdedIdentity: ServiceApplication {
 
     static func configuration(from settings: Settings) -> IdentityConfiguration {
         var configuration = IdentityApplication.configuration(from: settings)
-        configuration.hashingThreads = 1
-        configuration.hashingQueue = -1
+        configuration.credentialKinds = configuration.credentialKinds.map { kind in
+            guard var passwords = kind as? PasswordConfiguration else { return kind }
+            passwords.hashingThreads = 1
+            passwords.hashingQueue = -1
+            return passwords
+        }
         return configuration
     }
 

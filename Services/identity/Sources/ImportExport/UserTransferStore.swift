@@ -56,7 +56,7 @@ struct UserTransferStore: Sendable {
                     let own = credentials.filter { $0.credential.name.kind == type(of: kind).id }
                     if !own.isEmpty { try await kind.addDetails(of: own, on: transaction) }
                 }
-                try await AuditStore.recordImport(of: users.map(\.id), on: transaction)
+                try await Self.record(users.map(\.id), on: transaction)
             }
             return true
         } catch is Taken {
@@ -64,6 +64,18 @@ struct UserTransferStore: Sendable {
         } catch let error as PostgresError where error.sqlState == .uniqueViolation {
             return false
         }
+    }
+}
+
+extension UserTransferStore {
+    /// Adds the entries of the audit log, in the order of the users.
+    private static func record(_ users: [UUID], on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO audit_entries (user_id, actor, actor_id, event, detail)
+            SELECT id, 'operator', \(AuditScope.current?.name), \(AuditEvent.registered.rawValue), 'import'
+            FROM unnest(\(users)) WITH ORDINALITY AS imported (id, n) ORDER BY n
+            """)
     }
 }
 

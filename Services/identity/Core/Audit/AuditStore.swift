@@ -52,16 +52,6 @@ struct AuditStore: Sendable {
             """)
     }
 
-    /// Adds the entries of imported users, in their order.
-    static func recordImport(of users: [UUID], on transaction: PostgresTransaction) async throws {
-        try await transaction.query(
-            """
-            INSERT INTO audit_entries (user_id, actor, actor_id, event, detail)
-            SELECT id, 'operator', \(AuditScope.current?.name), \(AuditEvent.registered.rawValue), 'import'
-            FROM unnest(\(users)) WITH ORDINALITY AS imported (id, n) ORDER BY n
-            """)
-    }
-
     /// The latest thousand entries about the user, newest first, with the user's own origins.
     func events(of userID: UUID) async throws -> [AccountExport.Event] {
         try await page(of: userID, before: nil, limit: 1000).map { record in

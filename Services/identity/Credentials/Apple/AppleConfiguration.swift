@@ -4,7 +4,7 @@ import ServiceKit
 import Settings
 
 /// Settings of Sign in with Apple.
-struct AppleConfiguration: Sendable {
+struct AppleConfiguration: CredentialConfiguration {
     var keysURL: URL
     var tokenURL: URL
     var revokeURL: URL
@@ -50,6 +50,24 @@ struct AppleConfiguration: Sendable {
 
     /// Whether users may sign in with Apple. An installation may begin with passwords alone.
     var isOffered: Bool { !policy.clientIDs.isEmpty }
+
+    func feature(_ core: IdentityCore) -> any CredentialFeature { AppleFeature(self, core) }
+
+    func examine(_ examination: Examination) async -> [Finding] {
+        guard isOffered else { return [.fine("Sign in with Apple is not offered.")] }
+        let url = keysURL.absoluteString
+        let remedy = "Users cannot sign in with tokens under a new key of Apple until Apple's keys can be fetched."
+        do {
+            let reply = try await examination.send(url)
+            guard reply.status == 200 else {
+                return [.warning("Apple's keys cannot be fetched: \(url) answers \(reply.status).", remedy: remedy)]
+            }
+            return [.fine("Apple's keys can be fetched.")]
+        } catch {
+            let why = NetworkTrouble.words(error)
+            return [.warning("Apple's keys cannot be fetched from \(url): \(why).", remedy: remedy)]
+        }
+    }
 
     /// Apple compares redirect URIs as exact texts, and accepts only HTTPS.
     private static func redirectURIs(_ settings: Settings) -> Set<VerbatimString> {

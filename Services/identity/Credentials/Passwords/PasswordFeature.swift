@@ -5,6 +5,7 @@ import ServiceLifecycle
 
 /// Passwords: registering, signing in, changes and resets.
 struct PasswordFeature: CredentialFeature {
+    static let configuration: any CredentialConfiguration.Type = PasswordConfiguration.self
     static let auditEvents = AuditEvent.ofPasswords
     static let messageKinds = MessageKind.ofPasswords
     static let expiredRows = PasswordResetStore.expiredRows
@@ -16,7 +17,7 @@ struct PasswordFeature: CredentialFeature {
     private let importKeys: ImportedPasswordHash.Keys
     private let resetDelivery: PasswordResetDelivery
 
-    init(_ configuration: IdentityConfiguration, _ core: IdentityCore) {
+    init(_ configuration: PasswordConfiguration, _ core: IdentityCore) {
         self.core = core
         passwords = PasswordStore(database: core.database)
         hasher = PasswordHasher(
@@ -34,7 +35,7 @@ struct PasswordFeature: CredentialFeature {
             hook: configuration.resetHook.map {
                 ResetHook(httpClient: core.httpClient, url: $0.url, secret: $0.secret)
             },
-            messages: core.messageDelivery, link: configuration.messages.resetLink)
+            messages: core.messageDelivery, link: configuration.resetLink)
     }
 
     var kind: any CredentialKind { PasswordCredential(passwords: passwords, importKeys: importKeys) }

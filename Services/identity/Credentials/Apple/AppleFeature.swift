@@ -6,21 +6,21 @@ import ServiceLifecycle
 
 /// Sign in with Apple.
 struct AppleFeature: CredentialFeature {
+    static let configuration: any CredentialConfiguration.Type = AppleConfiguration.self
     static let auditEvents = AuditEvent.ofApple
     static let messageKinds = MessageKind.ofApple
     static let expiredRows = AppleNonceStore.expiredRows + AppleNotificationStore.expiredRows
 
-    private let configuration: AppleConfiguration
+    private let apple: AppleConfiguration
     private let core: IdentityCore
     private let server: AppleServer
     private let identities: AppleIdentityStore
     private let grants: AppleGrantStore
     private let appleVerifier: AppleVerifier
 
-    init(_ configuration: IdentityConfiguration, _ core: IdentityCore) {
-        let apple = configuration.apple
+    init(_ apple: AppleConfiguration, _ core: IdentityCore) {
         let server = AppleServer(httpClient: core.httpClient, configuration: apple)
-        self.configuration = apple
+        self.apple = apple
         self.core = core
         self.server = server
         identities = AppleIdentityStore(database: core.database)
@@ -37,7 +37,7 @@ struct AppleFeature: CredentialFeature {
     }
 
     var kind: any CredentialKind {
-        AppleCredential(identities: identities, grants: grants, isOffered: configuration.isOffered)
+        AppleCredential(identities: identities, grants: grants, isOffered: apple.isOffered)
     }
 
     var verifier: any CredentialVerifier { appleVerifier }
@@ -54,14 +54,14 @@ struct AppleFeature: CredentialFeature {
     }
 
     func addRoutes(to router: ServiceRouter, _ accounts: AccountActions) {
-        guard configuration.isOffered else {
+        guard apple.isOffered else {
             return core.logger.notice("Sign in with Apple is off: IDENTITY_APPLE_CLIENT_IDS is not set.")
         }
         AppleRoutes(
             signIn: AppleSignIn(
                 identities: identities, grants: grants, nonceStore: appleVerifier.nonceStore, verifier: appleVerifier,
                 sessions: core.sessions, worker: accounts.worker, exchangesCodes: server.clientSecret != nil,
-                redirectURIs: configuration.redirectURIs, logger: core.logger),
+                redirectURIs: apple.redirectURIs, logger: core.logger),
             nonceIssuer: appleVerifier.nonceIssuer, limits: core.limits,
             linking: AppleLinking(
                 identities: identities, verifier: appleVerifier, age: core.age, notices: core.notices,
@@ -69,7 +69,7 @@ struct AppleFeature: CredentialFeature {
             notifications: AppleNotifications(
                 notifications: AppleNotificationStore(database: core.database),
                 mail: MailForwardingStore(database: core.database), identities: identities, grants: grants,
-                accounts: accounts, tokens: core.tokens, verifier: appleVerifier.tokens, policy: configuration.policy,
+                accounts: accounts, tokens: core.tokens, verifier: appleVerifier.tokens, policy: apple.policy,
                 logger: core.logger)
         ).add(to: router)
     }

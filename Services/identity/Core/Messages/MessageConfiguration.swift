@@ -11,7 +11,6 @@ struct MessageConfiguration: Sendable {
     var hook: HookSettings?
     var appName: String
     var codeLink: URL?
-    var resetLink: URL?
     var undoLink: URL?
     var templates: MessageTemplates
     var budget: MessageBudget
@@ -34,7 +33,6 @@ struct MessageConfiguration: Sendable {
             settings.problem("appName", "must have at most 100 bytes and no invisible characters")
         }
         codeLink = Self.link("codeLinkURL", "sign-in codes", settings)
-        resetLink = Self.link("resetLinkURL", "password resets", settings)
         undoLink = Self.link("undoLinkURL", "notices of a changed address, to undo the change", settings)
         self.templates = Self.templates(settings, builtIn: templates)
         budget = Self.budget(settings)
@@ -73,7 +71,7 @@ struct MessageConfiguration: Sendable {
     }
 
     /// The address of a link. Its token follows a `#`.
-    private static func link(_ key: String, _ messages: String, _ settings: Settings) -> URL? {
+    static func link(_ key: String, _ messages: String, _ settings: Settings) -> URL? {
         let url = settings.optionalURL(key, "target of the link in \(messages), without `#`; the token follows a `#`")
         if url?.fragment != nil { settings.problem(key, "must have no #, because Gatehouse appends # and the token") }
         return url

@@ -2,9 +2,11 @@ import Sealing
 import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
+import Settings
 
 /// Codes that are sent to identifiers: signing in with them, and verifying identifiers.
 struct CodeFeature: CredentialFeature {
+    static let configuration: any CredentialConfiguration.Type = CodeConfiguration.self
     static let auditEvents: [AuditEvent] = []
     static let messageKinds = MessageKind.ofCodes
     static let expiredRows = CodeStore.expiredRows
@@ -13,7 +15,7 @@ struct CodeFeature: CredentialFeature {
     /// Also verifies the new identifier of a signed-in user.
     let codeVerifier: CodeVerifier
 
-    init(_ configuration: IdentityConfiguration, _ core: IdentityCore) {
+    init(_ core: IdentityCore) {
         self.core = core
         codeVerifier = CodeVerifier(
             codes: CodeStore(
@@ -38,4 +40,13 @@ struct CodeFeature: CredentialFeature {
                 worker: accounts.worker)
         ).add(to: router)
     }
+}
+
+/// Codes have no settings of their own: those of messages apply.
+struct CodeConfiguration: CredentialConfiguration {
+    init(settings: Settings) {}
+
+    func feature(_ core: IdentityCore) -> any CredentialFeature { CodeFeature(core) }
+
+    func examine(_ examination: Examination) async -> [Finding] { [] }
 }

@@ -3,6 +3,21 @@ import Contracts
 import Foundation
 import Postgres
 
+/// The result of a change of a user's identifier.
+enum IdentifierOutcome: Sendable {
+    /// - Parameter account: the changed account; after a move, the account that has the identifier now.
+    case changed(Account)
+    /// Another user has verified the identifier, and keeps it.
+    case taken
+    /// Removing it would leave the account without a credential.
+    case lastOne
+    /// The receiving user already has another identifier of its kind.
+    case occupied
+    /// The user has no identifier of the kind.
+    case missing
+    case noSuchUser
+}
+
 enum UndoOutcome: Sendable {
     /// - Parameter revocation: the task in the outbox that ends all sessions.
     case undone(OutboxEntry)

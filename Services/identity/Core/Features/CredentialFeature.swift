@@ -2,17 +2,17 @@ import Foundation
 import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
+import Settings
 
 /// A kind of credential as a part of the service: everything that belongs to it alone.
 protocol CredentialFeature: Sendable {
+    static var configuration: any CredentialConfiguration.Type { get }
     /// The events of the audit log that the kind adds.
     static var auditEvents: [AuditEvent] { get }
     /// The messages to users that the kind adds.
     static var messageKinds: [MessageKind] { get }
     /// The kind's rows that expire after a fixed time.
     static var expiredRows: [ExpiredRows] { get }
-
-    init(_ configuration: IdentityConfiguration, _ core: IdentityCore)
 
     var kind: any CredentialKind { get }
     var verifier: any CredentialVerifier { get }
@@ -22,6 +22,16 @@ protocol CredentialFeature: Sendable {
     var services: [any Service] { get }
 
     func addRoutes(to router: ServiceRouter, _ accounts: AccountActions)
+}
+
+/// The settings of a kind of credential.
+protocol CredentialConfiguration: Sendable {
+    init(settings: Settings)
+
+    func feature(_ core: IdentityCore) -> any CredentialFeature
+
+    /// What the operator should know of the kind's surroundings (`identity doctor`).
+    func examine(_ examination: Examination) async -> [Finding]
 }
 
 /// What a kind of credential may cause beyond itself.
