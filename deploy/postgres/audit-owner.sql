@@ -22,6 +22,8 @@ ALTER FUNCTION audit_entry_is_pending() OWNER TO :"owner";
 REVOKE ALL ON audit_entries, audit_log, audit_seals, pending_audit_entries FROM :"name";
 GRANT SELECT, INSERT, DELETE ON audit_entries, audit_log, audit_seals, pending_audit_entries TO :"name";
 GRANT SELECT, USAGE ON SEQUENCE audit_entries_id_seq TO :"name";
+-- With -v owner=identity this is the role from which everything was revoked above, and `migrate up` replaces triggers.
+GRANT TRIGGER ON audit_entries, audit_log, audit_seals, pending_audit_entries TO :"owner";
 CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_entries
     FOR EACH ROW EXECUTE FUNCTION audit_is_append_only(:'interval');
 CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_log
