@@ -271,10 +271,7 @@ let everyTest: [Target] =
             ]),
         tests(
             "AppleSimulator",
-            uses: [
-                "AccessToken", "AppleSimulator", "Bytes", "ServiceKit", "Settings", .crypto, .nioCore, .nioHPACK,
-                .nioHTTP2, .nioPosix,
-            ]),
+            uses: ["AccessToken", "AppleSimulator", "Bytes", "ServiceKit", "Settings", .crypto]),
         tests(
             "Gateway",
             uses: [

@@ -1,27 +1,33 @@
+import AccessToken
 @testable import AppleSimulator
+import Bytes
 import Crypto
 import Foundation
 import Testing
 
+/// Sign in with Apple as identity meets it: signed tokens, codes that are exchanged once, revocation, client secrets.
 @Suite struct AppleAccountsTests {
-    private let client = TestClient()
-
-    /// Made once: an RSA key takes its time.
+    private static let now = 1_800_000_000
+    /// Generated once, because RSA keys are slow to generate.
     private static let keys = Task { try await SigningKeys() }
+    private let client = TestClient(issuedAt: Self.now)
 
     private func makeAccounts() async throws -> AppleAccounts {
         AppleAccounts(
             keys: try await Self.keys.value,
             clientSecret: try ClientSecret(privateKey: client.key.pemRepresentation), audience: "com.example.app",
-            issuer: "https://appleid.apple.com")
+            issuer: "https://appleid.apple.com", now: { Self.now })
     }
 
-    /// Verifies with what the simulator publishes, as identity would.
-    private func verify<Claims: Decodable>(
-        _ token: String, as claims: Claims.Type = IdentityTokenClaims.self, with accounts: AppleAccounts
-    ) async throws -> Claims {
-        let keys = try JSONEncoder().encode(["keys": await accounts.publishedKeys])
-        return try verifiedClaims(claims, of: token, keys: keys)
+    /// The claims of a token that a published key has signed.
+    private func verify(_ token: String, with accounts: AppleAccounts) async throws -> IdentityTokenClaims {
+        let keys = try VerificationKeySet(
+            jwks: Array(JSONEncoder().encode(["keys": await accounts.publishedKeys])))
+        let parts = try CompactParts(Array(token.utf8))
+        let header = try JSONDecoder().decode(
+            [String: String].self, from: Data(#require(Base64URL.decode(parts.header))))
+        let key = try #require(keys[header["kid"] ?? ""])
+        return try JSONDecoder().decode(IdentityTokenClaims.self, from: Data(SignatureVerifier(key).payload(of: parts)))
     }
 
     private func exchange(
@@ -30,139 +36,114 @@ import Testing
         try await accounts.exchange(ClientForm(fields: client.form(fields, clientID: clientID)))
     }
 
-    private func exchange(_ accounts: AppleAccounts, code: String) async throws -> TokenResponse {
-        try await exchange(accounts, ["grant_type": "authorization_code", "code": code])
+    private func exchange(
+        _ accounts: AppleAccounts, code: String, clientID: String = "com.example.app"
+    ) async throws -> TokenResponse {
+        try await exchange(accounts, ["grant_type": "authorization_code", "code": code], clientID: clientID)
     }
 
-    @Test func aSignInHasApplesClaims() async throws {
+    @Test("A sign-in: the signed token has Apple's claims and the request's nonce")
+    func identityToken() async throws {
         let accounts = try await makeAccounts()
-        let before = Int(Date().timeIntervalSince1970)
         let signIn = try await accounts.signIn(
             SignInRequest(email: "ada@example.com", isPrivateEmail: true, nonce: "n0"))
         let claims = try await verify(signIn.identityToken, with: accounts)
-        #expect(claims.iss == "https://appleid.apple.com")
-        #expect(claims.aud == "com.example.app")
-        #expect(claims.sub == signIn.sub)
-        #expect(claims.nonce == "n0" && claims.nonce_supported)
-        #expect(claims.email == "ada@example.com")
+        #expect(claims.iss == "https://appleid.apple.com" && claims.aud == "com.example.app")
+        #expect(claims.sub == signIn.sub && claims.nonce == "n0" && claims.nonce_supported)
+        #expect(claims.email == "ada@example.com" && claims.is_private_email?.value == true)
         #expect(claims.email_verified?.value == true && claims.email_verified?.asString == false)
-        #expect(claims.is_private_email?.value == true)
-        #expect(claims.iat >= before && claims.auth_time == claims.iat && claims.exp == claims.iat + 600)
+        #expect(claims.iat == Self.now && claims.auth_time == Self.now && claims.exp == Self.now + 600)
+
+        let bare = try await verify(accounts.signIn(SignInRequest()).identityToken, with: accounts)
+        #expect(bare.email == nil && bare.email_verified == nil && bare.is_private_email == nil && bare.nonce == nil)
     }
 
-    @Test func aSignInIsAsAsked() async throws {
+    @Test("A code: its client exchanges it once, and the refresh token serves again")
+    func codeExchange() async throws {
         let accounts = try await makeAccounts()
-        let signIn = try await accounts.signIn(
-            SignInRequest(
-                sub: "known", email: "ada@example.com", emailVerified: false, audience: "com.example.other",
-                expiresIn: -60, issuer: "https://account.apple.com", booleansAsStrings: true))
-        let claims = try await verify(signIn.identityToken, with: accounts)
-        #expect(signIn.sub == "known" && claims.sub == "known")
-        #expect(claims.iss == "https://account.apple.com" && claims.aud == "com.example.other")
-        #expect(claims.exp == claims.iat - 60)
-        #expect(claims.email_verified?.value == false && claims.email_verified?.asString == true)
-    }
-
-    @Test func withoutAnEmailNothingIsSaidOfIt() async throws {
-        let accounts = try await makeAccounts()
-        let claims = try await verify(accounts.signIn(SignInRequest()).identityToken, with: accounts)
-        #expect(claims.email == nil && claims.email_verified == nil && claims.is_private_email == nil)
-        #expect(claims.nonce == nil)
-    }
-
-    @Test func aCodeIsExchangedOnce() async throws {
-        let accounts = try await makeAccounts()
-        let signIn = try await accounts.signIn(SignInRequest(email: "ada@example.com"))
+        let signIn = try await accounts.signIn(SignInRequest())
         let tokens = try await exchange(accounts, code: signIn.authorizationCode)
-        #expect(tokens.token_type == "Bearer" && tokens.expires_in == 3600 && !tokens.access_token.isEmpty)
         #expect(try await verify(tokens.id_token ?? "", with: accounts).sub == signIn.sub)
-        await #expect(throws: OAuthError.invalidGrant) {
-            try await exchange(accounts, code: signIn.authorizationCode)
-        }
+        await #expect(throws: OAuthError.invalidGrant) { try await exchange(accounts, code: signIn.authorizationCode) }
         let refreshToken = try #require(tokens.refresh_token)
         let refreshed = try await exchange(accounts, ["grant_type": "refresh_token", "refresh_token": refreshToken])
         #expect(refreshed.refresh_token == nil && refreshed.access_token != tokens.access_token)
-    }
 
-    @Test func anotherClientGetsNothing() async throws {
-        let accounts = try await makeAccounts()
-        let signIn = try await accounts.signIn(SignInRequest())
+        let other = try await accounts.signIn(SignInRequest()).authorizationCode
         await #expect(throws: OAuthError.invalidGrant) {
-            try await exchange(
-                accounts, ["grant_type": "authorization_code", "code": signIn.authorizationCode],
-                clientID: "com.example.other")
-        }
-        await #expect(throws: OAuthError.invalidClient) {
-            try await accounts.exchange(
-                ClientForm(fields: [
-                    "grant_type": "authorization_code", "code": "c", "client_id": "com.example.app",
-                    "client_secret": "nonsense",
-                ]))
+            try await exchange(accounts, code: other, clientID: "com.example.other")
         }
     }
 
-    @Test func incompleteRequestsAreRefused() async throws {
-        let accounts = try await makeAccounts()
-        await #expect(throws: OAuthError.invalidRequest) { try await accounts.exchange(ClientForm(fields: [:])) }
-        await #expect(throws: OAuthError.invalidRequest) { try await exchange(accounts, [:]) }
-        await #expect(throws: OAuthError.invalidRequest) {
-            try await exchange(accounts, ["grant_type": "authorization_code"])
-        }
-        await #expect(throws: OAuthError.invalidRequest) {
-            try await exchange(accounts, ["grant_type": "refresh_token"])
-        }
-        await #expect(throws: OAuthError.unsupportedGrantType) {
-            try await exchange(accounts, ["grant_type": "password"])
-        }
-        await #expect(throws: OAuthError.invalidGrant) {
-            try await exchange(accounts, ["grant_type": "refresh_token", "refresh_token": "r"])
-        }
-        await #expect(throws: OAuthError.invalidRequest) {
-            try await accounts.revoke(ClientForm(fields: client.form([:])))
-        }
+    @Test("A code is five minutes old: it has expired", arguments: [299, 300])
+    func codeExpiry(_ age: Int) {
+        var codes = AuthorizationCodes()
+        codes.issue("c", for: Grant(SignInRequest(), audience: "a", issuer: "i", sub: "s"), now: Self.now)
+        let grant = codes.redeem("c", now: Self.now + age)
+        #expect((grant == nil) == (age >= 300))
     }
 
-    @Test(arguments: [true, false])
-    func revokingEitherTokenEndsTheConsent(_ accessToken: Bool) async throws {
+    @Test(
+        "Either token is revoked: the refresh token ends, and another client cannot revoke", arguments: [true, false])
+    func revocation(_ ofAccessToken: Bool) async throws {
         let accounts = try await makeAccounts()
         let tokens = try await exchange(accounts, code: accounts.signIn(SignInRequest()).authorizationCode)
         let refreshToken = try #require(tokens.refresh_token)
-        let token = accessToken ? tokens.access_token : refreshToken
+        let form = ["token": ofAccessToken ? tokens.access_token : refreshToken]
         await #expect(throws: OAuthError.invalidGrant) {
-            try await accounts.revoke(ClientForm(fields: client.form(["token": token], clientID: "com.example.other")))
+            try await accounts.revoke(ClientForm(fields: client.form(form, clientID: "com.example.other")))
         }
-        for _ in 1...2 {
-            try await accounts.revoke(ClientForm(fields: client.form(["token": token])))
-        }
+        for _ in 1...2 { try await accounts.revoke(ClientForm(fields: client.form(form))) }
         await #expect(throws: OAuthError.invalidGrant) {
             try await exchange(accounts, ["grant_type": "refresh_token", "refresh_token": refreshToken])
         }
     }
 
-    @Test func keysRotate() async throws {
-        let accounts = try await makeAccounts()
-        let old = try await accounts.signIn(SignInRequest()).identityToken
-        let before = await accounts.publishedKeys
-        #expect(before.count == 2 && before.allSatisfy { $0.alg == "RS256" && $0.kty == "RSA" && $0.use == "sig" })
-        let after = try await accounts.rotateKeys()
-        #expect(after.count == 2 && after[1] == before[0] && after[0] != before[0])
-        #expect(try await verify(old, with: accounts).aud == "com.example.app", "the last key is still published")
-        let new = try await accounts.signIn(SignInRequest()).identityToken
-        #expect(try await verify(new, with: accounts).aud == "com.example.app")
-        _ = try await accounts.rotateKeys()
-        await #expect(throws: (any Error).self) { try await verify(old, with: accounts) }
+    @Test("A client secret: Apple's form and the client's signature are required")
+    func clientSecrets() throws {
+        let verifier = try ClientSecret(privateKey: client.key.pemRepresentation)
+        func isValid(_ change: (inout TestClient) -> Void = { _ in }) throws -> Bool {
+            var client = client
+            change(&client)
+            return try verifier.isValid(client.secret(), clientID: "com.example.app", now: Self.now)
+        }
+        #expect(try isValid())
+        let invalid: [(inout TestClient) -> Void] = [
+            { $0.key = .init() }, { $0.audience = "https://example.com" }, { $0.lifetime = 15_777_001 },
+            { $0.issuedAt -= 600 }, { $0.issuedAt += 3_600 }, { $0.issuer = "" }, { $0.keyIdentifier = "" },
+            { $0.algorithm = "HS256" },
+        ]
+        for (index, change) in invalid.enumerated() { #expect(try !isValid(change), "\(index)") }
+        for secret in [try client.secret(for: "com.example.other"), "", "a.b.c", "====.====.===="] {
+            #expect(!verifier.isValid(secret, clientID: "com.example.app", now: Self.now))
+        }
+    }
+}
+
+/// A client that signs client secrets.
+private struct TestClient {
+    var key = P256.Signing.PrivateKey()
+    var issuer = "TEAM123456"
+    var audience = "https://appleid.apple.com"
+    var keyIdentifier = "KEY1234567"
+    var algorithm = "ES256"
+    var issuedAt: Int
+    var lifetime = 300
+
+    private struct Claims: Encodable {
+        var iss, sub, aud: String
+        var iat, exp: Int
     }
 
-    @Test func notificationsAreSignedEvents() async throws {
-        let accounts = try await makeAccounts()
-        let payload = try await accounts.notify(
-            NotificationRequest(type: "email-disabled", sub: "1.2.3", email: "x@privaterelay.appleid.com")
-        ).payload
-        let claims = try await verify(payload, as: NotificationClaims.self, with: accounts)
-        #expect(claims.aud == "com.example.app" && !claims.jti.isEmpty)
-        struct Event: Decodable { var type, sub, email, is_private_email: String }
-        guard case .text(let events) = claims.events else { return #expect(Bool(false)) }
-        let event = try JSONDecoder().decode(Event.self, from: Data(events.utf8))
-        #expect(event.type == "email-disabled" && event.sub == "1.2.3" && event.is_private_email == "true")
+    func secret(for clientID: String = "com.example.app") throws -> String {
+        let header = try JSONEncoder().encode(["alg": algorithm, "kid": keyIdentifier])
+        let claims = try JSONEncoder().encode(
+            Claims(iss: issuer, sub: clientID, aud: audience, iat: issuedAt, exp: issuedAt + lifetime))
+        let input = "\(Base64URL.string(header)).\(Base64URL.string(claims))"
+        return "\(input).\(Base64URL.string(try key.signature(for: Data(input.utf8)).rawRepresentation))"
+    }
+
+    func form(_ fields: [String: String], clientID: String = "com.example.app") throws -> [String: String] {
+        fields.merging(["client_id": clientID, "client_secret": try secret(for: clientID)]) { given, _ in given }
     }
 }

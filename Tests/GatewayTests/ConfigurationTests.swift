@@ -68,7 +68,7 @@ struct ConfigurationTests {
         }
     }
 
-    @Test("What is wrong with a file of keys is told")
+    @Test("A file of keys is not UTF-8: the problem says so")
     func badKeysFileReason() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -94,7 +94,7 @@ struct ConfigurationTests {
         #expect(self.problems(["GATEWAY_BASE_PATHS": "/sign-in/v1"]).isEmpty)
     }
 
-    @Test("What is needed is enough")
+    @Test("The required settings alone: they are valid")
     func good() { #expect(problems().isEmpty) }
 
     @Test(

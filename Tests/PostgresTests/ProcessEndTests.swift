@@ -6,7 +6,8 @@ import Testing
 
 /// A process may end while connections are being opened and closed.
 @Suite struct ProcessEndTests {
-    @Test func whoEndsWhileConnectionsAreOpenedDoesNotCrash() async throws {
+    @Test("The process ends while connections are opened: it does not crash")
+    func exitWhileConnecting() async throws {
         try await withPostgresServer(tls: true) { server in
             let url = server.url()
             await #expect(processExitsWith: .success) { [url = url as String] in

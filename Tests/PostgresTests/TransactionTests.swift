@@ -51,7 +51,8 @@ import Testing
         }
     }
 
-    @Test func aStatementThatWasNeverSentDoesNotTakeBeginWithIt() async throws {
+    @Test("The first statement is never sent: BEGIN is sent before the next one")
+    func unsentStatements() async throws {
         try await withCounter { pool in
             await #expect(throws: Change.self) {
                 try await pool.withTransaction { transaction in

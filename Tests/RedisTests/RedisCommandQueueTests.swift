@@ -95,7 +95,8 @@ import Testing
         #expect(queue.expire(now: time(260)).timer == nil)
     }
 
-    @Test func takesManyTimeoutsWithoutAnAnswerForADeadConnection() {
+    @Test("Several timeouts in a row without an answer: the connection counts as dead")
+    func timeoutsInARow() {
         var queue = makeQueue()
         for id in 1...3 { add(id, to: &queue, at: Int64(id) * 100) }
         #expect(!queue.expire(now: time(350)).isStalled)

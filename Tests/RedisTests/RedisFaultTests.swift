@@ -11,11 +11,9 @@ import Testing
                 try await redis.send("SET", "key", "1")
                 await server.kill()
                 try await eventually("the loss is noticed") { !redis.isConnected }
-                let started = ContinuousClock.now
                 try await eventually("commands fail") { await !redis.probe() }
                 let error = await #expect(throws: RedisError.self) { try await redis.send("GET", "key") }
-                #expect(error?.isUnavailable == true)
-                #expect(started.duration(to: .now) < .seconds(25), "fails at once, not after its time-out")
+                #expect(error?.code == .notConnected, "fails at once, not at its timeout")
                 try await server.restart()
                 try await eventually("Redis is back") { await redis.probe() }
                 #expect(try await redis.send("GET", "key") == .null)
@@ -58,7 +56,8 @@ import Testing
     }
 
     /// The server does not answer the end of TLS either.
-    @Test func commandsFailAtOnceWhileTheConnectionToAFrozenServerIsClosed() async throws {
+    @Test("The connection to a frozen server is being closed: commands fail as not connected")
+    func commandsWhileClosing() async throws {
         try await withRedisServer(tls: true) { server in
             var configuration = try RedisConfiguration.patient(server.url)
             configuration.commandTimeout = .milliseconds(100)
@@ -159,7 +158,8 @@ import Testing
         }
     }
 
-    @Test func aServerThatClosesIdleConnectionsIsNoTrouble() async throws {
+    @Test("The server closes idle connections: the client opens a new one")
+    func idleConnections() async throws {
         try await withRedisServer { server in
             try await withRedisClient(.patient(server.url)) { redis in
                 let first = try await redis.send("CLIENT", "ID").integer

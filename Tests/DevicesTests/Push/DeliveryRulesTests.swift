@@ -167,7 +167,8 @@ import Testing
                 == DeliveryDecision(state: .rejected, reason: "BadDeviceToken"))
     }
 
-    @Test func whatHasExpiredIsDeadOnlyIfItCouldNotBeSentBefore() {
+    @Test("A push expires: it is dead if an earlier attempt failed, and expired otherwise")
+    func expiry() {
         let expired = Self.content(expiresIn: 0)
         #expect(before(expired) == DeliveryDecision(state: .expired))
         #expect(

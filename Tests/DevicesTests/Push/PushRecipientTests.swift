@@ -215,7 +215,7 @@ import Testing
             _ = try await pushes.register(ada, token: "aa", locale: "de", timeZone: "Asia/Tokyo")
             let template = try PushTemplateTests.template(["en": #"{"a": "Hi"}"#, "de": #"{"a": "Hallo"}"#])
             let lane = FakeLane()
-            try await pushes.sending(through: lane, limits: PushSenderTests.withoutLooks) {
+            try await pushes.sending(through: lane, limits: TestPushes.withoutLooks) {
                 let window = pushes.activity.window
                 try await eventually("the sender runs") { window.room > 0 }
                 func push(_ change: @escaping (inout PushRequest) -> Void) async throws -> UUID {

@@ -242,7 +242,8 @@ import Testing
         }
     }
 
-    @Test func anInstallationMayTakeOverAnothersTokenWhileItReplacesItsOwn() async throws {
+    @Test("An installation replaces its token by another's: it keeps its id, and the other has no token")
+    func takeoverOfAToken() async throws {
         try await Self.withStore { store in
             let own = try #require(
                 try await store.register(Self.registration(installation: "phone"), user: ada, session: session))
@@ -274,7 +275,8 @@ import Testing
         }
     }
 
-    @Test func anInstallationHasOneTokenForEachActivityAndForEachTypeItStarts() async throws {
+    @Test("An installation registers a Live Activity again: the new token replaces that of the activity or the type")
+    func tokensOfLiveActivities() async throws {
         try await Self.withStore { store in
             func register(_ token: String, _ kind: PushKind, _ activity: String?, _ type: String?) async throws -> UUID?
             {

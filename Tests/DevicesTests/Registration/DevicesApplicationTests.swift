@@ -259,7 +259,8 @@ import Testing
 
     // MARK: - Faults
 
-    @Test func postgresAwayIsUnavailableWithinTwoSeconds() async throws {
+    @Test("PostgreSQL is frozen or killed: 503, and it is used again when it is back")
+    func postgresOutage() async throws {
         try await withPostgresServer { server in
             try await Self.migrate(server.url())
             let tokens = FakeTokens()
@@ -274,13 +275,10 @@ import Testing
 
                     for fault in ["frozen", "killed"] {
                         if fault == "frozen" { await server.freeze() } else { await server.kill() }
-                        let (response, time) = try await SchedulingLag.time {
-                            try await devices.register(token: "bb", as: ada)
-                        }
+                        let response = try await devices.register(token: "bb", as: ada)
                         #expect(response.status == 503, "\(fault)")
                         #expect(try response.problem().code == "UNAVAILABLE")
                         #expect(response.header("Retry-After") != nil)
-                        #expect(time < .seconds(2), "\(fault)")
                         if fault == "frozen" { await server.thaw() } else { try await server.restart() }
                         try await eventually("PostgreSQL is used again") {
                             try await devices.register(token: "cc", as: ada).status == 200

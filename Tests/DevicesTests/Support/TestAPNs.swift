@@ -299,6 +299,21 @@ extension TestAPNs {
         return limits
     }
 
+    /// Accepts every push.
+    static let accept: Script = { _ in [.status(200)] }
+
+    /// The outcomes of pushes that are sent at once, in the order of their numbers.
+    static func send(_ count: Int, isProven: Bool = true, to lanes: APNsLanes) async -> [LaneOutcome] {
+        await withTaskGroup(of: (Int, LaneOutcome).self) { group in
+            for number in 0..<count {
+                group.addTask { (number, await lanes.send(.numbered(number, isProven: isProven))) }
+            }
+            var outcomes = [LaneOutcome](repeating: .inDoubt, count: count)
+            for await (number, outcome) in group { outcomes[number] = outcome }
+            return outcomes
+        }
+    }
+
     /// Runs `body` with lanes that send to a server.
     static func withLanes(
         _ options: Options = Options(), limits: APNsLimits = limits, keys: [APNsKey]? = nil,

@@ -116,6 +116,13 @@ struct TestPushes: Sendable {
         return limits
     }()
 
+    /// A sender whose looks at the queue do not come.
+    static let withoutLooks: PushSender.Limits = {
+        var limits = TestPushes.limits
+        (limits.interval, limits.idleInterval) = (.seconds(600), .seconds(600))
+        return limits
+    }()
+
     static func with(_ body: (TestPushes) async throws -> Void) async throws {
         try await with { pushes, _ in try await body(pushes) }
     }
@@ -219,6 +226,22 @@ struct TestPushes: Sendable {
             throw TestKitError("no such push")
         }
         return status
+    }
+
+    /// Claims what is due, up to a hundred targets.
+    func claims() async throws -> [ClaimedTarget] {
+        var due = try await queue.due(limit: 100)
+        return try await queue.claim(due.take(100), lease: .seconds(30))
+    }
+
+    /// How many pushes count towards a user's cap, by day.
+    func counts(of user: SignedIn) async throws -> [Int] {
+        try await database.query(
+            """
+            SELECT cardinality(pushes) FROM push_user_days
+            WHERE bucket = \(Bucket(user: user.id).rawValue) AND user_id = \(user.id) ORDER BY day
+            """
+        ).decode(Int.self)
     }
 
     /// The states of the push's devices, each with its reason.

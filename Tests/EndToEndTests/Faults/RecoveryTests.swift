@@ -12,15 +12,14 @@ extension ImpatientFaultTests {
         @Test func postgresKilledAndRestarted() async throws {
             let session = try await journey.register()
             await system.postgres.kill()
-            let (refused, time) = try await SchedulingLag.time { try await journey.refresh(session.refreshToken) }
-            #expect(time < .seconds(2))
+            let refused = try await journey.refresh(session.refreshToken)
             #expect(refused.code == "UNAVAILABLE", "\(refused.status) \(refused.text)")
             #expect(refused.header("retry-after") != nil)
             let me = try await journey.me(session.accessToken)
             #expect(me.status == 503, "\(me.text)")
 
             try await system.postgres.restart()
-            try await usableSoon(session)
+            try await expectUsable(session)
         }
 
         @Test func redisKilledStoppedAndRestarted() async throws {
@@ -35,7 +34,7 @@ extension ImpatientFaultTests {
             session = try await refreshed(session)
             _ = try await journey.register()
             await system.redis.thaw()
-            try await usableSoon(session)
+            try await expectUsable(session)
         }
 
         @Test(arguments: ["tokens", "identity", "devices", "gateway"])
@@ -57,7 +56,7 @@ extension ImpatientFaultTests {
                 await #expect(throws: (any Error).self) { try await journey.me(session.accessToken) }
             }
             try await system.process(name).start()
-            try await usableSoon(session)
+            try await expectUsable(session)
         }
 
         private func refreshed(_ session: AuthResponse) async throws -> AuthResponse {
@@ -66,24 +65,21 @@ extension ImpatientFaultTests {
             return try answer.decode(AuthResponse.self)
         }
 
-        /// Within three seconds every service serves this session again, and new ones begin.
-        private func usableSoon(_ session: AuthResponse) async throws {
-            let (_, time) = try await SchedulingLag.time {
-                try await eventually("refresh works") { try await journey.refresh(session.refreshToken).status == 200 }
-                try await eventually("the profile is served") {
-                    try await journey.me(session.accessToken).status == 200
-                }
-                try await eventually("devices are served") {
-                    try await journey.api.call("GET", "/v1/devices", bearer: session.accessToken).status == 200
-                }
-                try await eventually("users register") {
-                    try await journey.api.call(
-                        "POST", "/v1/auth/register",
-                        json: RegisterRequest(identifier: Journey.uniqueEmail(), password: Journey.password)
-                    ).status == 201
-                }
+        /// Every service serves this session again, and new ones begin.
+        private func expectUsable(_ session: AuthResponse) async throws {
+            try await eventually("refresh works") { try await journey.refresh(session.refreshToken).status == 200 }
+            try await eventually("the profile is served") {
+                try await journey.me(session.accessToken).status == 200
             }
-            #expect(time < .seconds(3))
+            try await eventually("devices are served") {
+                try await journey.api.call("GET", "/v1/devices", bearer: session.accessToken).status == 200
+            }
+            try await eventually("users register") {
+                try await journey.api.call(
+                    "POST", "/v1/auth/register",
+                    json: RegisterRequest(identifier: Journey.uniqueEmail(), password: Journey.password)
+                ).status == 201
+            }
         }
     }
 }

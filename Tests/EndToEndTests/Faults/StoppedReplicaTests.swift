@@ -11,7 +11,8 @@ struct StoppedReplicaTests {
 
     /// An app's request waits in the socket of a stopped replica, and the app goes on with another replica. When the
     /// request is read at last, two rotations have overtaken its token; its holder is no thief.
-    @Test func aRequestThatWaitedInAStoppedReplicasSocketIsNotTakenForTheft() async throws {
+    @Test("A request waits in the socket of a stopped replica: its old token is not taken for theft")
+    func requestInAStoppedReplica() async throws {
         let first = try await system.journey.register().refreshToken
         var third = ""
         try await expectUnavailable(system.process("tokens-2")) { client in
@@ -24,7 +25,8 @@ struct StoppedReplicaTests {
     }
 
     /// The same in the socket of a gateway, which tells tokens for how long it stood still.
-    @Test func aRequestThatWaitedInAStoppedGatewaysSocketIsNotTakenForTheft() async throws {
+    @Test("A request waits in the socket of a stopped gateway: its old token is not taken for theft")
+    func requestInAStoppedGateway() async throws {
         try await system.withGateway { gateway in
             try await gateway.start()
             let first = try await system.journey.register().refreshToken

@@ -24,7 +24,7 @@ extension SystemTests {
             try #require(status == 0, "\(printed)")
             let outcome = try JSONDecoder().decode(Outcome.self, from: Data(printed.utf8))
             try #require(outcome.accessTokens.count == 2)
-            for token in outcome.accessTokens { try await journey.expectRefusedSoon(token) }
+            for token in outcome.accessTokens { try await journey.expectRefused(token) }
         }
 
         @Test(.onlyInASystemOfItsOwn) func tokensAnswersIntrospectionAndTheGatewayDoesNot() async throws {

@@ -129,11 +129,9 @@ import Testing
         let trace = try await scene.trace(of: "the-slow-one", from: ["gateway", "identity"])
         let atIdentity = try trace.served(by: "identity", below: trace.call(of: "identity", below: trace.root()))
         let call = try trace.call(of: "apple", below: atIdentity)
-        #expect(call.isError && call.attributes["error.type"] == "timeout" && call.duration >= .milliseconds(2_900))
-        // The spans that wait for it are as slow, and no others.
+        #expect(call.isError && call.attributes["error.type"] == "timeout")
+        // The spans that wait for it include its time.
         #expect(try trace.root().duration >= call.duration && atIdentity.duration >= call.duration)
-        let others = trace.children(of: atIdentity).filter { $0.spanID != call.spanID }
-        #expect(others.allSatisfy { $0.duration < call.duration })
         try await areInTheLogs(scene, "the-slow-one", trace, ["gateway", "identity"])
     }
 

@@ -15,7 +15,7 @@ struct BearerKeyWaitTests {
         return options
     }
 
-    @Test("They wait no longer than they may, however often other keys come meanwhile")
+    @Test("Other keys arrive while a request waits for its own: its time does not begin again")
     func bounded() async throws {
         let options = Self.options { $0.keyTimeout = .milliseconds(300) }
         try await GatewayHarness.withGateway(options) { gateway in
@@ -44,7 +44,7 @@ struct BearerKeyWaitTests {
         }
     }
 
-    @Test("They count once for their address, and their time runs on, however often they are woken")
+    @Test("A waiting request is woken several times: it counts once for its address, and its time runs on")
     func countedOnce() async throws {
         let options = Self.options {
             $0.keyTimeout = .seconds(60)
@@ -73,7 +73,7 @@ struct BearerKeyWaitTests {
         }
     }
 
-    @Test("They have a place in flight meanwhile, and give it back")
+    @Test("A request waits for a key: it has a place in flight, and returns it")
     func places() async throws {
         try await GatewayHarness.withGateway(Self.options { $0.maximumRequestsInFlight = 1 }) { gateway in
             let next = try RSAPrivateKey.generate()

@@ -50,7 +50,7 @@ struct PublicDocumentTests {
         }
     }
 
-    @Test("Who has it already is told so", arguments: PublicDocument.allCases)
+    @Test("If-None-Match has the document's tag: 304", arguments: PublicDocument.allCases)
     func known(_ document: PublicDocument) async throws {
         try await GatewayHarness.withGateway { gateway in
             let tag = document.entityTag

@@ -120,7 +120,7 @@ struct ClientConnectionTimeTests {
 
     // MARK: Slow readers
 
-    @Test("Who takes too slowly loses the connection in every phase, and a stalled upstream costs a client nothing")
+    @Test("The client takes bytes too slowly: the connection ends in every phase; an upstream's stall does not count")
     func slowReader() {
         var responding = State.forwarding()
         responding.extendStream(at: 0)

@@ -32,7 +32,7 @@ struct HTTP1RulesTests {
         }
     }
 
-    @Test("Who asks with HEAD is never sent a body, whatever is wrong")
+    @Test("A HEAD request: the answer has no body, whatever is wrong")
     func heads() async throws {
         try await GatewayHarness.withGateway { gateway in
             let long = String(repeating: "a", count: 9000)

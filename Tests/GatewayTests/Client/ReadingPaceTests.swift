@@ -33,7 +33,7 @@ struct ReadingPaceTests {
         #expect(!pace.update(isWaiting: true, taken: 0, at: Self.seconds(5010)))
     }
 
-    @Test("What it takes gives it time, in whatever portions, but no more than the full budget")
+    @Test("The client takes bytes in any portions: it gains time, up to the full budget")
     func rate() {
         for portion in [1, 10, 99, 100, 500, 999, 1000, 1001, 5000] {
             let pace = Client()
@@ -54,7 +54,7 @@ struct ReadingPaceTests {
         #expect(fast.deadline == 1 + Self.seconds(10))
     }
 
-    @Test("Who is a little slower than the rate is found out in the end, however it takes it")
+    @Test("The client is a little slower than the minimum rate: its time runs out in the end")
     func tooSlow() {
         for portion in [1, 10, 99, 500] {
             let pace = Client()

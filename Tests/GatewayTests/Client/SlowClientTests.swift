@@ -88,7 +88,7 @@ struct SlowClientTests {
         }
     }
 
-    @Test("Who takes an answer slower than the least rate loses it, and its place")
+    @Test("The client takes an answer below the minimum rate: the connection ends, and its place is free")
     func tooSlow() async throws {
         try await withFloodUpstream(bytes: Self.size) { upstream in
             try await GatewayHarness.withGateway(demands(upstream.port)) { gateway in
@@ -101,7 +101,7 @@ struct SlowClientTests {
         }
     }
 
-    @Test("So it is with a stream of HTTP/2 that opens no window, and the others go on")
+    @Test("A stream of HTTP/2 opens no window: it is reset, and its connection stays")
     func closedWindow() async throws {
         try await withFloodUpstream(bytes: Self.size) { upstream in
             try await GatewayHarness.withTLSGateway(demands(upstream.port)) { gateway, tls in

@@ -40,7 +40,7 @@ struct HangingUpstreamTests {
         await other.stop()
     }
 
-    @Test("It has half of the places at the most: a refresh and another team's requests are served as ever")
+    @Test("An upstream hangs: it has at most half of the places, and other requests are served")
     func hanging() async throws {
         let places = Self.places
         let count = places * 9 / 8

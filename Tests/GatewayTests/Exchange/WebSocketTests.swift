@@ -165,7 +165,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("It ends when its token expires, unless the route says otherwise")
+    @Test("The token of a WebSocket expires: the connection ends, unless the route says otherwise")
     func expiry() async throws {
         try await withSockets { gateway, _ in
             let token = try GatewayHarness.token(GatewayHarness.claims(expiresIn: 15))
@@ -178,7 +178,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("It ends with its session, unless the route says otherwise")
+    @Test("The session of a WebSocket ends: the connection ends, unless the route says otherwise")
     func revocation() async throws {
         try await withSockets { gateway, _ in
             let claims = GatewayHarness.claims()

@@ -196,7 +196,7 @@ struct HTTP2FaultTests {
         }
     }
 
-    @Test("Who goes on to open what is refused loses the connection")
+    @Test("A client goes on to open refused streams: the connection ends")
     func flood() async throws {
         try await withTLS { gateway, tls in
             let requests = (0..<3000).map { Frame.request(UInt32(1 + 2 * $0), "POST", "/open", ends: false) }

@@ -28,7 +28,7 @@ struct OperatorPageTests {
         }
     }
 
-    @Test("It says what this gateway knows")
+    @Test("A request for the operator's page: it has this gateway's state")
     func status() async throws {
         try await withPage { gateway, page in
             let status = await page.status(at: .now)

@@ -130,7 +130,7 @@ struct CrumbTests {
         }
     }
 
-    @Test("So it is with answers")
+    @Test("An answer in crumbs: the gateway's work does not grow with their number")
     func answers() async throws {
         let (whole, crumbs) = (chunks(Self.body, of: Self.size), chunks(Self.body, of: 1))
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

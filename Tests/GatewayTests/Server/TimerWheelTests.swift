@@ -141,7 +141,7 @@ struct TimerWheelTests {
         #expect(items[90...].allSatisfy { $0.told.count == 1 })
     }
 
-    @Test("Who is told and wants to be told at once again is told with the next tick, not for ever")
+    @Test("An item is due again while it fires: it fires with the next tick")
     func again() {
         let wheel = TimerWheel(now: Self.start)
         let item = Item(wheel)

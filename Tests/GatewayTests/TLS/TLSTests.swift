@@ -272,7 +272,7 @@ struct TLSTests {
         }
     }
 
-    @Test("What cannot be used is told, file by file")
+    @Test("Files that cannot be used: each is named with its problem")
     func unfit() async throws {
         try await withFolder { folder in
             let files = try await TestCertificate.make(in: folder)

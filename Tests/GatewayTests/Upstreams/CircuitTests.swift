@@ -55,7 +55,7 @@ struct CircuitTests {
         }
     }
 
-    @Test("Who has answered a probe is asked again, and set aside for longer at the first request that has no answer")
+    @Test("An upstream answers a probe and then no request: it is set aside for twice as long")
     func passedProbe() {
         var circuit = Circuit()
         circuit.passedProbe(at: start)

@@ -311,7 +311,7 @@ struct UpstreamFaultTests {
         await other.stop()
     }
 
-    @Test("Who is asked in another's stead is told how long the request has waited, and not by the client")
+    @Test("A request goes to another upstream: a field says how long it has waited, and the client cannot set it")
     func waited() async throws {
         let options = keptConnection(asked: "/second", does: .pause)
         try await GatewayHarness.withGateway(options) { gateway in

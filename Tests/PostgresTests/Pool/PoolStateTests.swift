@@ -49,7 +49,8 @@ import Testing
         #expect(pool.state.remove(waiting: 2) == nil)
     }
 
-    @Test func aWaitForAConnectionThatIsBeingOpenedIsNoExhaustion() {
+    @Test("A caller times out while a connection is being opened: the connection failed, the pool is not exhausted")
+    func timeoutWhileOpening() {
         var pool = TestPool()
         #expect(pool.admit("first", waits: .seconds(1)) == ["open"])
         pool.now += .seconds(1)
@@ -91,7 +92,8 @@ import Testing
 
     // MARK: A server that is away
 
-    @Test func whileTheServerIsAwayCallersAreRefusedAndOneAttemptAtATimeIsMade() {
+    @Test("The server is away: callers are refused, and one attempt at a time is made")
+    func attemptsWhileTheServerIsAway() {
         var pool = TestPool()
         #expect(pool.admit("first") == ["open"])
         #expect(pool.fails(refused) == ["refuse first: connection_failed"])
@@ -153,7 +155,8 @@ import Testing
         #expect(pool.state.total == 2)
     }
 
-    @Test func anotherServerThatTakesWritesTakesThePlaceOfOneThatIsStuck() {
+    @Test("A server is stuck and another one takes writes: its connections replace those of the first")
+    func replacementOfAStuckServer() {
         var pool = TestPool { $0.maximumConnections = 2 }
         pool.lease(1)
         pool.lease(2)
@@ -194,7 +197,8 @@ import Testing
 
     // MARK: A server that is silent
 
-    @Test func aServerThatFallsSilentIsLeftOnAllConnections() {
+    @Test("A server does not answer: the pool leaves it on all connections")
+    func silentServer() {
         var pool = TestPool()
         for connection in 1...3 { pool.lease(connection) }
         #expect(pool.release(1) == [])
@@ -243,7 +247,8 @@ import Testing
         #expect(pool.release(3, .unanswered) == ["close 4", "drain 3", "silent"])
     }
 
-    @Test func connectionsOfBeforeAFailoverAreNotUsedAgain() {
+    @Test("A failover: connections to the former primary are not used again")
+    func connectionsAfterAFailover() {
         var pool = TestPool()
         pool.lease(1)
         pool.lease(2)

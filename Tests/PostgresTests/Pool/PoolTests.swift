@@ -114,7 +114,8 @@ import Testing
     }
 
     /// The cancellation finds no caller in the queue yet.
-    @Test func aCallerThatIsCancelledBeforeItJoinsTheQueueDoesNotStay() async throws {
+    @Test("A caller is cancelled before it joins the queue: it leaves no entry")
+    func cancellationBeforeTheQueue() async throws {
         try await withPool(maximumConnections: 1, queueLimit: 1) { pool in
             try await pool.withConnection { _ in
                 for _ in 0..<3 {

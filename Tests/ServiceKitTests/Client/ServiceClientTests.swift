@@ -134,7 +134,8 @@ import Testing
         }
     }
 
-    @Test func isUnavailableWithinTwoSecondsWhereNobodyAnswers() async throws {
+    @Test("The server does not answer: the call is unavailable and may have acted")
+    func silentServer() async throws {
         try await withSilentServer { url in
             try await withClient([url], dependencyTimeout: Deadline.defaultDatabaseTimeout) { client in
                 #expect(client.timeout < .seconds(2))

@@ -26,7 +26,8 @@ import Testing
         #expect(FeedCursor.oldest.continues(where: nil, first: 6))
     }
 
-    @Test func aReaderOfAnEmptyFeedContinuesUnlessEntriesWerePurgedSince() {
+    @Test("A reader has the cursor of an empty feed: it continues unless entries were purged since")
+    func cursorOfAnEmptyFeed() {
         #expect(FeedCursor.nothing.continues(where: nil, first: nil))
         #expect(FeedCursor.nothing.continues(where: nil, first: 1))
         #expect(!FeedCursor.nothing.continues(where: nil, first: 2))
@@ -60,7 +61,8 @@ import Testing
     }
 
     /// What was recent before an outage is not recent after it.
-    @Test func aLookAfterAFailureIsAtEverythingUnlessThatFailed() {
+    @Test("A look fails: the next one is at everything, unless that failed")
+    func reachAfterAFailure() {
         var schedule = StampSchedule()
         schedule.looked(within: nil, cost: .seconds(1), isDrained: true, at: start)
         schedule.failed(within: StampSchedule.recent, at: start + .seconds(1))

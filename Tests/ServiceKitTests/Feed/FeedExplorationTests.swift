@@ -15,7 +15,8 @@ import Testing
         return (known.count, nil)
     }
 
-    @Test func noReaderMissesAnEntryAndNoneStartsOverWithoutAReason() {
+    @Test("Every interleaving: no reader misses an entry, and none starts over without a reason")
+    func everyInterleaving() {
         let (states, violation) = explore(nil)
         #expect(violation == nil)
         #expect(states > 4_000)

@@ -79,7 +79,8 @@ import Testing
         #expect(machine.isLingering)
     }
 
-    @Test func bytesThatAreNotHTTPAreRefusedAfterTheRequestsBeforeThem() {
+    @Test("Bytes that are not HTTP follow requests: they are refused after the responses")
+    func invalidBytes() {
         var alone = machine()
         #expect(alone.receivedError(.headersTooLarge) == .refuse(.headersTooLarge))
         expectDropping(&alone)

@@ -16,7 +16,8 @@ import Testing
         #expect(wait(record, ofReadAt: 10) == 0, "late by a second at most")
     }
 
-    @Test func whatIsReadAfterAStallMayHaveComeAtItsStart() {
+    @Test("A request is read after a stall: it may have arrived at the start of the stall")
+    func requestAfterAStall() {
         var record = StallRecord()
         record.beat(at: start)
         #expect(wait(record, ofReadAt: 60) == 60, "before the first look after the stall")

@@ -2,31 +2,8 @@ import Contracts
 import Testing
 
 @Suite struct ErrorCodeTests {
-    @Test func everyCodeHasItsStatus() {
-        let statuses = Dictionary(uniqueKeysWithValues: ErrorCode.allCases.map { ($0.rawValue, $0.status) })
-        #expect(
-            statuses == [
-                "INVALID_REQUEST": 400, "INVALID_CREDENTIALS": 401, "INVALID_TOKEN": 401, "TOKEN_EXPIRED": 401,
-                "INVALID_REFRESH_TOKEN": 401, "INVALID_APPLE_TOKEN": 401, "FORBIDDEN": 403, "ACCOUNT_DISABLED": 403,
-                "REAUTHENTICATION_REQUIRED": 403,
-                "NOT_FOUND": 404, "METHOD_NOT_ALLOWED": 405, "IDENTIFIER_TAKEN": 409, "IDEMPOTENCY_KEY_REUSED": 409,
-                "PAYLOAD_TOO_LARGE": 413,
-                "UNSUPPORTED_MEDIA_TYPE": 415, "WEAK_PASSWORD": 422, "RATE_LIMITED": 429, "HEADERS_TOO_LARGE": 431,
-                "URI_TOO_LONG": 414, "EXPECTATION_FAILED": 417, "INTERNAL": 500, "BAD_GATEWAY": 502, "UNAVAILABLE": 503,
-                "TIMEOUT": 504, "HTTP_VERSION_NOT_SUPPORTED": 505,
-            ])
-    }
-
-    @Test(arguments: ErrorCode.allCases)
-    func everyCodeHasWordsForPeople(_ code: ErrorCode) {
-        #expect(!code.title.isEmpty && !code.title.hasSuffix("."))
-        #expect(code.defaultDetail.hasSuffix("."))
-        for technical in ["JSON", "HTTP", "token", "null", "SQL", "exception"] {
-            #expect(!code.defaultDetail.contains(technical))
-        }
-    }
-
-    @Test func asksToComeBackOnlyWhereThatHelps() {
+    @Test("A code that a repetition may help: it has Retry-After")
+    func retryAfter() {
         for code in ErrorCode.allCases {
             let retries = code == .rateLimited || code == .unavailable
             #expect((Problem(code).retryAfter != nil) == retries)

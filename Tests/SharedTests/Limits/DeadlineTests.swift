@@ -41,7 +41,8 @@ import Testing
         #expect(short.forDatabase == short)
     }
 
-    @Test func whatIsShieldedHasNoDeadlineAndIsNotCancelled() async {
+    @Test("Shielded work: it has no deadline and is not cancelled")
+    func shieldedWork() async {
         let caller = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             await Deadline.with(.after(.zero)) {

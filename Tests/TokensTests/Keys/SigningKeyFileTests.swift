@@ -47,7 +47,8 @@ import Testing
         ).sorted()
     }
 
-    @Test func itsMetricsTellSinceWhenAKeyIsWhatItIs() async throws {
+    @Test("A key changes its state: a metric has the time of the change")
+    func stateMetrics() async throws {
         try await withFile { file in
             let first = try generate(file)
             let made = try #require(first.since, "the file of a new key says since when it signs")

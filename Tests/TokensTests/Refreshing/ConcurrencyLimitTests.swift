@@ -55,7 +55,8 @@ import Testing
         #expect(limit.limit == 60)
     }
 
-    @Test func quickWorkRaisesItByOneARoundWhileItIsNeeded() {
+    @Test("Work is quick and fills the limit: the limit rises by one a round")
+    func increase() {
         var limit = ConcurrencyLimit(limit: 50)
         fill(&limit, at: 0, taking: 0.1)
         #expect((50.4...51).contains(limit.limit), "the second half shows no need")

@@ -51,18 +51,14 @@ import Testing
         }
     }
 
-    /// One answer of Redis is waited for, that of `SET`; none for the release, which here is never answered.
-    @Test func anUncontendedRefreshWaitsForOneRoundTrip() async throws {
+    @Test("Redis never answers the release: a refresh without contention does not wait for it", .timeLimit(.minutes(1)))
+    func releaseIsNotAwaited() async throws {
         try await withSilentRedis(answering: ["SET"]) { server in
             try await TokensFixture.with(redis: server.configuration) { tokens in
                 try await eventually("connected") { tokens.redis.isConnected }
-                let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20))
+                let lock = RaceLock(redis: tokens.redis, timeout: .seconds(3600))
                 let first = try await tokens.signIn()
-                let (issued, time) = try await SchedulingLag.time {
-                    try await tokens.refresher(lock: lock).refresh(first)
-                }
-                #expect(issued.refresh.generation == 1)
-                #expect(time < .seconds(10))
+                #expect(try await tokens.refresher(lock: lock).refresh(first).refresh.generation == 1)
                 try await eventually("the lock is released afterwards") { server.commands == ["SET", "EVALSHA"] }
             }
         }
@@ -88,7 +84,8 @@ import Testing
         }
     }
 
-    @Test func itsMetricsTellWhatBecameOfARefresh() async throws {
+    @Test("A refresh takes the lock, waits, times out or bypasses it: a metric counts the result")
+    func metrics() async throws {
         try await TokensFixture.with(rules: RotationRules(raceWindow: 3600), redis: .patient(TestRedis.url)) { tokens in
             let metrics = TestMetrics()
             let lock = RaceLock(

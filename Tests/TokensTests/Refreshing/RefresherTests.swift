@@ -38,7 +38,8 @@ import Testing
         }
     }
 
-    @Test func thePredecessorIsGivenTheIdenticalSuccessorAndAFreshAccessToken() async throws {
+    @Test("The predecessor is presented again: the answer has the same successor and a new access token")
+    func repeatedRefresh() async throws {
         try await TokensFixture.with { tokens in
             let first = try await tokens.signIn()
             let refresher = try tokens.refresher()
@@ -164,7 +165,8 @@ import Testing
     }
 
     /// Of a session that lives, so that nothing but the token itself can be the reason.
-    @Test func forgeriesOfALivingSessionsTokenAreRefusedAndChangeNothing() async throws {
+    @Test("A forged token of a live session: it is refused, and the session stays as it was")
+    func forgeries() async throws {
         try await TokensFixture.with { tokens in
             let refresher = try tokens.refresher()
             let token = try await tokens.signIn()
@@ -216,7 +218,8 @@ import Testing
         }
     }
 
-    @Test func refreshesOfOneSessionAreLimitedAndNoForgerCountsAgainstIt() async throws {
+    @Test("Many refreshes of a session: they are limited, and forged tokens do not count")
+    func limitOfASession() async throws {
         try await TokensFixture.with { tokens in
             let limit = LocalTokenBuckets(bucket: TokenBucket(capacity: 2, refillPerSecond: 0.001))
             let metrics = TestMetrics()
@@ -244,7 +247,6 @@ import Testing
         try await TokensFixture.with { tokens in
             let metrics = TestMetrics()
             let refresher = try tokens.refresher(unknownKeyLimit: UnknownKeyLimit(), metrics: metrics)
-            let start = ContinuousClock.now
             var (lookedUp, limited) = (0, 0)
             for _ in 0..<60 {
                 let strange = RefreshToken(sessionID: UUID(), generation: 0, keys: .sample(ids: [200]))
@@ -254,8 +256,8 @@ import Testing
                 case let other: Issue.record("\(String(describing: other))")
                 }
             }
-            #expect(lookedUp >= 10)
-            #expect(lookedUp <= 11 + Int((ContinuousClock.now - start) / .seconds(1)))
+            // `UnknownKeyLimitTests` has how many.
+            #expect(lookedUp >= 10 && limited > 0)
             func count(_ outcome: String) throws -> Int {
                 Int(try metrics.expectCounter("tokens_refresh_total", [("outcome", outcome)]).totalValue)
             }
@@ -265,7 +267,8 @@ import Testing
     }
 
     /// A roll-out that began elsewhere: every token is under a key that is not known here.
-    @Test func genuineTokensUnderUnknownKeysAreServedAsFastAsEver() async throws {
+    @Test("Genuine tokens under unknown keys: they are served without a limit")
+    func genuineTokensUnderUnknownKeys() async throws {
         try await TokensFixture.with { tokens in
             let unknownKeyLimit = UnknownKeyLimit()
             let refresher = try tokens.refresher(keys: .sample(ids: [2]), unknownKeyLimit: unknownKeyLimit)

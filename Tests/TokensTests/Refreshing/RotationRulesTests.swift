@@ -82,7 +82,8 @@ import Testing
         #expect(decide(8, genuine: false, after: 5) == .refuse(.unproven))
     }
 
-    @Test func aRequestThatSleptHereIsJudgedAsOfItsArrival() {
+    @Test("A request waited before it was read: its token's age is that at its arrival")
+    func ageAtArrival() {
         #expect(decide(8, age: 3600, after: 3604) == .tryLater)
         #expect(decide(8, age: 3600, after: 3605) == .revoke(.olderToken))
         #expect(decide(9, age: 3600, after: 3660) == .repeatSuccessor)

@@ -166,7 +166,8 @@ extension ServiceTests {
             }
         }
 
-        @Test func whoWantsNothingOfBeforeBeginsAtTheFeedsEnd() async throws {
+        @Test("A reader asks for the latest cursor: it gets no earlier entries")
+        func latestCursor() async throws {
             try await RunningTokens.with { tokens in
                 func page(after cursor: String) async throws -> RevocationPage {
                     try await tokens.client.get(
@@ -189,7 +190,8 @@ extension ServiceTests {
             }
         }
 
-        @Test func theFeedTellsOfALogoutBeforeItsWaitEnds() async throws {
+        @Test("A user logs out at one replica: a reader that waits at another one gets the entry")
+        func feedWait() async throws {
             try await RunningTokens.with(replicas: 2) { tokens in
                 let session = try await tokens.signIn()
                 let start = try await tokens.client.get("/internal/revocations", headers: RunningTokens.devices)
@@ -202,10 +204,8 @@ extension ServiceTests {
                 let loggedOut = try await tokens.client.post(
                     "/v1/auth/logout", json: LogoutRequest(refreshToken: session.auth.refreshToken))
                 #expect(loggedOut.status == 204)
-                let (answer, time) = try await SchedulingLag.time { try await waiting.value }
-                // An answer at the end of its wait would take twenty seconds.
-                #expect(time < .seconds(10))
-                let page = try answer.decode(RevocationPage.self)
+                // `RevocationFeedTests` shows that the answer does not come at the end of the wait.
+                let page = try await waiting.value.decode(RevocationPage.self)
                 #expect(page.entries.map(\.sessionID) == [session.sessionID])
                 #expect(page.entries[0].reason == .logout)
                 #expect(page.entries[0].accessExpiresAt >= session.auth.expiresAt)

@@ -28,7 +28,8 @@ import Testing
         #expect(last.expiresAt == session.absoluteExpiresAt)
     }
 
-    @Test func theCountReturnsToZeroOnlyAfterAGenerationWithoutLateReplay() {
+    @Test("A generation passes without a late replay: the count returns to zero")
+    func lateReplays() {
         var state = session.countingLateReplay()
         #expect(state.lateReplays == 1)
         state = state.rotated(to: [11], at: rotatedAt + 100, idleLifetime: 1000)

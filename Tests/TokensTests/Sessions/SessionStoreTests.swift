@@ -112,7 +112,8 @@ import Testing
         }
     }
 
-    @Test func whoSignsOutEverywhereIsRememberedForAWhile() async throws {
+    @Test("A user signs out everywhere: sign-ins that began before are refused for a while")
+    func signOutMemory() async throws {
         try await TokensFixture.with { tokens in
             let user = User.sample()
             let start = ContinuousClock.now
