@@ -199,7 +199,7 @@ let services: [Target] = [
     service(
         "devices",
         uses: [
-            "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "Sealing", "ServiceKit",
+            "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Sealing", "ServiceKit",
             "ServiceKitPostgres", "Settings", .collections, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
             .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .yams,
         ],
@@ -242,8 +242,8 @@ let everyTest: [Target] =
         .target(
             name: "TestKit",
             dependencies: [
-                "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", "Settings", .asyncHTTPClient, .crypto,
-                .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+                "Contracts", "Limits", "Observability", "Postgres", "Redis", "ServiceKit", "Settings", .asyncHTTPClient,
+                .crypto, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
             ], path: "Tests/TestKit", swiftSettings: ours),
         // The libraries that need no server, a folder each.
         tests(

@@ -2,6 +2,7 @@ import Foundation
 import Instruments
 import Logging
 import NIOCore
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 import Threads
@@ -64,7 +65,7 @@ final class UpstreamNames: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
-                while !Task.isCancelled {
+                await Periodic(every: self.pause).run {
                     // A slow look-up is not started again while it runs, and delays no other.
                     for name in self.claimIdle() {
                         group.addTask {
@@ -72,7 +73,7 @@ final class UpstreamNames: Service {
                             self.state.withLock { _ = $0.lookingUp.remove(name) }
                         }
                     }
-                    try? await Task.sleep(for: self.pause)
+                    return .afterInterval
                 }
             }
         }
