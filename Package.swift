@@ -117,7 +117,7 @@ let libraries: [Target] = [
     // Libraries without dependencies of ours.
     shared("Bytes"),
     .target(
-        name: "Contracts", dependencies: [.gatehouseContracts, "COpenSSL"], path: "Shared/Contracts",
+        name: "Contracts", dependencies: ["Bytes", .gatehouseContracts, "COpenSSL"], path: "Shared/Contracts",
         exclude: ["Public"], swiftSettings: ours),
     shared("Threads", uses: ["COpenSSL"]),
     shared("Limits"),

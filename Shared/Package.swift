@@ -62,7 +62,8 @@ let package = Package(
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
         library("Bytes"),
         .target(
-            name: "Contracts", dependencies: [product("GatehouseContracts", of: "gatehouse-swift"), "COpenSSL"],
+            name: "Contracts",
+            dependencies: ["Bytes", product("GatehouseContracts", of: "gatehouse-swift"), "COpenSSL"],
             path: "Contracts", exclude: ["Public"], swiftSettings: settings),
         library("Threads", uses: ["COpenSSL"]),
         library("Limits"),
