@@ -6,13 +6,18 @@ import PackageDescription
 
 // MARK: - Settings
 
-let ours: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .treatAllWarnings(as: .error),
-]
+/// Whether this is `Shared/Package.swift`, a link to this file: `GatehouseService` with what it needs, for a team's own
+/// services. `tools/publish.sh service` publishes it.
+let isService = Context.packageDirectory.hasSuffix("/Shared")
+
+let ours: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        // Xcode compiles packages that are fetched by URL with -suppress-warnings, which excludes this.
+    ] + (isService ? [] : [.treatAllWarnings(as: .error)])
 
 // One of these variables limits the package to a part of it.
 
@@ -42,8 +47,10 @@ func service(
             exclude: ["README.md"] + others, resources: resources, swiftSettings: ours)
 }
 
-func shared(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, path: "Shared/\(name)", swiftSettings: ours)
+func shared(_ name: String, uses dependencies: [Target.Dependency] = [], besides others: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: isService ? name : "Shared/\(name)", exclude: others,
+        swiftSettings: ours)
 }
 
 /// - Parameters:
@@ -55,7 +62,7 @@ func system(_ name: String, package: String, pkgConfig: String? = nil, formula: 
         let pkgConfig: String? = formula.pkgConfig
     #endif
     return .systemLibrary(
-        name: name, path: "Shared/System/\(name)", pkgConfig: pkgConfig,
+        name: name, path: isService ? "System/\(name)" : "Shared/System/\(name)", pkgConfig: pkgConfig,
         providers: [.apt([package]), .brew([formula.0])])
 }
 
@@ -68,6 +75,17 @@ func tests(
 }
 
 func library(_ name: String) -> Product { .library(name: name, targets: [name]) }
+
+/// The target with all targets that it uses.
+func needed(by name: String, of targets: [Target]) -> [Target] {
+    var names: Set<String> = []
+    func add(_ name: String) {
+        guard let target = targets.first(where: { $0.name == name }), names.insert(name).inserted else { return }
+        for case .byNameItem(let name, _) in target.dependencies { add(name) }
+    }
+    add(name)
+    return targets.filter { names.contains($0.name) }
+}
 
 extension Target.Dependency {
     static func product(_ name: String, of package: String) -> Self { .product(name: name, package: package) }
@@ -116,9 +134,7 @@ let system: [Target] = [
 let libraries: [Target] = [
     // Libraries without dependencies of ours.
     shared("Bytes"),
-    .target(
-        name: "Contracts", dependencies: [.gatehouseContracts, "COpenSSL"], path: "Shared/Contracts",
-        exclude: ["Public"], swiftSettings: ours),
+    shared("Contracts", uses: ["Bytes", .gatehouseContracts, "COpenSSL"], besides: ["Public"]),
     shared("Threads", uses: ["COpenSSL"]),
     shared("Limits"),
     // Libraries over one system or package each.
@@ -149,8 +165,7 @@ let libraries: [Target] = [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", "Settings", .asyncHTTPClient,
             .lifecycle, .logging, .nioCore,
         ]),
-    // For services that other teams write: no database, no Redis, nothing of the gateway. Teams take it from
-    // Shared/Package.swift, which lists the same targets and dependencies.
+    // For services that other teams write: no database, no Redis, nothing of the gateway.
     shared(
         "GatehouseService",
         uses: [
@@ -201,7 +216,7 @@ let services: [Target] = [
     service(
         "devices",
         uses: [
-            "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "Sealing", "ServiceKit",
+            "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Sealing", "ServiceKit",
             "ServiceKitPostgres", "Settings", .collections, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
             .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .yams,
         ],
@@ -244,8 +259,8 @@ let everyTest: [Target] =
         .target(
             name: "TestKit",
             dependencies: [
-                "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", "Settings", .asyncHTTPClient, .crypto,
-                .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+                "Contracts", "Limits", "Observability", "Postgres", "Redis", "ServiceKit", "Settings", .asyncHTTPClient,
+                .crypto, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
             ], path: "Tests/TestKit", swiftSettings: ours),
         // The libraries that need no server, a folder each.
         tests(
@@ -344,7 +359,9 @@ let measured: [Product] = ["AccessToken", "CArgon2", "Contracts", "Postgres", "R
 
 let server = system + libraries + services
 let (products, targets): ([Product], [Target]) =
-    if isSystemAlone {
+    if isService {
+        ([library("GatehouseService")], needed(by: "GatehouseService", of: system + libraries))
+    } else if isSystemAlone {
         (programs, server + simulator)
     } else if isFuzzing {
         ([], server + fuzzers)
@@ -352,29 +369,39 @@ let (products, targets): ([Product], [Target]) =
         (programs + [commandProduct] + measured, server + simulator + command + examples + everyTest)
     }
 
+/// The version of each package. `GatehouseService` also takes later ones that are compatible, so that a team chooses the
+/// versions of its service.
+let versions: [(url: String, version: Version)] = [
+    ("https://github.com/apple/swift-argument-parser", "1.8.2"),
+    ("https://github.com/apple/swift-atomics", "1.3.0"),
+    ("https://github.com/apple/swift-collections", "1.6.0"),
+    ("https://github.com/apple/swift-crypto", "4.5.2"),
+    ("https://github.com/apple/swift-http-types", "1.8.0"),
+    ("https://github.com/apple/swift-log", "1.16.2"),
+    ("https://github.com/apple/swift-metrics", "2.13.0"),
+    ("https://github.com/apple/swift-nio", "2.101.2"),
+    ("https://github.com/apple/swift-nio-extras", "1.35.2"),
+    ("https://github.com/apple/swift-nio-http2", "1.46.0"),
+    ("https://github.com/apple/swift-nio-ssl", "2.37.6"),
+    ("https://github.com/apple/swift-service-context", "1.5.1"),
+    ("https://github.com/hummingbird-project/hummingbird", "2.28.1"),
+    ("https://github.com/jpsim/Yams", "6.2.2"),
+    ("https://github.com/swift-server/async-http-client", "1.37.0"),
+    ("https://github.com/swift-server/swift-service-lifecycle", "2.13.0"),
+]
+let used = targets.flatMap(\.dependencies).compactMap { dependency in
+    if case .productItem(_, let package, _, _) = dependency { package } else { nil }
+}
+let packages: [Package.Dependency] = versions.compactMap { url, version in
+    guard isService else { return .package(url: url, exact: version) }
+    return used.contains { url.hasSuffix("/\($0)") } ? .package(url: url, from: version) : nil
+}
+
 let package = Package(
-    name: "gatehouse",
+    name: isService ? "gatehouse-service" : "gatehouse",
     platforms: [.macOS(.v15)],
     products: products,
-    dependencies: [
-        .package(name: "gatehouse-swift", path: "Client"),
-        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
-        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
-        .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
-        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
-        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-    ],
+    dependencies: [.package(name: "gatehouse-swift", path: isService ? "../Client" : "Client")] + packages,
     targets: targets,
     // CGatewayDocuments has #embed.
     cLanguageStandard: .c2x

@@ -26,7 +26,7 @@ trap 'rm -rf "$scratch"' EXIT
 sources=$scratch/sources
 published=$scratch/published
 mkdir "$sources"
-git -C "$root" archive HEAD Client Shared LICENSE | tar -x -C "$sources"
+git -C "$root" archive HEAD Client Shared Package.swift LICENSE | tar -x -C "$sources"
 number=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' "$sources/Shared/Settings/GatehouseVersion.swift")
 
 write_client() {
@@ -34,37 +34,17 @@ write_client() {
     cp -RL "$sources/Client/"{Package.swift,GatehouseClient,GatehouseContracts,GatehouseUI,Tests} "$published/"
 }
 
-# SwiftPM refuses two modules of one name, of whatever packages. So each of ours has Gatehouse in its name there.
-# GatehouseContracts is the client's.
-published_name() {
-    case $1 in
-    Gatehouse*) echo "$1" ;;
-    COpenSSL) echo CGatehouseOpenSSL ;;
-    Contracts) echo GatehouseServiceContracts ;;
-    *) echo "Gatehouse$1" ;;
-    esac
-}
-
 write_service() {
-    local name path new
+    local path
     [ -n "$(git ls-remote --tags "$client" "$number")" ] || fail "publish the client first: $client has no version $number"
-    # Public is GatehouseContracts.
-    rm -r "$sources/Shared/Contracts/Public"
-    swift package --package-path "$sources/Shared" dump-package |
-        jq -r '.targets[] | "\(.name) \(.path)"' >"$scratch/targets"
-    while read -r name path; do
-        new=$(published_name "$name")
-        mkdir -p "$published/$(dirname "$path")"
-        cp -R "$sources/Shared/$path" "$published/${path%"$name"}$new"
-        printf '%s\n' "s|([\"/])$name\"|\1$new\"|g" >>"$scratch/manifest.sed"
-        printf '%s\n' "s/^([ @A-Za-z_()]*(import|module) [a-z ]*)$name([^A-Za-z0-9_]|\$)/\1$new\3/" >>"$scratch/modules.sed"
-    done <"$scratch/targets"
-    sed -E -f "$scratch/manifest.sed" -e 's/exclude: \["Public"\], //' \
-        -e "s|\.package\(name: \"gatehouse-swift\"[^)]*\)|.package(url: \"$client\", exact: \"$number\")|" \
-        "$sources/Shared/Package.swift" >"$published/Package.swift"
-    # With a suffix, because the sed of macOS requires one.
-    find "$published"/*/ \( -name '*.swift' -o -name module.modulemap \) -exec sed -E -i.old -f "$scratch/modules.sed" {} +
-    find "$published" -name '*.old' -delete
+    # The folders of the package's targets. The other folders are the servers'.
+    swift package --package-path "$sources/Shared" dump-package | jq -r '.targets[].path' |
+        while read -r path; do
+            mkdir -p "$published/$(dirname "$path")"
+            cp -R "$sources/Shared/$path" "$published/$path"
+        done
+    sed -e "s|\.package(name: \"gatehouse-swift\"[^)]*)|.package(url: \"$client\", exact: \"$number\")|" \
+        -e 's|^let isService = .*|let isService = true|' "$sources/Package.swift" >"$published/Package.swift"
 }
 
 git clone -q "$repository" "$published"

@@ -10,7 +10,7 @@ name=price-list
 made=$state/examples/$name
 build=$state/examples/build
 # Of our libraries all that such a service may be compiled with.
-modules="AccessToken Bytes Contracts Instruments Limits Observability Service ServiceContracts ServiceKit Settings Threads TokenValidation"
+modules="AccessToken Bytes Contracts GatehouseService Instruments Limits Observability ServiceKit Settings Threads TokenValidation"
 
 ensure_packages
 mkdir -p "$build"
@@ -30,9 +30,10 @@ if "$root/deploy/examples/new-service" "$name" "$made" 2>/dev/null; then fail "n
 note "Building $name as a package of its own: several minutes the first time"
 swift build --package-path "$made" --scratch-path "$build" --build-tests || fail "what new-service makes cannot be built"
 # The names of our own modules among those whose objects the build has left.
-compiled=$(find "$build/debug/" -name '*.o' | sed -nE 's|.*/Gatehouse([^/]+)\.build/.*|\1|p' | LC_ALL=C sort -u | xargs)
+compiled=$(find "$build/debug/" -name '*.o' | sed -nE 's|.*/([^/]+)\.build/.*|\1|p' | LC_ALL=C sort -u |
+    LC_ALL=C comm -12 - <(LC_ALL=C ls "$root/Shared") | xargs)
 [ "$compiled" = "$modules" ] || fail "a service is compiled with $compiled, not just $modules"
-say "GatehouseService brings, with Gatehouse before each: $compiled"
+say "GatehouseService brings: $compiled"
 
 note "Its own tests"
 swift test --package-path "$made" --scratch-path "$build" --skip-build --disable-xctest ||

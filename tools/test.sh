@@ -24,7 +24,7 @@ case ${1:-} in
     export TSAN_OPTIONS="suppressions=$root/Tests/ThreadSanitizer/suppressions.txt"
     # The suites in which threads meet, without those that measure memory or CPU, which the sanitizer multiplies.
     [ $# != 0 ] || set -- \
-        --filter '^(PostgresTests|RedisTests|GatewayTests)\.|^SharedTests\.(TokenBucket|SingleFlight|SystemThread|LowerPriority)Tests' \
+        --filter '^(PostgresTests|RedisTests|GatewayTests)\.|^SharedTests\.(TokenBuckets?|SingleFlight|SystemThread|NameResolver|LowerPriority)Tests' \
         --filter '^TokensTests\.(RevocationFeed|Refresher|RefreshRace|RaceLock|SweepStore|SigningKeyFile)Tests' \
         --skip '^GatewayTests\.(Overload|Transfer|Memory|Crumb|ReloadProcess|Differential|Corpus|CanonicalPath|BodyReader)Tests' \
         --skip '^GatewayTests\.(FieldName|RequestHead|HTTP2RequestHead|ResponseHead)Tests'

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The rule of a token bucket: its capacity, and its refill each second.
 ///
 /// The whole state of a bucket is the time at which it is full again; one that is full needs no state.
@@ -16,7 +14,7 @@ public struct TokenBucket: Sendable, Equatable {
     public let capacity: Int
     /// How long one token takes to come back.
     public let interval: Int64
-    private let unit: Unit
+    @usableFromInline let unit: Unit
 
     /// - Parameters:
     ///   - capacity: how many at once; 1 or more.
@@ -42,81 +40,26 @@ public struct TokenBucket: Sendable, Equatable {
     ///
     /// - Parameter fullAt: the bucket's state; any time in the past is a full one.
     /// - Returns: the decision, and the state after it, `nil` where it has not changed.
+    @inlinable
     public func take(_ cost: Int, fullAt: Int64, now: Int64) -> (decision: RateLimitDecision, fullAt: Int64?) {
+        let (room, next) = room(after: cost, fullAt: fullAt, now: now)
+        return (decision(leaving: room), room >= 0 && next > now ? next : nil)
+    }
+
+    /// The room that is left in the bucket after `cost` tokens, below 0 if it has fewer, and the state with so many
+    /// less.
+    @inlinable
+    public func room(after cost: Int, fullAt: Int64, now: Int64) -> (room: Int64, fullAt: Int64) {
         let next = max(fullAt, now) + Int64(cost) * interval
-        let room = now + Int64(capacity) * interval - next
-        guard room >= 0 else {
-            let wait: Duration = unit == .microseconds ? .microseconds(-room) : .nanoseconds(-room)
-            return (.refused(retryAfter: wait), nil)
-        }
-        return (.allowed(remaining: Int(room / interval)), next > now ? next : nil)
-    }
-}
-
-/// A bounded number of token buckets in this process's memory.
-///
-/// Only full buckets are removed, because a new one has the same state. While no room is left, new keys share a fixed
-/// number of buckets with many times the capacity. So a flood of keys neither resets a count nor locks a client out.
-public final class LocalTokenBuckets: Sendable {
-    private struct State {
-        /// By key, when the bucket is full again (microseconds).
-        var fullAt: [String: Int64] = [:]
-        /// Before this time full buckets are not searched again.
-        var nextScan = Int64.min
-        /// The same for the shared ones, by place.
-        var shared: [Int: Int64] = [:]
+        return (now + Int64(capacity) * interval - next, next)
     }
 
-    private static let sharedCount = 256
-    private static let shareFactor = 64
-    /// The minimum time between two scans of all buckets, in microseconds.
-    private static let pause: Int64 = 1_000_000
-
-    private let bucket: TokenBucket
-    private let sharedBucket: TokenBucket
-    private let maximumCount: Int
-    private let state = Mutex(State())
-
-    /// - Parameters:
-    ///   - bucket: the rule of each.
-    ///   - maximumCount: the most buckets that are kept (about 100 bytes each).
-    public init(bucket: TokenBucket, maximumCount: Int = 10_000) {
-        self.bucket = bucket
-        self.maximumCount = maximumCount
-        sharedBucket = bucket.times(Self.shareFactor)
+    /// The decision that leaves this room.
+    @inlinable
+    public func decision(leaving room: Int64) -> RateLimitDecision {
+        guard room < 0 else { return .allowed(remaining: Int(room / interval)) }
+        return .refused(retryAfter: unit == .microseconds ? .microseconds(-room) : .nanoseconds(-room))
     }
-
-    /// Takes `cost` tokens from the bucket of `key`, all or none.
-    ///
-    /// - Parameter now: microseconds on a monotonic clock.
-    public func take(_ cost: Int, from key: String, now: Int64 = uptime) -> RateLimitDecision {
-        // Hashed, so that an attacker cannot choose which clients share the bucket.
-        let place = Int(UInt(bitPattern: key.hashValue) % UInt(Self.sharedCount))
-        return state.withLock { state in
-            if state.fullAt[key] == nil, !makeRoom(in: &state, now: now) {
-                let (decision, next) = sharedBucket.take(cost, fullAt: state.shared[place] ?? 0, now: now)
-                if let next { state.shared[place] = next }
-                return decision
-            }
-            let (decision, next) = bucket.take(cost, fullAt: state.fullAt[key] ?? 0, now: now)
-            if let next { state.fullAt[key] = next }
-            return decision
-        }
-    }
-
-    /// Refunds tokens that should not count. Tokens from a shared bucket are not refunded.
-    ///
-    /// - Parameter now: as for ``take(_:from:now:)``.
-    public func refund(_ cost: Int, to key: String, now: Int64 = uptime) {
-        state.withLock { state in
-            guard let full = state.fullAt[key] else { return }
-            let next = full - Int64(cost) * bucket.interval
-            state.fullAt[key] = next > now ? next : nil
-        }
-    }
-
-    /// How many keys have a bucket of their own.
-    public var count: Int { state.withLock { $0.fullAt.count } }
 
     /// Microseconds since this process first asked.
     public static var uptime: Int64 {
@@ -125,16 +68,6 @@ public final class LocalTokenBuckets: Sendable {
     }
 
     private static let start = ContinuousClock.now
-
-    /// - Returns: whether there is room for one more.
-    private func makeRoom(in state: inout State, now: Int64) -> Bool {
-        guard state.fullAt.count >= maximumCount, now >= state.nextScan else {
-            return state.fullAt.count < maximumCount
-        }
-        state.nextScan = now + Self.pause
-        state.fullAt = state.fullAt.filter { $0.value > now }
-        return state.fullAt.count < maximumCount
-    }
 }
 
 /// The decision of a rate limit.
@@ -150,7 +83,7 @@ public enum RateLimitDecision: Sendable, Hashable {
     }
 
     /// Of a refusal.
-    public var retryAfter: Duration? {
+    @inlinable public var retryAfter: Duration? {
         if case .refused(let retryAfter) = self { retryAfter } else { nil }
     }
 }

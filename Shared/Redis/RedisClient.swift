@@ -1,4 +1,5 @@
 import Instruments
+import Limits
 public import Logging
 public import NIOCore
 public import ServiceLifecycle

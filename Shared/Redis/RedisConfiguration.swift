@@ -1,4 +1,5 @@
 import Foundation
+public import Limits
 import NIOCore
 
 /// The address of a Redis server, and the client's timeouts and limits.
@@ -36,7 +37,7 @@ public struct RedisConfiguration: Sendable {
     /// After this many consecutive timeouts without a reply the connection counts as dead and is closed.
     public var maximumTimeoutsInARow = 4
     /// The wait between attempts to connect.
-    public var backoff = RedisBackoff()
+    public var backoff = Backoff(base: .milliseconds(50), maximum: .seconds(1))
     /// Called in the caller's task before a command is sent, with its name. The returned function is called when the
     /// command has ended, with the error's code if it failed. For traces.
     public var onCommand: (@Sendable (_ name: String) -> (@Sendable (_ error: String?) -> Void)?)?
@@ -119,25 +120,6 @@ public struct RedisConfiguration: Sendable {
             throw .invalid("The Redis address' database is no number.")
         }
         return number
-    }
-}
-
-/// Growing, randomised waits between attempts to connect, so that many clients do not connect at once to a server that
-/// has just started.
-public struct RedisBackoff: Sendable {
-    /// About the first wait.
-    public var base: Duration = .milliseconds(50)
-    /// The longest wait.
-    public var maximum: Duration = .seconds(1)
-
-    public init() {}
-
-    /// The wait after `failures` failed attempts in a row.
-    ///
-    /// - Parameter random: 0 … 1: 0 selects half of the full wait, 1 selects the full wait.
-    func delay(afterFailures failures: Int, random: Double = .random(in: 0...1)) -> Duration {
-        let doublings = min(max(failures - 1, 0), 20)
-        return min(base * (1 << doublings), maximum) * (0.5 + random / 2)
     }
 }
 

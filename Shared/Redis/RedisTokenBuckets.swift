@@ -3,14 +3,14 @@ public import Limits
 
 /// A rate limit that processes share: a token bucket for each key, in Redis, updated by one script with Redis' clock.
 ///
-/// While Redis is unavailable, each process counts on its own in ``LocalTokenBuckets``. Then every replica allows the
+/// While Redis is unavailable, each process counts on its own in ``TokenBuckets``. Then every replica allows the
 /// whole limit, and the outage does not cause refusals.
 public struct RedisTokenBuckets: Sendable {
     let client: RedisClient
     let name: String
     let bucket: TokenBucket
     let timeout: Duration?
-    let local: LocalTokenBuckets
+    let local: TokenBuckets<String>
     let fallbacks: Counter
 
     /// - Parameters:
@@ -27,7 +27,7 @@ public struct RedisTokenBuckets: Sendable {
         self.name = name
         self.bucket = TokenBucket(capacity: capacity, refillPerSecond: refillPerSecond)
         self.timeout = timeout
-        self.local = LocalTokenBuckets(bucket: bucket, maximumCount: maximumLocalKeys)
+        self.local = TokenBuckets(bucket: bucket, capacity: maximumLocalKeys)
         self.fallbacks = Counter(
             "redis_rate_limit_fallbacks_total",
             help: "Decisions of a shared limit that were made without Redis, by this process alone.",
@@ -38,9 +38,8 @@ public struct RedisTokenBuckets: Sendable {
     ///
     /// - Parameter cost: 0 only checks. More than the capacity is always refused.
     public func take(_ key: String, cost: Int = 1) async -> RateLimitDecision {
-        guard let room = await room(after: .take, key, cost: cost) else { return local.take(cost, from: key) }
-        return room >= 0
-            ? .allowed(remaining: Int(room / bucket.interval)) : .refused(retryAfter: .microseconds(-room))
+        guard let room = await room(after: .take, key, cost: cost) else { return local.take(cost, from: key).decision }
+        return bucket.decision(leaving: room)
     }
 
     /// Takes `cost` tokens for work that is already done, even if the bucket has fewer. The bucket is then in debt, by
@@ -112,7 +111,7 @@ public struct RedisTokens: Sendable {
 
     private func takeLocally() -> Decision {
         for (number, token) in tokens.enumerated() {
-            let decision = token.limit.local.take(cost, from: token.key)
+            let decision = token.limit.local.take(cost, from: token.key).decision
             guard case .refused(let retryAfter) = decision else { continue }
             refundLocally(tokens[..<number])
             return .refused(retryAfter: retryAfter)

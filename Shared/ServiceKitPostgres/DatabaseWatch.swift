@@ -52,11 +52,11 @@ public struct DatabaseWatch: Service {
     public func run() async {
         await cancelWhenGracefulShutdown {
             var logged: Set<String> = []
-            while !Task.isCancelled {
+            await Periodic(every: interval).run {
                 // If PostgreSQL is unavailable, other components log it.
                 if let abandoned = try? await check(logged: logged) { logged = abandoned }
                 try? await measure()
-                try? await Task.sleep(for: interval)
+                return .afterInterval
             }
         }
     }

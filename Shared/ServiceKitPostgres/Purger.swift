@@ -1,5 +1,6 @@
 public import Instruments
 public import Logging
+import ServiceKit
 public import ServiceLifecycle
 
 /// Removes expired rows in the background, for as long as the service runs: one batch of one table at a time.
@@ -53,12 +54,12 @@ public struct Purger: Service {
     public func run() async {
         await cancelWhenGracefulShutdown {
             var due = tables.map { _ in ContinuousClock.now }
-            while !Task.isCancelled {
+            await Periodic(every: pause).run {
                 for (index, table) in tables.enumerated() where due[index] <= .now {
                     let wait = await purge(table)
                     due[index] = .now + wait
                 }
-                try? await Task.sleep(until: due.min() ?? .now + pause)
+                return due.min().map { .after($0 - .now) } ?? .afterInterval
             }
         }
     }

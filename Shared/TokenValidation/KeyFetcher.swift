@@ -1,7 +1,7 @@
 package import AccessToken
 package import AsyncHTTPClient
 package import Foundation
-import Limits
+package import Limits
 package import Logging
 import NIOCore
 import ServiceKit
@@ -23,8 +23,7 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
     /// Reads the keys. It must time out after a few seconds.
     private let fetch: @Sendable () async throws -> VerificationKeySet
 
-    package var firstRetry = Duration.milliseconds(200)
-    package var longestRetry = Duration.seconds(5)
+    package var backoff = Backoff(base: .milliseconds(200), maximum: .seconds(5))
 
     /// - Parameters:
     ///   - issuer: its index in the store.
@@ -52,36 +51,30 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await fetchPeriodically() }
-                group.addTask { for await _ in store.demanded(of: issuer) { _ = await fetchOnce() } }
+                group.addTask { for await _ in store.demanded(of: issuer) { try? await fetchOnce() } }
             }
         }
     }
 
     private func fetchPeriodically() async {
-        var retry = firstRetry
-        while !Task.isCancelled {
-            guard store.beginFetch(of: issuer) else {
-                // A token demanded a fetch, which may fail, so check again soon.
-                try? await Task.sleep(for: firstRetry)
-                continue
-            }
-            let isFresh = await fetchOnce()
-            try? await Task.sleep(for: isFresh ? interval : retry)
-            retry = isFresh ? firstRetry : min(retry * 2, longestRetry)
+        await Periodic(every: interval, backoff: backoff).run {
+            // A token demanded a fetch, which may fail, so check again soon.
+            guard store.beginFetch(of: issuer) else { return .after(backoff.base) }
+            try await fetchOnce()
+            return .afterInterval
         }
     }
 
-    private func fetchOnce() async -> Bool {
+    private func fetchOnce() async throws {
         do {
             try store.replace(
                 try await fetch(), of: issuer, trustedUntil: Int64(Date.now.timeIntervalSince1970) + maximumStaleness)
-            return true
         } catch {
             logger.warning(
                 "could not fetch the keys of access tokens",
                 metadata: ["issuer": "\(store.issuers[issuer].issuer)", "error": "\(error)"])
             store.fetchFailed(of: issuer)
-            return false
+            throw error
         }
     }
 }

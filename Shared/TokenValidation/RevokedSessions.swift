@@ -1,6 +1,7 @@
 package import Contracts
 package import Foundation
 package import Instruments
+import Limits
 package import Logging
 package import ServiceKit
 import ServiceLifecycle
@@ -117,8 +118,8 @@ package struct RevocationFeedReader: Service {
     /// Reads the page after a cursor; `nil` starts from the beginning. It must time out 2 s after `wait` at the latest.
     private let fetch: @Sendable (_ cursor: String?, _ wait: Int) async throws -> AccessRevocationPage
 
-    /// Seconds to pause after failures.
-    var pauses = 0.1...1.0
+    /// The pauses after failures.
+    var backoff = Backoff(base: .milliseconds(100), maximum: .seconds(1))
 
     private let metrics: RevocationFeedMetrics
     private let live: Gauge
@@ -141,26 +142,14 @@ package struct RevocationFeedReader: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             var cursor: String?
-            var metrics = metrics
-            // The first request, and each request after a page with `more`, is answered at once.
-            var wait = 0
-            var isLost = false
-            await followRevocations(pauses: pauses) {
-                let page = try await fetch(cursor, wait)
+            await RevocationFeedFollower(backoff: backoff, metrics: metrics, logger: logger).follow { mayWait in
+                let page = try await fetch(cursor, mayWait ? Self.wait : 0)
                 guard let entries = page.entries else { throw UnreadablePage() }
                 apply(entries, isEnd: !page.more)
-                metrics.read(ages: entries.lazy.map(\.age), reset: page.reset, more: page.more)
                 cursor = page.cursor
-                wait = page.more ? 0 : Self.wait
-                if isLost { logger.notice("following the revocation feed again") }
-                isLost = false
-            } onFailure: { error, isFirst in
-                if isFirst { logger.warning("lost the revocation feed", metadata: ["error": "\(error)"]) }
-                isLost = true
-                metrics.failed()
+                return .read(ages: entries.map(\.age), reset: page.reset, more: page.more)
+            } onFailure: { _ in
                 sessions.feedIsLost(now: Int64(Date.now.timeIntervalSince1970))
-                // Revocations from the time of the failure must arrive at once, not at the end of a wait.
-                wait = 0
             }
         }
     }

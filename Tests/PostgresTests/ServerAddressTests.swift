@@ -3,6 +3,7 @@ import Dispatch
 import Synchronization
 import TestKit
 import Testing
+import Threads
 
 /// Which servers an address means, and how their names are looked up.
 @Suite struct ServerAddressTests {
@@ -53,12 +54,12 @@ import Testing
     }
 
     @Test func everyAddressOfANameIsTried() async throws {
-        let resolver = NameResolver { name throws(PostgresError) in
-            guard name == "two" else { throw PostgresError(.connectionFailed, "no \(name)") }
-            return ["10.0.0.1", "::1"]
-        }
+        let names = ServerNames(
+            resolver: NameResolver { name in
+                name == "two" ? .success(["10.0.0.1", "::1"]) : .failure(NameResolverError(.notFound, "no \(name)"))
+            })
         let two = ServerAddress(host: "two", port: "1")
-        let resolved = try await resolver.resolve(
+        let resolved = try await names.resolve(
             [ServerAddress(host: "10.9.9.9"), two, ServerAddress(host: "none")], until: .now + .seconds(60))
         #expect(
             resolved == [
@@ -66,42 +67,35 @@ import Testing
                 ServerAddress(host: "two", hostaddr: "::1", port: "1"),
             ])
         let error = await #expect(throws: PostgresError.self) {
-            try await resolver.resolve([ServerAddress(host: "none")], until: .now + .seconds(60))
+            try await names.resolve([ServerAddress(host: "none")], until: .now + .seconds(60))
         }
-        #expect(error?.code == .connectionFailed)
+        #expect(error?.code == .connectionFailed && error?.reason == .unknownHost)
     }
 
-    @Test func theSystemKnowsThisMachine() async throws {
-        let addresses = try await NameResolver.shared.addresses(of: "localhost", until: .now + .seconds(60))
-        #expect(addresses.contains("127.0.0.1") || addresses.contains("::1"))
-    }
-
-    @Test func aNameServerThatHangsHoldsUpNobody() async throws {
+    @Test("A name server that hangs: the last known addresses are used, and without any the deadline counts")
+    func knownAddresses() async throws {
         let gate = DispatchSemaphore(value: 0)
-        let lookups = Mutex(0)
-        let resolver = NameResolver { _ in
-            lookups.withLock { $0 += 1 }
-            gate.wait()
-            return ["10.0.0.1"]
+        let names = ServerNames(
+            resolver: NameResolver { _ in
+                gate.wait()
+                return .success(["10.0.0.1"])
+            })
+        let servers = [ServerAddress(host: "h")]
+        let error = await #expect(throws: PostgresError.self) {
+            try await names.resolve(servers, until: .now + .milliseconds(20))
         }
-        // However many ask, one thread waits.
-        for _ in 1...3 {
-            let error = await #expect(throws: PostgresError.self) {
-                try await resolver.addresses(of: "h", until: .now + .milliseconds(20))
-            }
-            #expect(error?.code == .timedOut)
-        }
-        let cancelled = Task { try await resolver.addresses(of: "h", until: .now + .seconds(600)) }
-        cancelled.cancel()
-        await #expect(throws: PostgresError.self) { try await cancelled.value }
-        #expect(lookups.withLock(\.self) == 1)
+        #expect(error?.code == .timedOut)
         gate.signal()
         try await eventually("the answer is there") {
-            (try? await resolver.addresses(of: "h", until: .now + .milliseconds(20))) == ["10.0.0.1"]
+            gate.signal()
+            return (try? await names.resolve(servers, until: .now + .milliseconds(20)))?.first?.hostaddr == "10.0.0.1"
         }
-        // Known from before, while the name server hangs.
-        #expect(try await resolver.addresses(of: "h", until: .now + .milliseconds(20)) == ["10.0.0.1"])
-        for _ in 1...3 { gate.signal() }
+        let cancelled = Task { try await names.resolve(servers, until: .now + .seconds(600)) }
+        cancelled.cancel()
+        await #expect(throws: PostgresError.self) { try await cancelled.value }
+        let resolved = try await names.resolve(servers, until: .now + .milliseconds(20))
+        #expect(resolved.map(\.hostaddr) == ["10.0.0.1"])
+        for _ in 1...10 { gate.signal() }
     }
 
     @Test func theOrderOfServers() {

@@ -12,7 +12,6 @@ describe() {
         jq --arg folder "$1/" '.targets[].path |= ($folder + . | gsub("(^|(?<=/))\\./|/\\.$"; ""))'
 }
 describe . >"$scratch/package.json"
-describe Shared >"$scratch/shared.json"
 describe Client >"$scratch/client.json"
 describe Tests/Benchmarks >"$scratch/benchmarks.json"
 
@@ -70,14 +69,6 @@ jq -r '
       (select($name == "GatewayService") | $name | reached[] | select(. == "CLibpq" or . == "Postgres"))
     | "Package.swift: \($name) may not depend on \(.): CONTRIBUTING.md (the map)"
 ' "$scratch/package.json" >>"$scratch/findings"
-
-# Both manifests build the targets of Shared/Package.swift, so they have to agree on what these use.
-jq -nr --slurpfile package "$scratch/package.json" --slurpfile shared "$scratch/shared.json" '
-    def uses: (.target_dependencies // []) + (.product_dependencies // []) | sort | join(" ");
-    ($package[0].targets | map({key: .name, value: uses}) | from_entries) as $expected
-    | $shared[0].targets[] | select($expected[.name] != uses)
-    | "Shared/Package.swift: \(.name) uses \(uses); Package.swift says \($expected[.name])"
-' >>"$scratch/findings"
 
 if [ -s "$scratch/findings" ]; then
     sort "$scratch/findings" >&2

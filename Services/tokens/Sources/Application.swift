@@ -55,7 +55,7 @@ public enum TokensApplication: MigratingApplication {
         // Each replica counts on its own. Counting in Redis would add a command to every refresh, and the limit only
         // stops a broken app.
         let limit = configuration.refreshLimit.map {
-            LocalTokenBuckets(
+            TokenBuckets<String>(
                 bucket: TokenBucket(capacity: $0.burst, refillPerSecond: Double($0.perSecond)))
         }
         let unknownKeyLimit = configuration.refreshLimit.map { _ in UnknownKeyLimit() }

@@ -126,7 +126,7 @@ public struct PushRequest: Codable, Sendable, Equatable {
     /// Pushes with a cap that a user receives in a day of UTC, this one included. The caller may have a lower cap.
     public var capPerDay: Int?
     /// The notification, which is sent byte for byte. Instead of a template.
-    public var payload: JSONContent?
+    public var payload: JSONValue?
     /// Instead of a payload.
     public var template: Template?
     /// Default `repeat`.
@@ -142,7 +142,7 @@ public struct PushRequest: Codable, Sendable, Equatable {
         targets: Targets, bundleId: String, environment: PushEnvironment? = nil, pushType: PushType,
         priority: PushPriority? = nil, collapseId: String? = nil, expiresAt: Date? = nil, sendAt: Date? = nil,
         sendAtLocal: String? = nil, fallbackTimeZone: String? = nil, quietHours: QuietHours? = nil,
-        ignoreQuietHours: Bool? = nil, capPerDay: Int? = nil, payload: JSONContent? = nil, template: Template? = nil,
+        ignoreQuietHours: Bool? = nil, capPerDay: Int? = nil, payload: JSONValue? = nil, template: Template? = nil,
         onDoubt: PushDoubt? = nil, urgency: PushUrgency? = nil, ratePerMinute: Int? = nil,
         dryRun: Bool? = nil
     ) {
@@ -349,73 +349,5 @@ public struct PushReplay: Codable, Sendable, Equatable {
 
     public init(expiresAt: Date? = nil) {
         self.expiresAt = expiresAt
-    }
-}
-
-/// Any JSON value.
-public enum JSONContent: Codable, Sendable, Equatable {
-    case null
-    case bool(Bool)
-    case integer(Int64)
-    case number(Double)
-    case string(String)
-    case array([JSONContent])
-    case object([String: JSONContent])
-
-    private struct Key: CodingKey {
-        var stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    public init(from decoder: any Decoder) throws {
-        if let members = try? decoder.container(keyedBy: Key.self) {
-            self = .object(
-                try members.allKeys.reduce(into: [:]) { object, key in
-                    object[key.stringValue] =
-                        try members.decodeNil(forKey: key) ? .null : members.decode(JSONContent.self, forKey: key)
-                })
-        } else if var elements = try? decoder.unkeyedContainer() {
-            var array: [JSONContent] = []
-            while !elements.isAtEnd {
-                array.append(try elements.decodeNil() ? .null : elements.decode(JSONContent.self))
-            }
-            self = .array(array)
-        } else {
-            let value = try decoder.singleValueContainer()
-            if value.decodeNil() {
-                self = .null
-            } else if let bool = try? value.decode(Bool.self) {
-                self = .bool(bool)
-            } else if let string = try? value.decode(String.self) {
-                self = .string(string)
-            } else if let integer = try? value.decode(Int64.self) {
-                self = .integer(integer)
-            } else {
-                self = .number(try value.decode(Double.self))
-            }
-        }
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        switch self {
-        case .object(let members):
-            var container = encoder.container(keyedBy: Key.self)
-            for (name, value) in members { try container.encode(value, forKey: Key(stringValue: name)) }
-        case .array(let elements):
-            var container = encoder.unkeyedContainer()
-            for element in elements { try container.encode(element) }
-        default:
-            var container = encoder.singleValueContainer()
-            switch self {
-            case .bool(let bool): try container.encode(bool)
-            case .integer(let integer): try container.encode(integer)
-            case .number(let number): try container.encode(number)
-            case .string(let string): try container.encode(string)
-            default: try container.encodeNil()
-            }
-        }
     }
 }

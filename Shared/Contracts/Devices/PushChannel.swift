@@ -67,14 +67,14 @@ public struct PushBroadcast: Codable, Sendable, Equatable {
     /// When the broadcast is due: at most 30 days ahead. Default: at once.
     public var sendAt: Date?
     /// The notification, which is sent byte for byte.
-    public var payload: JSONContent
+    public var payload: JSONValue
     /// Default `repeat`.
     public var onDoubt: PushDoubt?
     /// Default `normal`.
     public var urgency: PushUrgency?
 
     public init(
-        priority: PushPriority? = nil, expiresAt: Date? = nil, sendAt: Date? = nil, payload: JSONContent,
+        priority: PushPriority? = nil, expiresAt: Date? = nil, sendAt: Date? = nil, payload: JSONValue,
         onDoubt: PushDoubt? = nil, urgency: PushUrgency? = nil
     ) {
         self.priority = priority

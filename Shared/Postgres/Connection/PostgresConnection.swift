@@ -57,7 +57,7 @@ public actor PostgresConnection: PostgresQuerying {
     ) async throws(PostgresError) -> (connection: PostgresConnection, server: ServerInstance) {
         let deadline = ContinuousClock.now + configuration.connectTimeout
         let servers = order.applied(
-            to: try await NameResolver.shared.resolve(configuration.servers, until: deadline))
+            to: try await ServerNames.shared.resolve(configuration.servers, until: deadline))
         let connection = try PostgresConnection(configuration, isDrained: isDrained)
         return (connection, try await connection.open(servers, until: deadline))
     }

@@ -26,7 +26,7 @@ struct JSONValueDecoder: Decoder {
         // The `Decodable` conformances of `Date` and `URL` do not use the formats of the contract. That of any JSON
         // value would try one type after the other.
         switch type {
-        case is JSONContent.Type: return try content(of: self.value) as! Value
+        case is JSONValue.Type: return try json(value) as! Value
         case is Date.Type: return try date() as! Value
         case is URL.Type: return try url() as! Value
         default: return try Value(from: self)
@@ -52,9 +52,7 @@ struct JSONValueDecoder: Decoder {
     }
 
     func double() throws -> Double {
-        guard case .number(let text) = value, let double = Double(text), double.isFinite else {
-            throw mismatch(Double.self, "This must be a number.")
-        }
+        guard let double = value.double else { throw mismatch(Double.self, "This must be a number.") }
         return double
     }
 
@@ -62,25 +60,15 @@ struct JSONValueDecoder: Decoder {
         .typeMismatch(type, .init(codingPath: codingPath, debugDescription: message))
     }
 
-    private func content(of value: JSONValue) throws -> JSONContent {
+    /// The value itself, if its numbers can be written again.
+    private func json(_ value: JSONValue) throws -> JSONValue {
         switch value {
-        case .null: return .null
-        case .bool(let bool): return .bool(bool)
-        case .string(let text): return .string(text)
-        case .number(let text):
-            if let integer = Int64(text) { return .integer(integer) }
-            guard let number = Double(text), number.isFinite else {
-                throw mismatch(Double.self, "This must be a number.")
-            }
-            return .number(number)
-        case .array(let elements): return .array(try elements.map(content))
-        case .object(let members):
-            // Names that are equivalent in Unicode are one: Swift's strings compare as equal.
-            return .object(
-                try members.reduce(into: [:]) { object, member in
-                    object[member.key.text] = try content(of: member.value)
-                })
+        case .null, .bool, .string: break
+        case .number: if value.double == nil { throw mismatch(Double.self, "This must be a number.") }
+        case .array(let elements): for element in elements { _ = try json(element) }
+        case .object(let members): for member in members.values { _ = try json(member) }
         }
+        return value
     }
 
     private func date() throws -> Date {

@@ -2,6 +2,7 @@ import Foundation
 import Limits
 public import Logging
 public import Postgres
+import ServiceKit
 public import ServiceLifecycle
 import Synchronization
 
@@ -277,30 +278,24 @@ public final class StampedFeed: Service {
 
     private func stampUntilCancelled() async {
         var schedule = StampSchedule()
-        var isFailing = false
-        while !Task.isCancelled {
+        var reach: Duration?
+        await Periodic(every: .zero, backoff: Backoff(base: interval, maximum: interval)).run {
             let seen = additions.count
             let start = ContinuousClock.now
-            let reach = schedule.reach(at: start)
-            do {
-                let look = try await look(within: reach)
-                let isDrained = look.stamped < Self.batch
-                schedule.looked(within: reach, cost: look.cost, isDrained: isDrained, at: .now)
-                isFailing = false
-                if isDrained { await pause(since: start, after: seen) }
-            } catch {
-                if Task.isCancelled { return }
-                schedule.failed(within: reach, at: .now)
-                if !isFailing {
-                    looks.withLock { $0.endedAt = nil }
-                    changes.send()
-                    logger.warning(
-                        "The entries of a feed could not be stamped; it is tried again.",
-                        metadata: ["function": "\(function)", "error": "\(error)"])
-                }
-                isFailing = true
-                try? await Task.sleep(for: interval)
-            }
+            reach = schedule.reach(at: start)
+            let look = try await look(within: reach)
+            let isDrained = look.stamped < Self.batch
+            schedule.looked(within: reach, cost: look.cost, isDrained: isDrained, at: .now)
+            if isDrained { await pause(since: start, after: seen) }
+            return .now
+        } onFailure: { error, isFirst in
+            schedule.failed(within: reach, at: .now)
+            guard isFirst else { return }
+            looks.withLock { $0.endedAt = nil }
+            changes.send()
+            logger.warning(
+                "The entries of a feed could not be stamped; it is tried again.",
+                metadata: ["function": "\(function)", "error": "\(error)"])
         }
     }
 

@@ -17,7 +17,7 @@ struct PushBenchmark {
     private static let usersOfPush = 100
     private static let pushes = 300
     static let bundleID = "com.example.app"
-    private static let payload = JSONContent.object(
+    private static let payload = JSONValue.object(
         ["aps": .object(["alert": .object(["title": .string("Order 7"), "body": .string("It is on its way.")])])])
 
     func run() async throws {

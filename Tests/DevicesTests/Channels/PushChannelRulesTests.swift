@@ -15,7 +15,7 @@ import Testing
             storage: storage)
     }
 
-    private static func payload(_ event: String) -> JSONContent {
+    private static func payload(_ event: String) -> JSONValue {
         .object([
             "aps": .object([
                 "event": .string(event), "timestamp": .integer(1_800_000_000), "content-state": .object([:]),

@@ -17,9 +17,9 @@ import Testing
     }
 
     /// The end of a Live Activity.
-    private static let end = JSONContent.object(
+    private static let end = JSONValue.object(
         ["aps": .object(["event": .string("end"), "timestamp": .integer(1_800_000_000)])])
-    private static let background = JSONContent.object(["aps": .object(["content-available": .integer(1)])])
+    private static let background = JSONValue.object(["aps": .object(["content-available": .integer(1)])])
 
     /// The fields that are refused.
     private func refused(
@@ -79,8 +79,8 @@ import Testing
     func liveActivities(aps: [String: String], activity: String?, expected: [String]) throws {
         let request = Self.request {
             $0.pushType = .liveactivity
-            $0.payload = .object(
-                ["aps": .object(aps.mapValues { .string($0) }.merging(["timestamp": .number(1.5)]) { $1 })])
+            let texts = aps.map { (VerbatimString($0.key), JSONValue.string($0.value)) }
+            $0.payload = .object(["aps": .object(["timestamp": .number("1.5")].merging(texts) { $1 })])
             $0.targets.activity = activity
         }
         #expect(refused(request) == expected)
@@ -126,7 +126,7 @@ import Testing
     @Test(
         arguments: [
             (.background, [:], false), (.background, ["content-available": .integer(1)], true),
-            (.background, ["content-available": .number(1)], true),
+            (.background, ["content-available": .number("1.0")], true),
             (.background, ["content-available": .integer(0)], false),
             (.background, ["content-available": .bool(true)], false),
             (.background, ["content-available": .string("1")], false),
@@ -135,9 +135,9 @@ import Testing
             (.liveactivity, ["event": .string("update"), "timestamp": .string("1800000000")], false),
             (.liveactivity, ["event": .string("update"), "timestamp": .integer(0)], false),
             (.liveactivity, ["event": .string("update"), "timestamp": .integer(1_800_000_000)], true),
-            (.liveactivity, ["event": .string("end"), "timestamp": .number(1_800_000_000.5)], true),
-        ] as [(PushType, [String: JSONContent], Bool)])
-    func payloadsThatAppleDropsAreRefused(_ type: PushType, _ aps: [String: JSONContent], isGood: Bool) {
+            (.liveactivity, ["event": .string("end"), "timestamp": .number("1800000000.5")], true),
+        ] as [(PushType, [VerbatimString: JSONValue], Bool)])
+    func payloadsThatAppleDropsAreRefused(_ type: PushType, _ aps: [VerbatimString: JSONValue], isGood: Bool) {
         let request = Self.request {
             ($0.pushType, $0.payload) = (type, .object(["aps": .object(aps)]))
         }

@@ -40,8 +40,8 @@ import Testing
             func devices(_ aps: [String: String], of activity: String? = nil) async throws -> Set<UUID> {
                 let push = try await pushes.accept(.init(users: [ada.id], activity: activity)) {
                     $0.pushType = .liveactivity
-                    $0.payload = .object(
-                        ["aps": .object(aps.mapValues { .string($0) }.merging(["timestamp": .integer(1)]) { $1 })])
+                    let texts = aps.map { (VerbatimString($0.key), JSONValue.string($0.value)) }
+                    $0.payload = .object(["aps": .object(["timestamp": .integer(1)].merging(texts) { $1 })])
                 }
                 return Set(try await pushes.status(of: push).devices.map(\.device))
             }

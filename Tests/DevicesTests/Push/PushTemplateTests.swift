@@ -31,11 +31,11 @@ import Testing
     func anArgumentIsEscaped(_ value: String) throws {
         let localization = try PushTemplate.Localization(Array(Self.versandt.utf8))
         let bytes = Array(try JSON.encode(localization.render(["number": value])))
-        let expected = JSONContent.object([
+        let expected = JSONValue.object([
             "aps": .object(["alert": .object(["title": .string("Bestellung \(value)")])]),
             "n": .array([.integer(1), .bool(true), .null, .string(value)]),
         ])
-        #expect(try StrictJSON.decode(JSONContent.self, from: bytes) == expected)
+        #expect(try StrictJSON.decode(JSONValue.self, from: bytes) == expected)
     }
 
     @Test(

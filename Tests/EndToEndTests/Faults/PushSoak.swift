@@ -106,9 +106,11 @@ struct PushSoak: Sendable {
         case .user(let recipient): request = PushCaller.alert(push.text, to: recipient.user)
         case .segment: request = PushCaller.alert(push.text, to: targets)
         case .broadcast:
-            let content = JSONContent.object(["text": .string(push.text)])
-            let aps = ["event": .string("update"), "timestamp": .integer(1), "content-state": content]
-            let payload = JSONContent.object(["aps": .object(aps)])
+            let content = JSONValue.object(["text": .string(push.text)])
+            let aps: [VerbatimString: JSONValue] = [
+                "event": .string("update"), "timestamp": .integer(1), "content-state": content,
+            ]
+            let payload = JSONValue.object(["aps": .object(aps)])
             return try await caller.post(
                 "/channels/\(channel.id)/publish", PushBroadcast(payload: payload, onDoubt: push.doubt), key: key,
                 through: replica, within: Self.requestTimeout)

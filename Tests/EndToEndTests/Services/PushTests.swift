@@ -34,7 +34,7 @@ import Testing
             if kind == .liveactivity { registration.activity = "order-7" }
             if kind == .pushtostart { registration.attributesType = "OrderAttributes" }
         }
-        var aps: [String: JSONContent] = ["content-state": .object(["minutes": .integer(5)])]
+        var aps: [VerbatimString: JSONValue] = ["content-state": .object(["minutes": .integer(5)])]
         if let event {
             aps["event"] = .string(event)
             aps["timestamp"] = .integer(Int64(Date.now.timeIntervalSince1970))

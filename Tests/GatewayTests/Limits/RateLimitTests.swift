@@ -31,25 +31,6 @@ struct RateLimitTests {
         for value: UInt64 in 0..<200 { #expect(limiter.take(AddressKey(value: value), now: later) != nil) }
     }
 
-    @Test("A table keeps what is not full again, whatever comes, and uses the places of the rest")
-    func table() {
-        var generator = SeededGenerator(seed: 7)
-        var table = BucketTable<Int>(capacity: 64)
-        var kept: [Int: Int64] = [:]
-        for now in Int64(1)...20_000 {
-            let key = Int.random(in: 0..<200, using: &generator)
-            let fullAt = now + Int64.random(in: 0...60, using: &generator)
-            let had = table[key] != nil
-            let hadRoom = table.hasRoom(now: now)
-            let isKept = table.keep(.init(fullAt: fullAt), of: key, now: now)
-            #expect(isKept == (had || hadRoom))
-            if isKept { kept[key] = fullAt }
-            for (key, fullAt) in kept where fullAt > now { #expect(table[key]?.fullAt == fullAt) }
-            #expect(table.count <= 64)
-        }
-        #expect(kept.count > 150)
-    }
-
     @Test("The networks of one household, and those of one site, have more than one together and not as much as all")
     func networks() {
         let limiter = AddressLimiter(RateLimit(capacity: 3, perSecond: 0.001))

@@ -21,14 +21,14 @@ struct UpstreamNamesTests {
 
         func asked(_ name: String) -> Int { questions.withLock { $0[name] ?? 0 } }
 
-        @Sendable func addresses(of name: String) async throws -> [SocketAddress] {
+        @Sendable func addresses(of name: String) async throws -> [String] {
             questions.withLock { $0[name, default: 0] += 1 }
             guard let hosts = answers.withLock({ $0[name] }) else {
                 try await Task.sleep(for: .seconds(3600))
                 return []
             }
             guard hosts != ["fail"] else { throw Outage() }
-            return try hosts.map { try SocketAddress(ipAddress: $0, port: 0) }
+            return hosts
         }
     }
 
@@ -145,57 +145,8 @@ struct UpstreamNamesTests {
         _ = try await following.value
     }
 
-    @Test("Names whose servers are silent hold a thread each, however often they are asked for, and delay no other")
-    func silent() async throws {
-        let end = DispatchSemaphore(value: 0)
-        let asked = Mutex<[String: Int]>([:])
-        let lookup = SystemLookup(limit: 20, slowFrom: .zero) { host in
-            asked.withLock { $0[host, default: 0] += 1 }
-            guard host.hasPrefix("silent") else { return .success([try! SocketAddress(ipAddress: "::1", port: 0)]) }
-            end.wait()
-            return .failure(.init(description: "silent"))
-        }
-        let waiting = (0..<30).map { number in
-            Task { try await lookup.addresses(of: "silent\(number % 15)") }
-        }
-        try await eventually("all silent names were asked for") { asked.withLock { $0.count } == 15 }
-        for number in 0..<40 { #expect(try await lookup.addresses(of: "well\(number)").count == 1) }
-        #expect(asked.withLock { asked in (0..<15).allSatisfy { asked["silent\($0)"] == 1 } })
-        // A caller with no time left leaves it to end alone, and the next caller waits for its end too.
-        waiting[0].cancel()
-        await #expect(throws: CancellationError.self) { try await waiting[0].value }
-        for _ in 0..<15 { end.signal() }
-        for task in waiting.dropFirst() {
-            await #expect(throws: SystemLookup.Failure.self) { try await task.value }
-        }
-    }
-
-    @Test("Of all threads half are kept for names that were not slow")
-    func queue() {
-        var queue = LookupQueue(limit: 4)
-        for number in 0..<4 { #expect(queue.request("s\(number)") == ["s\(number)"]) }
-        #expect(queue.request("s1").isEmpty && queue.request("w").isEmpty && queue.request("w").isEmpty)
-        #expect(queue.ended("s0", wasSlow: true) == ["w"])
-        #expect(queue.request("s0").isEmpty)
-        // The three others are not known to be slow before they end.
-        #expect(queue.ended("s1", wasSlow: true) == ["s0"])
-        #expect(queue.ended("s2", wasSlow: true).isEmpty && queue.request("s1") == ["s1"])
-        #expect(queue.request("s2").isEmpty, "two of four are taken by slow ones")
-        #expect(queue.ended("w", wasSlow: false).isEmpty)
-        #expect(queue.request("w") == ["w"])
-        #expect(queue.ended("s3", wasSlow: true).isEmpty && queue.request("w2") == ["w2"])
-        #expect(queue.ended("s0", wasSlow: false) == ["s2"])
-        #expect(queue.ended("s1", wasSlow: false).isEmpty && queue.request("s0") == ["s0"])
-    }
-
-    @Test("The system knows localhost, and says why it knows another name not")
+    @Test("The system's resolver finds an upstream at localhost")
     func system() async throws {
-        let found = try await SystemLookup.shared.addresses(of: "localhost").compactMap(\.ipAddress)
-        #expect(!found.isEmpty && found.allSatisfy { ["127.0.0.1", "::1"].contains($0) }, "\(found)")
-        await #expect(throws: SystemLookup.Failure.self) {
-            try await SystemLookup.shared.addresses(of: "nobody.invalid")
-        }
-
         try await withUpstreams { _, _, port in
             try await GatewayHarness.withGateway { gateway in
                 let table = try table("localhost", port: port)

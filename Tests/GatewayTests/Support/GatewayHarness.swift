@@ -48,7 +48,7 @@ struct GatewayHarness: Sendable {
         /// What clients are shown.
         var certificate: ServerCertificate?
         /// Where names are looked up.
-        var lookup: UpstreamNames.Lookup = SystemLookup.shared.addresses
+        var lookup: UpstreamNames.Lookup = UpstreamNames.systemLookup
         var logger = Logger.quiet
         var tracing: Tracing?
 

@@ -162,7 +162,7 @@ struct TLSTests {
             ]
             let options = GatewayHarness.Options {
                 $0.settings.connectTimeout = .seconds(30)
-                $0.lookup = { _ in [try SocketAddress(ipAddress: "127.0.0.1", port: 0)] }
+                $0.lookup = { _ in ["127.0.0.1"] }
                 $0.routes = { _ in
                     upstreams.map { path, host, port, authorities in
                         .secure(path, host: host, port: port, authorities: authorities)

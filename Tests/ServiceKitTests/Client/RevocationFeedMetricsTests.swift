@@ -25,6 +25,13 @@ import Testing
             }, cursor: "1", reset: reset, more: more)
     }
 
+    private func read(_ page: RevocationPage, into metrics: inout RevocationFeedMetrics, at now: Date) {
+        guard case .read(let ages, let reset, let more) = RevocationFeedFollower.Progress.read(page, now: now) else {
+            return
+        }
+        metrics.read(ages: ages, reset: reset, more: more, now: now)
+    }
+
     private var readAt: Double? {
         get throws { try told.expectMeter("read").lastValue.map { $0 - Self.start.timeIntervalSince1970 } }
     }
@@ -35,9 +42,9 @@ import Testing
     @Test func aReaderIsAsOldAsItsStartUntilItIsAtTheEnd() throws {
         var metrics = metrics()
         #expect(try readAt == 0)
-        metrics.read(page(revokedAt: [], more: true), now: Self.start + 5)
+        read(page(revokedAt: [], more: true), into: &metrics, at: Self.start + 5)
         #expect(try readAt == 0)
-        metrics.read(page(revokedAt: []), now: Self.start + 6)
+        read(page(revokedAt: []), into: &metrics, at: Self.start + 6)
         #expect(try readAt == 6)
         metrics.failed()
         #expect(try readAt == 6)
@@ -45,40 +52,40 @@ import Testing
 
     @Test func whatItReadsBeforeTheEndIsHistory() throws {
         var metrics = metrics()
-        metrics.read(page(revokedAt: [-3600], more: true), now: Self.start + 1)
-        metrics.read(page(revokedAt: [-60]), now: Self.start + 2)
+        read(page(revokedAt: [-3600], more: true), into: &metrics, at: Self.start + 1)
+        read(page(revokedAt: [-60]), into: &metrics, at: Self.start + 2)
         #expect(try delays == [])
-        metrics.read(page(revokedAt: [2.5, 2.75]), now: Self.start + 3)
+        read(page(revokedAt: [2.5, 2.75]), into: &metrics, at: Self.start + 3)
         #expect(try delays == [0.5, 0.25])
         // The database's clock is ahead.
-        metrics.read(page(revokedAt: [9]), now: Self.start + 4)
+        read(page(revokedAt: [9]), into: &metrics, at: Self.start + 4)
         #expect(try delays == [0.5, 0.25, 0])
         // It starts over, and all of that is history too.
-        metrics.read(page(revokedAt: [], reset: true, more: true), now: Self.start + 5)
-        metrics.read(page(revokedAt: [-3600, 5.5]), now: Self.start + 6)
+        read(page(revokedAt: [], reset: true, more: true), into: &metrics, at: Self.start + 5)
+        read(page(revokedAt: [-3600, 5.5]), into: &metrics, at: Self.start + 6)
         #expect(try delays == [0.5, 0.25, 0])
-        metrics.read(page(revokedAt: [6]), now: Self.start + 7)
+        read(page(revokedAt: [6]), into: &metrics, at: Self.start + 7)
         #expect(try delays == [0.5, 0.25, 0, 1])
     }
 
     @Test func theDatabasesOwnClockCountsWhereItIsTold() throws {
         var metrics = metrics()
-        metrics.read(page(revokedAt: []), now: Self.start)
+        read(page(revokedAt: []), into: &metrics, at: Self.start)
         var told = page(revokedAt: [0])
         told.entries[0].age = 0.125
-        metrics.read(told, now: Self.start + 100)
+        read(told, into: &metrics, at: Self.start + 100)
         #expect(try delays == [0.125])
     }
 
     @Test func aLossEndsWithTheNextPage() throws {
         var metrics = metrics()
         let lost = try told.expectMeter("lost")
-        metrics.read(page(revokedAt: []), now: Self.start + 1)
+        read(page(revokedAt: []), into: &metrics, at: Self.start + 1)
         #expect(lost.lastValue == 0)
         metrics.failed()
         #expect(lost.lastValue == 1)
         // What was revoked meanwhile was late.
-        metrics.read(page(revokedAt: [1], more: true), now: Self.start + 31)
+        read(page(revokedAt: [1], more: true), into: &metrics, at: Self.start + 31)
         #expect(lost.lastValue == 0)
         #expect(try delays == [30])
         #expect(try readAt == 1)

@@ -24,7 +24,7 @@ import Testing
         ("{\"\u{e9}\":1,\"e\u{301}\":2}", .object(["\u{e9}": .number("1"), "e\u{301}": .number("2")])),
     ])
     func accepts(_ text: String, _ value: JSONValue) throws {
-        #expect(try StrictJSON.parse(Array(text.utf8)) == value)
+        #expect(try JSONValue(strict: Array(text.utf8)) == value)
     }
 
     @Test(
@@ -68,7 +68,7 @@ import Testing
             (#""\ud83d\u0041""#, .invalidString), ("\"\\n\n\"", .invalidString),
         ] as [(String, JSONError.Code)])
     func refuses(_ text: String, _ code: JSONError.Code) {
-        let error = #expect(throws: JSONError.self) { try StrictJSON.parse(Array(text.utf8)) }
+        let error = #expect(throws: JSONError.self) { try JSONValue(strict: Array(text.utf8)) }
         #expect(error?.code == code)
     }
 
@@ -81,18 +81,18 @@ import Testing
     func refusesWhatIsNotUTF8(_ bytes: [UInt8]) {
         let quote = UInt8(ascii: "\"")
         for text in [[quote] + bytes + [quote], [quote] + Array("\\n".utf8) + bytes + [quote]] {
-            #expect(throws: JSONError.self) { try StrictJSON.parse(text) }
+            #expect(throws: JSONError.self) { try JSONValue(strict: text) }
         }
         let key = Array("{\"".utf8) + bytes + Array("\":1}".utf8)
-        #expect(throws: JSONError.self) { try StrictJSON.parse(key) }
+        #expect(throws: JSONError.self) { try JSONValue(strict: key) }
     }
 
     @Test func refusesOtherEncodings() {
         let text = "{}"
         let utf16 = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
-        #expect(throws: JSONError.self) { try StrictJSON.parse(utf16) }
-        #expect(throws: JSONError.self) { try StrictJSON.parse([0xff, 0xfe] + utf16) }
-        #expect(throws: JSONError.self) { try StrictJSON.parse([0xef, 0xbb, 0xbf] + Array(text.utf8)) }
+        #expect(throws: JSONError.self) { try JSONValue(strict: utf16) }
+        #expect(throws: JSONError.self) { try JSONValue(strict: [0xff, 0xfe] + utf16) }
+        #expect(throws: JSONError.self) { try JSONValue(strict: [0xef, 0xbb, 0xbf] + Array(text.utf8)) }
     }
 
     @Test func capsNesting() throws {
@@ -100,12 +100,12 @@ import Testing
             func nested(_ depth: Int) -> [UInt8] {
                 Array((String(repeating: open, count: depth) + "1" + String(repeating: close, count: depth)).utf8)
             }
-            _ = try StrictJSON.parse(nested(16))
-            #expect(throws: JSONError.self) { try StrictJSON.parse(nested(17)) }
-            #expect(throws: JSONError.self) { try StrictJSON.parse(nested(100_000)) }
+            _ = try JSONValue(strict: nested(16))
+            #expect(throws: JSONError.self) { try JSONValue(strict: nested(17)) }
+            #expect(throws: JSONError.self) { try JSONValue(strict: nested(100_000)) }
         }
         #expect(throws: JSONError.self) {
-            try StrictJSON.parse([UInt8](repeating: UInt8(ascii: "["), count: 1_000_000))
+            try JSONValue(strict: [UInt8](repeating: UInt8(ascii: "["), count: 1_000_000))
         }
     }
 
@@ -113,13 +113,13 @@ import Testing
     @Test func survivesEveryCutAndEveryByte() throws {
         let text = Array(#"{"a":[1,-2.5e3,"x\u00e9\ud83d\ude00é"],"b":{"c":null,"d":true}}"#.utf8)
         for end in 0..<text.count {
-            #expect(throws: JSONError.self) { try StrictJSON.parse(Array(text[..<end])) }
+            #expect(throws: JSONError.self) { try JSONValue(strict: Array(text[..<end])) }
         }
         for index in text.indices {
             for byte in UInt8.min...UInt8.max {
                 var changed = text
                 changed[index] = byte
-                guard (try? StrictJSON.parse(changed)) != nil else { continue }
+                guard (try? JSONValue(strict: changed)) != nil else { continue }
                 #expect(throws: Never.self, "\(index): \(byte)") {
                     try JSONSerialization.jsonObject(with: Data(changed))
                 }

@@ -35,21 +35,4 @@ import Testing
         #expect(fast.take(1, fullAt: 8_500, now: 7_100).decision.retryAfter == .nanoseconds(400))
         #expect(TokenBucket(capacity: 3, refillPerSecond: 2_000_000).interval == 1)
     }
-
-    @Test func localBucketsAreBoundedAndAFloodResetsNone() {
-        let local = LocalTokenBuckets(bucket: bucket, maximumCount: 100)
-        func take(_ cost: Int, _ key: String, at now: Int64) -> Bool { local.take(cost, from: key, now: now).isAllowed }
-        for _ in 0..<3 { #expect(take(1, "victim", at: 100 * second)) }
-        var allowed = 0
-        for number in 0..<50_000 {
-            if take(3, "\(number)", at: 100 * second) { allowed += 1 }
-            #expect(local.count <= 100)
-        }
-        #expect(!take(1, "victim", at: 100 * second) && !take(1, "7", at: 100 * second))
-        // 99 of their own, and 256 that are shared and hold 64 times as much.
-        #expect(allowed == 99 + 256 * 64)
-        // What is full again makes room.
-        for number in 0..<100 { #expect(take(3, "late\(number)", at: 110 * second)) }
-        for number in 0..<100 { #expect(!take(1, "late\(number)", at: 110 * second)) }
-    }
 }

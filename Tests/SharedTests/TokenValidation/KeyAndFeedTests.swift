@@ -5,6 +5,7 @@ import Instruments
 import MetricsTestKit
 import ServiceKit
 import Synchronization
+import Limits
 import TestKit
 import Testing
 import TokenValidation
@@ -45,7 +46,7 @@ struct KeyAndFeedTests {
             guard let keys = published.withLock({ $0 }) else { throw Outage() }
             return keys
         }
-        fetcher.firstRetry = .milliseconds(5)
+        fetcher.backoff.base = .milliseconds(5)
         let service = fetcher
         try await running({ try await service.run() }) {
             try await eventually("a failed fetch is repeated") { fetches.withLock { $0 } >= 2 }
@@ -197,7 +198,7 @@ struct KeyAndFeedTests {
             guard number > 1 else { throw Outage() }
             return try VerificationKeySet(keys: [key.publicKey])
         }
-        fetcher.firstRetry = .milliseconds(5)
+        fetcher.backoff.base = .milliseconds(5)
         let service = fetcher
         // Demanded before the first fetch of its own.
         #expect(store.demandFetch(after: store.version, now: now) == .isFetching)

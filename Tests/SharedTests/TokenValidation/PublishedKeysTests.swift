@@ -7,6 +7,7 @@ import MetricsTestKit
 import NIOCore
 import ServiceKit
 import Synchronization
+import Limits
 import TestKit
 import Testing
 import TokenValidation
@@ -91,8 +92,7 @@ struct PublishedKeysTests {
                 timeout: .milliseconds(200))
             var fetcher = KeyFetcher(
                 store: store, maximumStaleness: 100, logger: .quiet, interval: .seconds(300), fetch: keys.read)
-            fetcher.firstRetry = .milliseconds(5)
-            fetcher.longestRetry = .milliseconds(5)
+            fetcher.backoff = Backoff(base: .milliseconds(5), maximum: .milliseconds(5))
             let service = fetcher
             let fetching = Task { try await service.run() }
             defer { fetching.cancel() }

@@ -221,7 +221,7 @@ import Testing
     @Test("Many refreshes of a session: they are limited, and forged tokens do not count")
     func limitOfASession() async throws {
         try await TokensFixture.with { tokens in
-            let limit = LocalTokenBuckets(bucket: TokenBucket(capacity: 2, refillPerSecond: 0.001))
+            let limit = TokenBuckets<String>(bucket: TokenBucket(capacity: 2, refillPerSecond: 0.001))
             let metrics = TestMetrics()
             let refresher = try tokens.refresher(limit: limit, metrics: metrics)
             let (first, other) = (try await tokens.signIn(), try await tokens.signIn(.sample(id: UUID())))

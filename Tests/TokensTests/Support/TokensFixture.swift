@@ -38,7 +38,7 @@ struct TokensFixture: Sendable {
     /// One replica's refresher. Two of them share nothing but PostgreSQL and Redis.
     func refresher(
         keys: RefreshKeyRing? = nil, store: SessionStore? = nil, lock: RaceLock? = nil,
-        load: ConcurrencyLimit = ConcurrencyLimit(), limit: LocalTokenBuckets? = nil,
+        load: ConcurrencyLimit = ConcurrencyLimit(), limit: TokenBuckets<String>? = nil,
         unknownKeyLimit: UnknownKeyLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
     ) throws -> Refresher {
         let store = store ?? self.store

@@ -6,7 +6,7 @@ import Foundation
 struct LocalizedPayload: Sendable, Equatable {
     /// Language tag in lower case; `nil` for the caller's.
     var locale: String?
-    var content: JSONContent
+    var content: JSONValue
     /// JSON.
     var bytes: [UInt8]
 }
@@ -30,23 +30,19 @@ struct LiveActivityContent: Equatable {
 
     static let timestampRule = "Must have aps.timestamp: a number of seconds since 1970."
 
-    init(_ payload: JSONContent) {
+    init(_ payload: JSONValue) {
         guard let aps = payload.aps else { return }
-        func text(_ name: String) -> String? { if case .string(let text) = aps[name] { text } else { nil } }
+        func text(_ name: VerbatimString) -> String? { if case .string(let text) = aps[name] { text } else { nil } }
         event = text("event").flatMap(Event.init(rawValue:))
         attributesType = text("attributes-type")
         hasInput = aps["input-push-token"] != nil || aps["input-push-channel"] != nil
-        switch aps["timestamp"] {
-        case .integer(let seconds): hasTimestamp = seconds > 0
-        case .number(let seconds): hasTimestamp = seconds > 0
-        default: break
-        }
+        hasTimestamp = aps["timestamp"]?.double.map { $0 > 0 } ?? false
     }
 }
 
-extension JSONContent {
+extension JSONValue {
     /// Apple's part of a payload; `nil` if it is no object.
-    fileprivate var aps: [String: JSONContent]? {
+    fileprivate var aps: [VerbatimString: JSONValue]? {
         guard case .object(let members) = self, case .object(let aps) = members["aps"] else { return nil }
         return aps
     }
@@ -215,11 +211,8 @@ enum PayloadRules {
     }
 
     /// Apple, "Pushing background updates to your App".
-    private static func isBackground(_ payload: JSONContent) -> Bool {
-        switch payload.aps?["content-available"] {
-        case .integer(1), .number(1): true
-        default: false
-        }
+    private static func isBackground(_ payload: JSONValue) -> Bool {
+        payload.aps?["content-available"]?.double == 1
     }
 
     private static func mustHaveAtMost(_ bytes: Int) -> String { "Must be at most \(bytes) bytes for this push type." }

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Instruments
+import Limits
 import Logging
 import Postgres
 import ServiceKit
@@ -84,8 +85,7 @@ struct PushSender: Service {
 
     /// Adds the targets of pushes whose time has come, and of large ones.
     private func startDue() async {
-        while !isEnding {
-            let starts = activity.starts.count
+        await Periodic(every: limits.interval, wakeUps: activity.starts).run {
             do {
                 while !isEnding {
                     let step = try await starter.step()
@@ -97,12 +97,11 @@ struct PushSender: Service {
                 logger.warning(
                     "a push could not be started", error: error.cause,
                     metadata: ["push_id": "\(error.push.uuidString.lowercased())"])
-                continue
+                return .now
             } catch {
                 logger.warning("pushes that are due could not be read", error: error)
             }
-            let interval = activity.isPending ? limits.interval : limits.idleInterval
-            await activity.starts.wait(after: starts, until: .now + interval)
+            return .after(activity.isPending ? limits.interval : limits.idleInterval)
         }
     }
 
@@ -110,8 +109,7 @@ struct PushSender: Service {
 
     /// Counts the queue, in a task of its own: pushes are sent however long it takes, and also if it fails.
     private func surveyQueue() async {
-        let never = Signal()
-        while !isEnding {
+        await Periodic(every: limits.surveyInterval).run {
             let start = ContinuousClock.now
             do {
                 let survey = try await activity.survey { former in
@@ -121,49 +119,40 @@ struct PushSender: Service {
                 }
                 metrics.record(survey)
             } catch {
-                if Task.isCancelled { return }
+                if Task.isCancelled { return .never }
                 logger.warning("the queue could not be counted", error: error)
             }
-            let rest = max(limits.surveyInterval, (.now - start) * Self.surveyRest)
-            await never.wait(after: never.count, until: .now + rest)
+            return .after(max(limits.surveyInterval, (.now - start) * Self.surveyRest))
         }
     }
 
     private func send(in group: inout DiscardingTaskGroup) async {
         var due = DueTargets()
-        var pause = limits.interval
-        while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            let seen = activity.wakeups.count
+        let backoff = Backoff(base: limits.interval, maximum: Self.longestPause)
+        await Periodic(every: limits.interval, backoff: backoff, wakeUps: activity.wakeups).run {
             let freed = outcomes.recorded.count
-            do {
-                try await releaseLostClaims()
-                let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
-                metrics.isPaused.set(isPaused ? 1 : 0)
-                let free = activity.window.room
-                // A target that Apple has accepted might be claimed again before that is recorded.
-                if !isPaused, free > 0, !outcomes.isBlocked {
-                    if due.queue.isEmpty || due.end <= .now { try await readDueTargets(into: &due) }
-                    let targets = due.queue.take(min(free, Self.batch))
-                    activity.setPriority(due.queue.hasPriority)
-                    if !targets.isEmpty {
-                        try await send(targets, in: &group)
-                        continue
-                    }
+            try await releaseLostClaims()
+            let isPaused = !activity.isFeedFresh(within: limits.maximumStaleness)
+            metrics.isPaused.set(isPaused ? 1 : 0)
+            let free = activity.window.room
+            // A target that Apple has accepted might be claimed again before that is recorded.
+            if !isPaused, free > 0, !outcomes.isBlocked {
+                if due.queue.isEmpty || due.end <= .now { try await readDueTargets(into: &due) }
+                let targets = due.queue.take(min(free, Self.batch))
+                activity.setPriority(due.queue.hasPriority)
+                if !targets.isEmpty {
+                    try await send(targets, in: &group)
+                    return .now
                 }
-                pause = limits.interval
-                if free <= 0 {
-                    await outcomes.recorded.wait(after: freed, until: .now + limits.interval)
-                } else {
-                    let interval = activity.isPending ? limits.interval : limits.idleInterval
-                    await activity.wakeups.wait(after: seen, until: .now + interval)
-                }
-            } catch {
-                activity.setPriority(false)
-                if Task.isCancelled { return }
-                logger.warning("pushes could not be read", error: error)
-                await activity.wakeups.wait(after: activity.wakeups.count, until: .now + pause)
-                pause = min(pause * 2, Self.longestPause)
             }
+            guard free > 0 else {
+                await outcomes.recorded.wait(after: freed, until: .now + limits.interval)
+                return .now
+            }
+            return .after(activity.isPending ? limits.interval : limits.idleInterval)
+        } onFailure: { error, _ in
+            activity.setPriority(false)
+            logger.warning("pushes could not be read", error: error)
         }
     }
 

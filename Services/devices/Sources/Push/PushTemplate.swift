@@ -6,13 +6,13 @@ import ServiceKit
 struct PushTemplate: Sendable, Equatable {
     /// The payload of one locale.
     struct Localization: Sendable, Equatable {
-        let payload: JSONContent
+        let payload: JSONValue
         /// How often each placeholder occurs.
         let placeholders: [String: Int]
 
         /// - Parameter bytes: a template's file.
         init(_ bytes: [UInt8]) throws(InvalidTemplate) {
-            guard let payload = try? StrictJSON.decode(JSONContent.self, from: bytes), case .object = payload else {
+            guard let payload = try? StrictJSON.decode(JSONValue.self, from: bytes), case .object = payload else {
                 throw InvalidTemplate(description: "is not a JSON object")
             }
             var placeholders: [String: Int] = [:]
@@ -30,7 +30,7 @@ struct PushTemplate: Sendable, Equatable {
         }
 
         /// A missing argument counts as empty.
-        func render(_ arguments: [String: String]) throws -> JSONContent {
+        func render(_ arguments: [String: String]) throws -> JSONValue {
             try payload.replacingPlaceholders { arguments[$0] ?? "" }
         }
     }
@@ -86,29 +86,29 @@ enum LocaleLookup {
     }
 }
 
-extension JSONContent {
+extension JSONValue {
     /// Replaces the placeholders in each text. What replaces them is not examined again.
     ///
     /// - Throws: a text with an invalid placeholder, or one in a member's name.
     fileprivate func replacingPlaceholders(
         _ value: (String) -> String
-    ) throws(InvalidTemplate) -> JSONContent {
+    ) throws(InvalidTemplate) -> JSONValue {
         switch self {
         case .string(let text): return .string(try Placeholders.replace(in: text, value))
         case .array(let elements):
-            var replaced: [JSONContent] = []
+            var replaced: [JSONValue] = []
             for element in elements { replaced.append(try element.replacingPlaceholders(value)) }
             return .array(replaced)
         case .object(let members):
-            var replaced: [String: JSONContent] = [:]
+            var replaced: [VerbatimString: JSONValue] = [:]
             for (name, member) in members {
-                guard !name.contains("{{") else {
+                guard !name.text.contains("{{") else {
                     throw InvalidTemplate(description: "has a placeholder in the name of a member: \(name)")
                 }
                 replaced[name] = try member.replacingPlaceholders(value)
             }
             return .object(replaced)
-        case .null, .bool, .integer, .number: return self
+        case .null, .bool, .number: return self
         }
     }
 }

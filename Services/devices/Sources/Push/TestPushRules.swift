@@ -39,8 +39,8 @@ enum TestPushRules {
     }
 
     /// The payload of an alert with a sound. Apple, "Generating a remote notification".
-    static func alert(title: String, body: String?) -> JSONContent {
-        var alert = ["title": JSONContent.string(title)]
+    static func alert(title: String, body: String?) -> JSONValue {
+        var alert: [VerbatimString: JSONValue] = ["title": .string(title)]
         if let body { alert["body"] = .string(body) }
         return .object(["aps": .object(["alert": .object(alert), "sound": .string("default")])])
     }

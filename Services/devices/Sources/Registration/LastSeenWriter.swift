@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Logging
 import Postgres
+import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Instruments
+import Limits
 import Logging
 import ServiceKit
 import ServiceKitPostgres
@@ -16,7 +17,7 @@ struct RevocationConsumer: Service {
     /// The same while pushes are pending, so that a lost connection is noticed before they are sent for long.
     static let pendingWait = 1
     private static let purgeBatch = 1000
-    private static let backoff: ClosedRange<Double> = 0.1...1
+    private static let backoff = Backoff(base: .milliseconds(100), maximum: .seconds(1))
 
     let tokens: ServiceClient
     let store: RevokedSessionStore
@@ -39,16 +40,8 @@ struct RevocationConsumer: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var metrics = metrics
-            // The first page, and the first one after a failure, come at once: pushes wait for them.
-            var isFollowing = false
-            await followRevocations(pauses: Self.backoff) {
-                metrics.read(try await readPage(waits: isFollowing))
-                isFollowing = true
-            } onFailure: { error, _ in
-                isFollowing = false
-                metrics.failed()
-                logger.warning("revocation feed not read", error: error)
+            await RevocationFeedFollower(backoff: Self.backoff, metrics: metrics, logger: logger).follow { mayWait in
+                .read(try await readPage(waits: mayWait))
             }
         }
     }

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Instruments
+import Limits
 import Logging
 import Postgres
 import ServiceKit
@@ -48,30 +49,21 @@ struct BulkSender: Service {
     }
 
     private func work() async {
-        var pause = limits.interval
-        while !isEnding {
-            let seen = activity.wakeups.count
+        let backoff = Backoff(base: limits.interval, maximum: Self.longestPause)
+        await Periodic(every: limits.interval, backoff: backoff, wakeUps: activity.wakeups).run {
             let resumptions = activity.resumptions.count
-            do {
-                if maySend, let slice = turns.next(among: try await slices.due()) {
-                    activity.notePending()
-                    try await send(slice)
-                    pause = limits.interval
-                    continue
-                }
-            } catch {
-                if Task.isCancelled { return }
-                logger.warning("pushes to segments could not be read", error: error)
-                try? await Task.sleep(for: pause)
-                pause = min(pause * 2, Self.longestPause)
-                continue
+            if maySend, let slice = turns.next(among: try await slices.due()) {
+                activity.notePending()
+                try await send(slice)
+                return .now
             }
             if activity.hasPriority {
                 await activity.resumptions.wait(after: resumptions, until: .now + limits.interval)
-            } else {
-                let interval = activity.isPending ? limits.interval : limits.idleInterval
-                await activity.wakeups.wait(after: seen, until: .now + interval)
+                return .now
             }
+            return .after(activity.isPending ? limits.interval : limits.idleInterval)
+        } onFailure: { error, _ in
+            logger.warning("pushes to segments could not be read", error: error)
         }
     }
 

@@ -1,12 +1,6 @@
 import Crypto
 import Foundation
-
-/// The key that a limit counts requests by.
-protocol LimitedKey: Hashable, Sendable {
-    /// Keys of one neighbourhood share a bucket when the table has no room for one each. A flood usually comes from one
-    /// neighbourhood, and then uses up its own bucket.
-    var neighbourhood: UInt64 { get }
-}
+import Limits
 
 /// The key of one client: an IPv4 address, or an IPv6 /64, which a household usually has.
 struct AddressKey: LimitedKey, CustomStringConvertible {
@@ -45,7 +39,4 @@ struct UserKey: LimitedKey, CustomStringConvertible {
     }
 
     var description: String { issuerIndex == 0 ? id.uuidString : "\(id.uuidString)@\(issuerIndex)" }
-
-    /// Hashed: users cannot choose their neighbours.
-    var neighbourhood: UInt64 { UInt64(truncatingIfNeeded: hashValue) }
 }

@@ -1,4 +1,5 @@
 import Instruments
+import Limits
 import NIOCore
 import Redis
 
@@ -17,7 +18,7 @@ struct SharedLimits: Sendable {
     var prefix = "gateway:"
 
     /// - Parameter name: distinguishes this limit from others in Redis.
-    func limiter<Key: CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
+    func limiter<Key: LimitedKey & CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
         let sharing = Counter(
             "gatehouse_gateway_rate_limit_sharing_total",
             help: "Requests counted in a shared bucket, because there were too many clients for one bucket each.",

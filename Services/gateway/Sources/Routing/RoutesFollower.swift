@@ -56,9 +56,9 @@ struct RoutesFollower: Service {
     /// authorities is followed only once the routes that name it are in force.
     private func reloadUntilUsable() async {
         var logged: [String] = []
-        while !Task.isCancelled {
+        await Periodic(every: pause).run {
             let problems = await reload()
-            guard !problems.isEmpty else { return }
+            guard !problems.isEmpty else { return .never }
             if problems != logged {
                 for problem in problems {
                     logger.error(
@@ -66,7 +66,7 @@ struct RoutesFollower: Service {
                 }
                 logged = problems
             }
-            try? await Task.sleep(for: pause)
+            return .afterInterval
         }
     }
 

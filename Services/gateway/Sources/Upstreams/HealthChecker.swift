@@ -2,6 +2,7 @@ import Instruments
 import Logging
 import NIOCore
 import NIOPosix
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
@@ -93,10 +94,11 @@ final class HealthChecker: Service {
     private func follow(_ entry: Entry) async {
         let (address, check) = (entry.endpoint.address.authority, entry.check.health)
         var state = HealthState()
-        while !Task.isCancelled, isFollowed(entry) {
+        await Periodic(every: check.interval).run {
+            guard isFollowed(entry) else { return .never }
             let start = Int64(NIODeadline.now().uptimeNanoseconds)
             let result = await passesCheck(entry)
-            guard !Task.isCancelled else { return }
+            guard !Task.isCancelled else { return .never }
             if let passed = result {
                 (passed ? passes : failures).increment()
                 if passed { entry.health.pass(at: start) }
@@ -107,7 +109,7 @@ final class HealthChecker: Service {
                         metadata: ["address": "\(address)"])
                 }
             }
-            try? await Task.sleep(for: state.pause(check.interval, chance: .random(in: 0...1)))
+            return .after(state.pause(check.interval, chance: .random(in: 0...1)))
         }
     }
 

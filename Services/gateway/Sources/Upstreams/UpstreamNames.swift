@@ -2,23 +2,19 @@ import Foundation
 import Instruments
 import Logging
 import NIOCore
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 import Threads
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
 
 /// Resolves the names of upstreams: all addresses of each, repeatedly, off the event loops.
 ///
 /// If a look-up fails, the name keeps its previous addresses.
 final class UpstreamNames: Service {
-    /// Returns all addresses of a host; their ports have no meaning. It may take long, and ends when its task is
-    /// cancelled.
-    typealias Lookup = @Sendable (_ host: String) async throws -> [SocketAddress]
+    /// Returns all numeric addresses of a host. It may take long, and ends when its task is cancelled.
+    typealias Lookup = @Sendable (_ host: String) async throws -> [String]
+
+    static let systemLookup: Lookup = { try await NameResolver.shared.addresses(of: $0) }
 
     private struct State {
         var addresses: [String: [SocketAddress]] = [:]
@@ -44,7 +40,7 @@ final class UpstreamNames: Service {
     ///   - timeout: for the look-ups of names that are new with a table.
     init(
         routes: CurrentRoutes, logger: Logger, pause: Duration = .seconds(2), timeout: Duration = .seconds(2),
-        lookup: @escaping Lookup = SystemLookup.shared.addresses
+        lookup: @escaping Lookup = systemLookup
     ) {
         self.routes = routes
         self.logger = logger
@@ -64,7 +60,7 @@ final class UpstreamNames: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
-                while !Task.isCancelled {
+                await Periodic(every: self.pause).run {
                     // A slow look-up is not started again while it runs, and delays no other.
                     for name in self.claimIdle() {
                         group.addTask {
@@ -72,7 +68,7 @@ final class UpstreamNames: Service {
                             self.state.withLock { _ = $0.lookingUp.remove(name) }
                         }
                     }
-                    try? await Task.sleep(for: self.pause)
+                    return .afterInterval
                 }
             }
         }
@@ -116,7 +112,7 @@ final class UpstreamNames: Service {
 
     private func lookUp(_ name: String) async {
         do {
-            let found = try await lookup(name)
+            let found = try await lookup(name).map { try SocketAddress(ipAddress: $0, port: 0) }
             guard !found.isEmpty else { throw NoAddress() }
             take(found, of: name)
         } catch {
@@ -161,103 +157,4 @@ extension RouteTable {
 extension Upstream.Address {
     /// The address itself; `nil` where the host is a name.
     var literal: SocketAddress? { try? SocketAddress(ipAddress: host, port: port) }
-}
-
-/// Resolves a host's addresses with the system's resolver, that is, with its hosts file and name servers.
-final class SystemLookup: Sendable {
-    /// Why a look-up failed, in the system's words.
-    struct Failure: Error, CustomStringConvertible {
-        var description: String
-    }
-
-    typealias Answer = Result<[SocketAddress], Failure>
-
-    private struct State {
-        var queue: LookupQueue
-        var callers: [String: [AsyncStream<Answer>.Continuation]] = [:]
-    }
-
-    /// Shared by the whole process.
-    static let shared = SystemLookup()
-
-    private let state: Mutex<State>
-    private let slowFrom: Duration
-    private let resolve: @Sendable (_ host: String) -> Answer
-
-    /// - Parameters:
-    ///   - limit: the maximum of threads, each of which runs one look-up.
-    ///   - slowFrom: a look-up that takes this long counts as slow.
-    ///   - resolve: blocks until the look-up ends.
-    init(
-        limit: Int = 64, slowFrom: Duration = .seconds(1),
-        resolve: @escaping @Sendable (_ host: String) -> Answer = SystemLookup.resolve
-    ) {
-        state = Mutex(State(queue: LookupQueue(limit: limit)))
-        self.slowFrom = slowFrom
-        self.resolve = resolve
-    }
-
-    /// All addresses of a host.
-    func addresses(of host: String) async throws -> [SocketAddress] {
-        // A look-up blocks its thread and cannot be cancelled. A cancelled caller does not wait for it.
-        let (answers, answered) = AsyncStream<Answer>.makeStream()
-        let begun = state.withLock { state in
-            state.callers[host, default: []].append(answered)
-            return state.queue.request(host)
-        }
-        begin(begun)
-        for await answer in answers { return try answer.get() }
-        throw CancellationError()
-    }
-
-    private func begin(_ hosts: [String]) {
-        for host in hosts {
-            do throws(SystemThreadError) {
-                try SystemThread.start("lookup") { [self] in
-                    let start = ContinuousClock.now
-                    let answer = resolve(host)
-                    end(host, answer, wasSlow: ContinuousClock.now - start >= slowFrom)
-                }
-            } catch {
-                end(host, .failure(Failure(description: "\(error)")), wasSlow: false)
-            }
-        }
-    }
-
-    /// Resumes all callers that wait for the host, and starts the look-ups that waited for a thread.
-    private func end(_ host: String, _ answer: Answer, wasSlow: Bool) {
-        let (callers, next) = state.withLock { state in
-            (state.callers.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
-        }
-        for answered in callers {
-            answered.yield(answer)
-            answered.finish()
-        }
-        begin(next)
-    }
-
-    @Sendable private static func resolve(_ host: String) -> Answer {
-        var hints = addrinfo()
-        #if canImport(Glibc)
-            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        #else
-            hints.ai_socktype = SOCK_STREAM
-        #endif
-        // Excludes addresses of a family that this machine does not have.
-        hints.ai_flags = AI_ADDRCONFIG
-        var list: UnsafeMutablePointer<addrinfo>?
-        let code = getaddrinfo(host, nil, &hints, &list)
-        guard code == 0 else { return .failure(Failure(description: String(cString: gai_strerror(code)))) }
-        defer { freeaddrinfo(list) }
-        return .success(sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }.compactMap(address))
-    }
-
-    private static func address(_ info: UnsafeMutablePointer<addrinfo>?) -> SocketAddress? {
-        guard let info = info?.pointee, let address = info.ai_addr else { return nil }
-        return switch info.ai_family {
-        case AF_INET: address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee) }
-        case AF_INET6: address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee) }
-        default: nil
-        }
-    }
 }

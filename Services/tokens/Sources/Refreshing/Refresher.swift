@@ -18,7 +18,7 @@ final class Refresher: Sendable {
     private let metrics: RefreshMetrics
     private let flights = SingleFlight<[UInt8], IssuedTokens>()
     private let concurrencyLimit: Mutex<ConcurrencyLimit>
-    private let refreshLimit: LocalTokenBuckets?
+    private let refreshLimit: TokenBuckets<String>?
     private let unknownKeyLimit: UnknownKeyLimit?
 
     /// - Parameters:
@@ -26,8 +26,9 @@ final class Refresher: Sendable {
     ///   - unknownKeyLimit: the limit for tokens whose key this replica does not have; `nil`: no limit.
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
-        logger: Logger, concurrencyLimit: ConcurrencyLimit = ConcurrencyLimit(), refreshLimit: LocalTokenBuckets? = nil,
-        unknownKeyLimit: UnknownKeyLimit? = nil, metrics: (any MetricsFactory)? = nil
+        logger: Logger, concurrencyLimit: ConcurrencyLimit = ConcurrencyLimit(),
+        refreshLimit: TokenBuckets<String>? = nil, unknownKeyLimit: UnknownKeyLimit? = nil,
+        metrics: (any MetricsFactory)? = nil
     ) {
         self.concurrencyLimit = Mutex(concurrencyLimit)
         self.refreshLimit = refreshLimit
@@ -83,9 +84,8 @@ final class Refresher: Sendable {
     }
 
     private func admit(_ session: UUID) throws(Problem) {
-        guard let refreshLimit, case .refused(let retryAfter) = refreshLimit.take(1, from: session.uuidString) else {
-            return
-        }
+        guard let refreshLimit, let retryAfter = refreshLimit.take(from: session.uuidString).decision.retryAfter
+        else { return }
         metrics.count(.limited)
         throw Problem(.rateLimited, retryAfter: Int(retryAfter.components.seconds) + 1)
     }

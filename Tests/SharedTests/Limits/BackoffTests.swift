@@ -1,9 +1,9 @@
-@testable import Redis
+import Limits
 import Testing
 
-@Suite struct RedisBackoffTests {
+@Suite struct BackoffTests {
     @Test func growsToItsMaximum() {
-        let backoff = RedisBackoff()
+        let backoff = Backoff(base: .milliseconds(50), maximum: .seconds(1))
         #expect(backoff.delay(afterFailures: 1, random: 1) == .milliseconds(50))
         #expect(backoff.delay(afterFailures: 2, random: 1) == .milliseconds(100))
         #expect(backoff.delay(afterFailures: 5, random: 1) == .milliseconds(800))
@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func isSpreadOverHalfOfTheWait() {
-        let backoff = RedisBackoff()
+        let backoff = Backoff(base: .milliseconds(50), maximum: .seconds(1))
         #expect(backoff.delay(afterFailures: 1, random: 0) == .milliseconds(25))
         for _ in 1...100 {
             let delay = backoff.delay(afterFailures: 3)

@@ -1,8 +1,8 @@
 import ServiceLifecycle
 import Synchronization
 
-/// Counts events, and lets tasks wait for the next one.
-package final class Signal: Sendable {
+/// Counts events, and lets tasks wait for the next one. ``Periodic`` ends its pauses by it.
+public final class Signal: Sendable {
     private struct State {
         var count = 0
         var lastWaiter = 0
@@ -11,12 +11,13 @@ package final class Signal: Sendable {
 
     private let state = Mutex(State())
 
-    package init() {}
+    public init() {}
 
     /// The number of events so far.
-    package var count: Int { state.withLock { $0.count } }
+    public var count: Int { state.withLock { $0.count } }
 
-    package func send() {
+    /// Counts an event, and wakes all tasks that wait.
+    public func send() {
         let waiters = state.withLock { state in
             state.count += 1
             return state.waiters.values
@@ -26,7 +27,7 @@ package final class Signal: Sendable {
 
     /// Waits for an event after the first `count`, until `end` at most. Returns early when the task is cancelled or the
     /// service shuts down.
-    package func wait(after count: Int, until end: ContinuousClock.Instant) async {
+    public func wait(after count: Int, until end: ContinuousClock.Instant) async {
         let (event, waiter) = AsyncStream<Void>.makeStream()
         let id = state.withLock { state -> Int? in
             guard state.count == count else { return nil }

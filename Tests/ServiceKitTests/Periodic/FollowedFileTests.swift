@@ -1,5 +1,5 @@
 import Foundation
-import Settings
+import ServiceKit
 import Synchronization
 import TestKit
 import Testing

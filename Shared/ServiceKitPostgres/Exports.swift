@@ -1,0 +1,2 @@
+// Readers of feeds wait for it.
+@_exported public import class ServiceKit.Signal
