@@ -125,7 +125,8 @@ struct IdentityParts {
             outbox: core.outbox,
             handlers: credentials.flatMap { $0.handlers }
                 + SessionDelivery(accounts: core.accounts, tokens: tokens).handlers + core.messageDelivery.handlers
-                + LossNotice(identifiers: core.identifiers, messages: core.messageDelivery, templates: messages).handlers
+                + LossNotice(identifiers: core.identifiers, messages: core.messageDelivery, templates: messages)
+                .handlers
                 + DeletionDelivery(tokens: tokens, devices: devices).handlers)
         // A task may add an entry to the audit log.
         worker = OutboxWorker(delivery, logger: logger) { events.stamper.wake() }

@@ -51,8 +51,10 @@ import Testing
 
     private func subject(of user: UUID) async throws -> String? {
         try await system.withDatabase(of: "identity") { database in
-            try await database.query("SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE user_id = \(user)")
-                .first?.decode(String.self)
+            try await database.query(
+                "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE user_id = \(user)"
+            )
+            .first?.decode(String.self)
         }
     }
 
@@ -67,7 +69,8 @@ import Testing
         let gone = try await signIn(.init()).session
         try await system.withDatabase(of: "identity") { database in
             try await database.query(
-                "UPDATE credentials SET subject = '000000.gone.0000' WHERE kind = 'apple' AND user_id = \(gone.user.id)")
+                "UPDATE credentials SET subject = '000000.gone.0000' WHERE kind = 'apple' AND user_id = \(gone.user.id)"
+            )
         }
 
         #expect(try await prepare() == Summary(asked: 5, done: 4, unknownToApple: 1, taken: 0))

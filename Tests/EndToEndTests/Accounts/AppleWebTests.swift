@@ -71,7 +71,9 @@ extension SystemTests {
             #expect(answer.status == 400 && answer.code == "INVALID_REQUEST", "\(answer.text)")
             #expect(try answer.problem().errors?.map(\.field) == ["redirectUri"])
             let users = try await system.withDatabase(of: "identity") { database in
-                try await database.query("SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE subject = \(token.sub)").count
+                try await database.query(
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE subject = \(token.sub)"
+                ).count
             }
             #expect(users == 0)
         }

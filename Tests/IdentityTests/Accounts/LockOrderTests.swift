@@ -75,7 +75,8 @@ import Testing
                         _ = try await stores.identifierChanges.set(
                             .email(EmailAddress("ada@example.org")), of: holder.id, actor: .user)
                     case .moving:
-                        _ = try await stores.identifierChanges.move(.email, from: holder.id, to: holder.id, actor: .operator)
+                        _ = try await stores.identifierChanges.move(
+                            .email, from: holder.id, to: holder.id, actor: .operator)
                     case .removing:
                         _ = try await stores.identifierChanges.remove(.email, of: holder.id, actor: .user)
                     case .renaming:

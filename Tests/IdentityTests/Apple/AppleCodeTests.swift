@@ -24,8 +24,9 @@ extension AppleServiceTests {
                     ).count == 1
                 }
                 let token = try #require(await identity.apple.refreshTokens(of: "1").first)
-                let sealed = try await identity.database.query("SELECT refresh_token FROM apple_identities JOIN credentials ON id = credential_id")[0].decode(
-                    Data.self)
+                let sealed = try await identity.database.query(
+                    "SELECT refresh_token FROM apple_identities JOIN credentials ON id = credential_id")[0].decode(
+                        Data.self)
                 #expect(sealed.range(of: Data(token.utf8)) == nil)
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                 #expect(identity.tokens.live(auth.user.id) == 1)
@@ -58,7 +59,8 @@ extension AppleServiceTests {
                 #expect(hasIdentityToken || revoked == "r")
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                 let kept = try await identity.database.query(
-                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL")
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL"
+                )
                 #expect(kept.isEmpty)
                 #expect(identity.tokens.live(auth.user.id) == 1)
             }
@@ -68,7 +70,8 @@ extension AppleServiceTests {
         @Test func aCodeIsNotLostWhenTheServiceStops() async throws {
             try await withIdentity(afterwards: { database in
                 let kept = try await database.query(
-                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL")
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL"
+                )
                 #expect(kept.count == 1)
                 #expect(try await database.query("SELECT id FROM outbox").isEmpty)
             }) { identity in

@@ -61,7 +61,8 @@ extension AppleServiceTests {
                 try await eventually("the former session ends") { identity.tokens.live(former.user) == 1 }
                 #expect(identity.tokens.state.withLock { Array($0.sessions.keys) } == [present.session])
                 let kept = try await identity.database.query(
-                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL")
+                    "SELECT subject FROM apple_identities JOIN credentials ON id = credential_id WHERE refresh_token IS NOT NULL"
+                )
                 #expect(kept.count == 1)
                 try await tell(
                     identity.apple.notification("consent-revoked", of: "001", at: .now - 100), to: identity)

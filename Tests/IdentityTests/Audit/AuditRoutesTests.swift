@@ -104,7 +104,8 @@ extension AdministrationServiceTests {
                     let messages = MessageFiles(folder: folder)
                     let ada = try await service.verify("ada@example.com", in: messages).id
                     let eve = try await service.register("eve@example.com").user.id
-                    let hash = try #require(try await PasswordStore(database: service.database).account(eve)?.passwordHash)
+                    let hash = try #require(
+                        try await PasswordStore(database: service.database).account(eve)?.passwordHash)
                     let credential = PasswordCredential.new(of: ada)
                     try await service.database.withTransaction { transaction in
                         #expect(try await CredentialStore.insert([credential], on: transaction))

@@ -241,7 +241,9 @@ extension AccountServiceTests {
                 #expect(answer.status == 200, "\(answer.text)")
                 #expect(scene.opens(older, try await pair.one.signIn(ada, scene)))
                 #expect(scene.opens(older, try await pair.other.signIn(eve, scene)))
-                try await eventually("nothing is left of the other") { try await scene.identity.tables(of: newer).isEmpty }
+                try await eventually("nothing is left of the other") {
+                    try await scene.identity.tables(of: newer).isEmpty
+                }
             }
         }
 

@@ -11,7 +11,8 @@ import Testing
         #expect(ImportDecision.decide(isNamed: true, found: .init(hasID: true, email: Self.other)) == .exists)
         #expect(ImportDecision.decide(isNamed: false, found: .init(hasID: false, email: Self.one)) == .exists)
         #expect(
-            ImportDecision.decide(isNamed: false, found: .init(hasID: false, email: Self.one, credentials: [("apple", Self.one)]))
+            ImportDecision.decide(
+                isNamed: false, found: .init(hasID: false, email: Self.one, credentials: [("apple", Self.one)]))
                 == .exists)
     }
 

@@ -55,7 +55,7 @@ import Testing
         ("signIn.en.txt", "Subject: {name}\nSMS: {code}\n\n{code}\n", "signIn.en.txt has {name}"),
         ("signin.en.txt", "Subject: a\nSMS: {code}\n\n{code}\n", "signin.en.txt is not named"),
         ("signIn.english.txt", "Subject: a\nSMS: {code}\n\n{code}\n", "signIn.english.txt is not named"),
-        ("signIn.de.txt", "Subject: a\nSMS: {code}\n\n{code}\n", "lacks verify.de.txt, passwordReset.de.txt"),
+        ("signIn.de.txt", "Subject: a\nSMS: {code}\n\n{code}\n", "lacks passwordReset.de.txt, verify.de.txt"),
     ])
     func whatIsWrongIsFoundAtTheStart(name: String, text: String, message: String) throws {
         try withFolder([name: text]) { folder in

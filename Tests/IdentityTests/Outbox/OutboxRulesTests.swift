@@ -72,7 +72,7 @@ import Testing
         try check(
             .deletion(.sweepSessions), as: DeletionTask.self, "deletion", #"{"deletion":{"_0":"sweepSessions"}}"#)
         try check(
-            .revokeAppleGrant, as: AppleRevocationTask.self, "deletion", #"{"deletion":{"_0":"revokeAtApple"}}"#)
+            .revokeAppleGrant, as: AppleRevocationTask.self, "apple_revocation", #"{"appleRevocation":{}}"#)
     }
 
     private static func entry(_ task: OutboxTask, json: String) -> OutboxEntry {

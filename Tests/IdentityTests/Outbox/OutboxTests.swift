@@ -139,7 +139,7 @@ import Testing
             func row() async throws -> (UUID, UUID?, String, String, Bool, Int64, Data?) {
                 try await pool.query(
                     """
-                    SELECT id, user_id, destination, task #>> '{deletion,_0}', next_attempt_at <= now(), revision, sealed
+                    SELECT id, user_id, destination, coalesce(task #>> '{deletion,_0}', kind), next_attempt_at <= now(), revision, sealed
                     FROM outbox
                     """
                 )[0].decode((UUID, UUID?, String, String, Bool, Int64, Data?).self)
@@ -157,7 +157,7 @@ import Testing
             entry.destination = .tokens
             try await delivery.deliver(entry)
             let last = try await row()
-            #expect(last.1 == nil && last.2 == "apple" && last.3 == "revokeAtApple" && last.6 == Data([7]))
+            #expect(last.1 == nil && last.2 == "apple" && last.3 == "apple_revocation" && last.6 == Data([7]))
         }
     }
 

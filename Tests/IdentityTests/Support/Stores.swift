@@ -39,7 +39,8 @@ struct Stores: Sendable {
             senders: MessageSenders(), templates: .builtIn,
             sealer: Sealer(keys: .sample, purpose: MessageQueue.sealingPurpose), codeLink: nil, callingCodes: nil)
         merges = AccountMergeStore(
-            database: database, registry: registry, notices: AccountNotices(notices: SecurityNotices(messages: messages), undoLink: nil))
+            database: database, registry: registry,
+            notices: AccountNotices(notices: SecurityNotices(messages: messages), undoLink: nil))
     }
 }
 

@@ -51,7 +51,9 @@ struct CredentialRegistry: Sendable {
     }
 
     /// Removes the credentials that an attacker may have added or learned before the change that is undone.
-    func remove(undoing change: IdentifierUndo.Change, of userID: UUID, on transaction: PostgresTransaction) async throws {
+    func remove(undoing change: IdentifierUndo.Change, of userID: UUID, on transaction: PostgresTransaction)
+        async throws
+    {
         for credential in try await CredentialStore.all(of: userID, on: transaction) {
             guard
                 try kind(of: credential).isRemovedByUndo || IdentifierUndo.removes(credential.origin, undoing: change)

@@ -35,7 +35,8 @@ struct CredentialVerification: Sendable {
             throw Problem.invalid(verifiers[0].field, "Please sign in again, in one of the ways of the account.")
         }
         guard presented.count == 1 else {
-            throw Problem.invalid(presented[1].field, "Please send only one of several ways to sign in.")
+            let field = if case .account = subject { presented[1].field } else { verifiers[0].field }
+            throw Problem.invalid(field, "Please send only one of several ways to sign in.")
         }
         return try await verifier.verify(request, of: subject, context: context, then: body)
     }

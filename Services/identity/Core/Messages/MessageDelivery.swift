@@ -47,7 +47,9 @@ struct MessageDelivery: Sendable {
     func deliver(_ envelope: MessageEnvelope, to identifier: Identifier, as id: UUID) async throws {
         guard envelope.expiresAt > .now else { return outcomes.count(.expired, identifier.kind) }
         if case .email(let address) = identifier {
-            guard try await forwarding.mayReceiveMail(address) else { return outcomes.count(.unwanted, identifier.kind) }
+            guard try await forwarding.mayReceiveMail(address) else {
+                return outcomes.count(.unwanted, identifier.kind)
+            }
         }
         let holder = try await identifiers.holder(of: identifier)
         let isAskerKnown = envelope.isAskerKnown ?? false

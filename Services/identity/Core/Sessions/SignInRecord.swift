@@ -34,7 +34,8 @@ extension AuditStore {
                 INSERT INTO audit_entries
                     (user_id, actor, actor_id, event, detail, session_id, count, origin_digest)
                 SELECT \(account.id), \(AuditActor.user.rawValue), \(account.id.uuidString.lowercased()),
-                    \(AuditEvent.signedIn.rawValue), \(verification.methods.map(\.rawValue).joined(separator: " ")), \(session), 1,
+                    \(AuditEvent.signedIn.rawValue), \(verification.methods.map(\.rawValue).joined(separator: " ")),
+                    \(session), 1,
                     \(salt.flatMap { origin?.digest(salt: $0) })
                 FROM account
                 WHERE state = \(AccountState.active.rawValue) AND credentials_version = \(account.credentialsVersion)

@@ -100,18 +100,6 @@ struct DisplayName: Hashable, Sendable {
         }
         return DisplayName(value: name)
     }
-
-    /// The name that Apple's dialog gave the app, once and unsigned. The name must not fail a sign-in: characters that
-    /// cannot be shown are left out, and a name that is too long is cut.
-    static func fromApple(givenName: String?, familyName: String?) -> DisplayName? {
-        let parts = [givenName, familyName].compactMap(\.self).map { part in
-            var visible = String.UnicodeScalarView()
-            visible.append(contentsOf: part.unicodeScalars.lazy.filter { !Text.isDeceptive($0) }.prefix(maximumBytes))
-            return Text.trimmed(String(visible))
-        }
-        let joined = parts.filter { !$0.isEmpty }.joined(separator: " ")
-        return try? read(String(joined.prefix(maximumLength)))
-    }
 }
 
 /// A user's role in the team's own services. Gatehouse only passes it on, and interprets only the operators' role.

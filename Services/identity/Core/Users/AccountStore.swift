@@ -257,7 +257,8 @@ extension Account {
                 THEN c.email END
         ) AS email, coalesce(e.verified, false) AS email_verified, p.value AS phone,
         coalesce(p.verified, false) AS phone_verified, u.display_name, u.role, u.store_ids, u.state,
-        e.value IS NOT NULL OR p.value IS NOT NULL AS has_identifier, coalesce(c.names, '{}') AS credentials, u.version, u.credentials_version, u.created_at, u.updated_at,
+        e.value IS NOT NULL OR p.value IS NOT NULL AS has_identifier, coalesce(c.names, '{}') AS credentials,
+        u.version, u.credentials_version, u.created_at, u.updated_at,
         ARRAY(SELECT l.kind FROM lost_identifiers l WHERE l.user_id = u.id ORDER BY l.kind) AS lost_identifiers,
         ARRAY(
             SELECT 'email'::text WHERE e.verified AND EXISTS (

@@ -50,7 +50,8 @@ struct AppleIdentityStore: Sendable {
             WHERE i.user_id = ANY(\(users)) AND \(unescaped: Self.isApple)
             """
         ).decode((UUID, String, String, String?).self)
-        return Dictionary(rows.map { ($0, UserRecord.Apple(subject: $1, clientId: $2, email: $3)) }) { first, _ in first }
+        return Dictionary(rows.map { ($0, UserRecord.Apple(subject: $1, clientId: $2, email: $3)) }) { first, _ in first
+        }
     }
 
     /// Whether the user has given consent at Apple after that time.
@@ -58,7 +59,8 @@ struct AppleIdentityStore: Sendable {
         try await !database.query(
             """
             SELECT i.id FROM credentials i JOIN apple_identities a ON a.credential_id = i.id
-            WHERE i.user_id = \(userID) AND \(unescaped: Self.isApple) AND coalesce(a.consented_at, i.created_at) > \(time)
+            WHERE i.user_id = \(userID) AND \(unescaped: Self.isApple)
+                AND coalesce(a.consented_at, i.created_at) > \(time)
             """
         ).isEmpty
     }
@@ -69,7 +71,8 @@ struct AppleIdentityStore: Sendable {
     /// Links the Apple account to the user, and uses the nonce up. Linking the same Apple account again changes
     /// nothing.
     func link(
-        _ token: VerifiedAppleToken, to userID: UUID, using nonce: SingleUseNonce? = nil, notices: SecurityNotices? = nil
+        _ token: VerifiedAppleToken, to userID: UUID, using nonce: SingleUseNonce? = nil,
+        notices: SecurityNotices? = nil
     ) async throws -> LinkOutcome {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }

@@ -15,7 +15,8 @@ struct AppleLinking: Sendable {
         _ request: LinkAppleRequest, to user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
         try age.require(user)
-        let (token, singleUse) = try await verifier.verify(request.identityToken, nonce: request.nonce, context: context)
+        let (token, singleUse) = try await verifier.verify(
+            request.identityToken, nonce: request.nonce, context: context)
         let outcome = try await identities.link(token, to: user.id, using: singleUse, notices: notices)
         switch outcome {
         case .linked(let account):

@@ -44,7 +44,8 @@ struct AppleNotifications: Sendable {
             if try await identities.hasConsented(account.id, since: time) {
                 return try await endSessions(of: account.id, madeBefore: time)
             }
-            let outcome = try await accounts.unlinking(.apple, from: account.id, actor: .apple, countsIdentifiers: false)
+            let outcome = try await accounts.unlinking(
+                .apple, from: account.id, actor: .apple, countsIdentifiers: false)
             if case .lastOne = outcome { try await accounts.delete(account.id, .apple) }
             accounts.worker.wake()
         case .setMailForwarding(let isForwarded):

@@ -1,5 +1,6 @@
 import Bytes
 import Contracts
+import Foundation
 import Limits
 import Logging
 import ServiceKit
@@ -26,7 +27,8 @@ struct AppleSignIn: Sendable {
         if let uri = request.redirectUri, !redirectURIs.contains(uri) {
             throw Problem.invalid("redirectUri", "This address is not one of the team's.")
         }
-        let (token, singleUse) = try await verifier.verify(request.identityToken, nonce: request.nonce, context: context)
+        let (token, singleUse) = try await verifier.verify(
+            request.identityToken, nonce: request.nonce, context: context)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         var unspent = singleUse
@@ -62,5 +64,19 @@ struct AppleSignIn: Sendable {
         } catch {
             logger.warning("An authorization code was not stored", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+extension DisplayName {
+    /// The name that Apple's dialog gave the app, once and unsigned. The name must not fail a sign-in: characters that
+    /// cannot be shown are left out, and a name that is too long is cut.
+    static func fromApple(givenName: String?, familyName: String?) -> DisplayName? {
+        let parts = [givenName, familyName].compactMap(\.self).map { part in
+            var visible = String.UnicodeScalarView()
+            visible.append(contentsOf: part.unicodeScalars.lazy.filter { !Text.isDeceptive($0) }.prefix(maximumBytes))
+            return Text.trimmed(String(visible))
+        }
+        let joined = parts.filter { !$0.isEmpty }.joined(separator: " ")
+        return try? read(String(joined.prefix(maximumLength)))
     }
 }

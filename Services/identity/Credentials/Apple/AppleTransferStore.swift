@@ -85,7 +85,10 @@ struct AppleTransferStore: Sendable {
             // The user already has the new subject, from a sign-in or from an earlier run of this command.
             guard let (id, formerEmail) = former else { return .done }
             let holder = try await transaction.query(
-                "SELECT user_id FROM credentials i WHERE \(unescaped: AppleIdentityStore.isApple) AND subject = \(subject)"
+                """
+                SELECT user_id FROM credentials i
+                WHERE \(unescaped: AppleIdentityStore.isApple) AND subject = \(subject)
+                """
             ).first?.decode(UUID.self)
             guard holder == nil || holder == userID else { return .taken }
             try await transaction.query(

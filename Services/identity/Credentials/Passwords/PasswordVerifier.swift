@@ -64,7 +64,8 @@ struct PasswordVerifier: CredentialVerifier {
     /// - Parameter identifier: that of another account. Without one, that account has lost an identifier to the user.
     /// - Throws: `INVALID_CREDENTIALS`; `INVALID_REQUEST` where the signed-in user has no password.
     func account(
-        of subject: VerificationSubject, verifiedBy text: String, _ identifier: String?, context: GatehouseRequestContext
+        of subject: VerificationSubject, verifiedBy text: String, _ identifier: String?,
+        context: GatehouseRequestContext
     ) async throws -> Account {
         try hasher.requireRoom()
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }

@@ -202,7 +202,9 @@ extension IdentifierChangeStore {
         do {
             return try await database.withRetriedTransaction { transaction in
                 guard let user = try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
-                guard let former = try await IdentifierStore.current(kind, of: userID, on: transaction) else { return .missing }
+                guard let former = try await IdentifierStore.current(kind, of: userID, on: transaction) else {
+                    return .missing
+                }
                 try await IdentifierStore.delete(kind, of: userID, on: transaction)
                 if let notices {
                     try await notices.changed(former, of: userID, on: transaction)
@@ -230,7 +232,9 @@ extension IdentifierChangeStore {
             guard let formerUser = try await AccountStore.lock(formerID, on: transaction),
                 let user = try await AccountStore.lockAnother(userID, on: transaction)
             else { return .noSuchUser }
-            guard let former = try await IdentifierStore.current(kind, of: formerID, on: transaction) else { return .missing }
+            guard let former = try await IdentifierStore.current(kind, of: formerID, on: transaction) else {
+                return .missing
+            }
             guard formerID != userID else { return try await Self.outcome(of: userID, on: transaction) }
             guard try await IdentifierStore.current(kind, of: userID, on: transaction) == nil else { return .occupied }
             try await IdentifierStore.delete(kind, of: formerID, on: transaction)
@@ -238,7 +242,9 @@ extension IdentifierChangeStore {
             try await IdentifierStore.noteLoss(of: former.identifier, by: formerID, on: transaction)
             try await AccountStore.touch(formerUser, credentials: true, on: transaction)
             try await AuditStore.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
-            guard try await IdentifierStore.claim(former.identifier, for: userID, isVerified: true, actor: actor, on: transaction)
+            guard
+                try await IdentifierStore.claim(
+                    former.identifier, for: userID, isVerified: true, actor: actor, on: transaction)
             else { throw StoreConflict() }
             try await AccountStore.touch(user, credentials: false, on: transaction)
             return try await Self.outcome(of: userID, on: transaction)

@@ -144,7 +144,8 @@ public struct UserTransfer: Sendable {
         for line in lines {
             do {
                 let record = try StrictJSON.decode(UserRecord.self, from: line.bytes)
-                reading.users.append((line.number, try ImportedUser(record, home: home, registry: store.registry, now: .now)))
+                reading.users.append(
+                    (line.number, try ImportedUser(record, home: home, registry: store.registry, now: .now)))
             } catch let refusal as Refusal {
                 reading.flaws.append(Flaw(line: line.number, reason: refusal.message))
             } catch {
