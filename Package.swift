@@ -202,7 +202,8 @@ let services: [Target] = [
             "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .crypto,
             .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
-        embeds: ["Core/Messages/Templates", "Sources/Operators/Console/Files", "Sources/Migrations", "Sources/SQL"].map {
+        embeds: ["Core/Messages/Templates", "Sources/Operators/Console/Files", "Sources/Migrations", "Sources/SQL"].map
+        {
             .embedInCode($0)
         }),
     service(
@@ -340,7 +341,7 @@ let fuzzers: [Target] = [
         name: "fuzz-requests",
         dependencies: [
             "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "Sealing", "ServiceKit",
-                "TokensService",
+            "TokensService",
         ], path: "Tests/FuzzTests", exclude: ["Corpus", "RequestFuzzTests.swift"], swiftSettings: ours),
 ]
 

@@ -329,7 +329,7 @@ extension ExpiredRowStore {
         self.init(
             database: database,
             rows: IdentityApplication.expiredRows
-                + AuditStore.expiredRows(after: auditRetention, originsAfter: originRetention),
+                + AuditStore.expiredRows(originsAfter: originRetention),
             others: [unverifiedAccounts?.table, entries].compactMap(\.self))
     }
 }

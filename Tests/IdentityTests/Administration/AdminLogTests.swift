@@ -57,11 +57,9 @@ extension AdministrationServiceTests {
                         CASE WHEN n % 2 = 0 THEN 'signed_in' ELSE 'profile_changed' END
                     FROM generate_series(0, 299) n
                     """)
-                // What an older version has written.
-                try await admin.identity.database.query("DROP TRIGGER moves_on ON audit")
                 try await admin.identity.database.query(
                     """
-                    INSERT INTO audit (at, user_id, actor, event)
+                    INSERT INTO audit_entries (at, user_id, actor, event)
                     VALUES ('2025-12-31 00:00Z', \(user), 'operator', 'disabled')
                     """)
                 func all(_ query: String) async throws -> [AdminAuditEntry] {

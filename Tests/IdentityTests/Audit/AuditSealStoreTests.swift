@@ -159,26 +159,4 @@ import Testing
             #expect(try await store.verify(days: nil).flaws.count == 1)
         }
     }
-
-    @Test func aReplicaOfTheVersionBeforeWritesTheSameLog() async throws {
-        try await withDatabase(migrations: Migrations.all) { database in
-            let pool = database.pool
-            let user = UUID()
-            try await pool.query("ALTER TABLE audit DISABLE TRIGGER moves_on")
-            try await pool.query(
-                "INSERT INTO audit (user_id, actor, event) VALUES (\(user), 'user', 'registered')")
-            try await pool.query("ALTER TABLE audit ENABLE TRIGGER moves_on")
-            try await pool.query("INSERT INTO audit (user_id, actor, event) VALUES (\(user), 'operator', 'disabled')")
-            try await AuditStore.record(.enabled, user, by: .operator, on: pool)
-            let log = AuditStore(database: pool)
-            let all = try await log.page(of: user, before: nil, limit: 10)
-            #expect(all.map(\.event) == ["enabled", "disabled", "registered"])
-            // Page by page, over both tables.
-            let first = try await log.page(of: user, before: nil, limit: 1)
-            let rest = try await log.page(of: nil, before: first.last?.id, limit: 10)
-            #expect(rest.map(\.event) == ["disabled", "registered"])
-            let result = try await AuditSealStore(database: pool, keys: .sample).verify(days: nil)
-            #expect(result.flaws == [])
-        }
-    }
 }

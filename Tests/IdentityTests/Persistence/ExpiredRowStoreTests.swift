@@ -24,27 +24,6 @@ import Testing
             """)
     }
 
-    @Test(arguments: [nil, 30])
-    func whatHappenedIsKeptForAsLongAsTheSettingSays(days: Int?) async throws {
-        try await withDatabase(migrations: Migrations.all) { database in
-            let pool = database.pool
-            // As it was when the version before wrote here.
-            try await pool.query("ALTER TABLE audit DISABLE TRIGGER moves_on")
-            try await Self.guardBatches(of: "audit", on: pool)
-            try await pool.query(
-                """
-                INSERT INTO audit (at, user_id, actor, event)
-                SELECT now() - make_interval(days => (i % 2 * 2 + 29)::integer), gen_random_uuid(), 'user', 'registered'
-                FROM generate_series(1, \(ExpiredRowStore.batch * 4)) i
-                """)
-            let log = CapturedLog()
-            await ExpiredRowStore(database: pool, auditRetention: days).removeExpired(log: log)
-            #expect(log.lines == [])
-            let left = try await pool.query("SELECT count(*) FROM audit")[0].decode(Int.self)
-            #expect(left == (days == nil ? 4 : 2) * ExpiredRowStore.batch)
-        }
-    }
-
     @Test func whatHasExpiredGoesInBatches() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool

@@ -81,7 +81,7 @@ struct Harness: Sendable {
     }
 
     /// What a deletion keeps: who did what, without personal data.
-    private static let kept: Set = ["audit", "audit_entries", "deleted_users"]
+    private static let kept: Set = ["audit_entries", "deleted_users"]
 
     /// The tables with rows of a user, found by their columns.
     func tables(of user: UUID) async throws -> Set<String> {

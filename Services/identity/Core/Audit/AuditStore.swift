@@ -104,19 +104,11 @@ extension AuditStore {
         case time(after: AuditCursor?)
     }
 
-    /// Table `audit` holds entries of an older version. Each table returns its newest entries in the order of an index.
-    /// Over both together, PostgreSQL would sort the whole log.
     static func entries(_ search: AuditSearch, _ order: Order, limit: Int) -> PostgresQuery {
-        let newestFirst = if case .id = order { "1 DESC" } else { "2 DESC, 1 DESC" }
-        return """
-            (SELECT \(unescaped: AuditRecord.columns)
-            FROM audit_entries e LEFT JOIN audit_origins o ON o.entry_id = e.id
-            \(entriesOf: "e", search, order, limit: limit))
-            UNION ALL
-            (SELECT \(unescaped: AuditRecord.formerColumns) FROM audit f
-            \(entriesOf: "f", search, order, limit: limit))
-            ORDER BY \(unescaped: newestFirst) LIMIT \(limit)
-            """
+        """
+        SELECT \(unescaped: AuditRecord.columns) FROM audit_entries e LEFT JOIN audit_origins o ON o.entry_id = e.id
+        \(conditions: search, order, limit: limit)
+        """
     }
 
     private func read(_ query: PostgresQuery) async throws -> [AuditRecord] {
@@ -125,27 +117,26 @@ extension AuditStore {
 }
 
 extension PostgresQuery.Interpolation {
-    /// - Parameter table: the name of the table in the statement.
     fileprivate mutating func appendInterpolation(
-        entriesOf table: String, _ search: AuditSearch, _ order: AuditStore.Order, limit: Int
+        conditions search: AuditSearch, _ order: AuditStore.Order, limit: Int
     ) {
         appendLiteral("WHERE true")
-        append(" AND \(table).user_id = ", search.userID)
-        append(" AND \(table).event = ", search.event)
-        append(" AND \(table).event <> ", search.exceptEvent)
-        append(" AND \(table).at >= ", search.since)
-        append(" AND \(table).at < ", search.until)
+        append(" AND e.user_id = ", search.userID)
+        append(" AND e.event = ", search.event)
+        append(" AND e.event <> ", search.exceptEvent)
+        append(" AND e.at >= ", search.since)
+        append(" AND e.at < ", search.until)
         switch order {
         case .id(let before):
-            append(" AND \(table).id < ", before)
-            appendInterpolation(unescaped: " ORDER BY \(table).id DESC")
+            append(" AND e.id < ", before)
+            appendInterpolation(unescaped: " ORDER BY e.id DESC")
         case .time(let cursor):
             if let cursor {
-                append(" AND (\(table).at, \(table).id) < (", cursor.at)
+                append(" AND (e.at, e.id) < (", cursor.at)
                 append(", ", cursor.id)
                 appendLiteral(")")
             }
-            appendInterpolation(unescaped: " ORDER BY \(table).at DESC, \(table).id DESC")
+            appendInterpolation(unescaped: " ORDER BY e.at DESC, e.id DESC")
         }
         append(" LIMIT ", limit)
     }
@@ -177,11 +168,6 @@ struct AuditRecord: Sendable {
         e.id, e.at, e.user_id, e.actor, e.actor_id, e.event, e.detail, e.session_id, e.count,
         o.user_id AS origin_owner, o.entry_id IS NOT NULL AS has_origin, o.address, o.user_agent, o.device, o.app_version
         """
-    /// The same columns over the former table `f`.
-    static let formerColumns = """
-        f.id, f.at, f.user_id, f.actor, NULL::text, f.event, NULL::text, NULL::uuid, 1, NULL::uuid,
-        false, NULL::text, NULL::text, NULL::text, NULL::text
-        """
 
     init(_ row: PostgresRow) throws {
         id = try row.decode("id")
@@ -202,26 +188,16 @@ struct AuditRecord: Sendable {
 }
 
 extension AuditStore {
-    /// - Parameters:
-    ///   - days: for which the log is kept; `nil` keeps it for ever.
-    ///   - originDays: for which the origins of its actors are kept.
-    static func expiredRows(after days: Int?, originsAfter originDays: Int) -> [ExpiredRows] {
-        let memory = "at < now() - make_interval(days => \(deletionMemory))"
-        let former = days.map { days in
+    /// - Parameter originDays: days for which the origins of the log's actors are kept.
+    static func expiredRows(originsAfter originDays: Int) -> [ExpiredRows] {
+        [
             ExpiredRows(
-                table: "audit", key: "id",
-                condition: """
-                    at < now() - make_interval(days => \(days))
-                        AND (event <> '\(AuditEvent.deleted.rawValue)' OR \(memory))
-                    """)
-        }
-        return [
-            ExpiredRows(table: "deleted_users", key: "user_id", condition: memory),
+                table: "deleted_users", key: "user_id",
+                condition: "at < now() - make_interval(days => \(deletionMemory))"),
             ExpiredRows(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
-            former,
             ExpiredRows(
                 table: "audit_origins", key: "entry_id",
                 condition: "at < now() - make_interval(days => \(originDays))"),
-        ].compactMap(\.self)
+        ]
     }
 }

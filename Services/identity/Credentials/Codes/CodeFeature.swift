@@ -50,3 +50,7 @@ struct CodeConfiguration: CredentialConfiguration {
 
     func examine(_ examination: Examination) async -> [Finding] { [] }
 }
+
+extension AuditedAttempt.Method {
+    static let code = Self("code", yieldsToBearerError: true)
+}

@@ -22,7 +22,6 @@ struct UserTransferStore: Sendable {
             """
             SELECT u.id IS NOT NULL AS has_id, e.user_id AS email_owner, p.user_id AS phone_owner,
                 EXISTS (SELECT FROM audit_entries WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
-                    OR EXISTS (SELECT FROM audit WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
                     OR EXISTS (SELECT FROM deleted_users WHERE user_id = r.id) AS was_deleted
             FROM jsonb_to_recordset(\(PostgresJSON(rows))) AS r (n bigint, id uuid, email text, phone text)
             LEFT JOIN users u ON u.id = r.id

@@ -272,7 +272,7 @@ CREATE UNIQUE INDEX outbox_one_deletion ON outbox (user_id) WHERE kind = 'deleti
 COMMENT ON TABLE outbox IS
     'Tasks to deliver: committed with the change that causes them, removed when they are done. Each destination is '
     'served apart, so that a slow one delays no other.';
-COMMENT ON COLUMN outbox.kind IS '`Outbox/OutboxRules.swift` has the values.';
+COMMENT ON COLUMN outbox.kind IS 'The name of the task''s `OutboxPayload`.';
 COMMENT ON COLUMN outbox.sealed IS 'The secret part of the task, sealed.';
 COMMENT ON COLUMN outbox.next_attempt_at IS 'A replica that claims the task moves it 15 s on.';
 
@@ -324,7 +324,7 @@ COMMENT ON TABLE audit_entries IS
 COMMENT ON COLUMN audit_entries.user_id IS 'The account; zeros for none.';
 COMMENT ON COLUMN audit_entries.actor_id IS
     'A user''s id, the login name at the command line, or `admin` with the name of a system.';
-COMMENT ON COLUMN audit_entries.event IS '`Audit/AuditRules.swift` has the values.';
+COMMENT ON COLUMN audit_entries.event IS 'The name of an `AuditEvent`.';
 COMMENT ON COLUMN audit_entries.origin_digest IS 'SHA-256 of the row in audit_origins, with its salt.';
 
 CREATE TABLE audit_origins (
@@ -413,14 +413,3 @@ CREATE INDEX deleted_users_by_age ON deleted_users (at);
 COMMENT ON TABLE deleted_users IS
     'Deleted users whose entries in the audit log were removed before tokens forgets the deletion. An import creates no '
     'user with such an id, because tokens would give that user no session.';
-
-CREATE TABLE audit (
-    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at      timestamptz NOT NULL DEFAULT now(),
-    user_id uuid NOT NULL,
-    actor   text NOT NULL CHECK (actor IN ('user', 'operator', 'apple', 'system')),
-    event   text NOT NULL
-);
-CREATE INDEX audit_by_user ON audit (user_id, at);
-CREATE INDEX audit_by_age ON audit (at);
-COMMENT ON TABLE audit IS 'The former audit log. A trigger adds its new rows to audit_entries instead.';

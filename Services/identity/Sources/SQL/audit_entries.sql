@@ -23,14 +23,6 @@ CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_seals
 CREATE OR REPLACE TRIGGER append_only_as_a_whole BEFORE TRUNCATE ON audit_seals
     FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 
--- Adds a new row of the former audit log to audit_entries instead.
-CREATE OR REPLACE FUNCTION audit_moves_on() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO audit_entries (at, user_id, actor, event) VALUES (NEW.at, NEW.user_id, NEW.actor, NEW.event);
-    RETURN NULL;
-END $$;
-CREATE OR REPLACE TRIGGER moves_on BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION audit_moves_on();
-
 -- Has stamp_audit_entries number a new entry.
 CREATE OR REPLACE FUNCTION audit_entry_is_pending() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,3 +1,0 @@
-extension AuditedAttempt.Method {
-    static let code = Self("code", yieldsToBearerError: true)
-}
