@@ -204,7 +204,7 @@ extension RequestType {
         ) { record, _ in
             let user = try ImportedUser(record, home: home, registry: credentials(), now: now)
             return [user.id, user.email ?? "", user.phone ?? "", user.createdAt ?? now]
-                + user.credentials.flatMap { [$0.credential.subject ?? "", $0.details as? String ?? ""] }
+                + user.credentials.flatMap { [$0.credential.subject ?? "", $0.details] }
         },
     ]
 

@@ -23,7 +23,7 @@ import Testing
     private func hash(_ text: String) throws -> String? {
         let user = try read { $0.passwordHash = text }.get()
         #expect(user.credentials.map(\.credential.name) == [CredentialName(.password)])
-        return user.credentials.first?.details as? String
+        return user.credentials.first?.details
     }
 
     private func isRefused(_ change: (inout UserRecord) -> Void) -> Bool {

@@ -15,7 +15,7 @@ protocol CredentialKind: Sendable {
     /// Whether undoing the change of an identifier removes it whatever its age, because an attacker may have learned it.
     var isRemovedByUndo: Bool { get }
 
-    /// The entry of the audit log when a credential is unlinked.
+    /// The entry of the audit log when a credential is unlinked. Kinds without rows in `credentials` never add it.
     var unlinkedEvent: AuditEvent { get }
 
     /// Before a credential is removed: enqueues what has to be revoked elsewhere, and ends tasks that need it.
@@ -41,8 +41,9 @@ protocol CredentialKind: Sendable {
     func addDetails(of credentials: [ImportedCredential], on transaction: PostgresTransaction) async throws
 }
 
-/// A credential in a line of an import, with its details in the form of the kind.
+/// A credential in a line of an import.
 struct ImportedCredential: Sendable {
     var credential: NewCredential
-    var details: any Sendable & Encodable
+    /// In the form of the kind.
+    var details: String
 }

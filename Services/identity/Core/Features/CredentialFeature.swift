@@ -6,6 +6,7 @@ import Settings
 
 /// A kind of credential as a part of the service: everything that belongs to it alone.
 protocol CredentialFeature: Sendable {
+    static var id: CredentialKindID { get }
     static var configuration: any CredentialConfiguration.Type { get }
     /// The events of the audit log that the kind adds.
     static var auditEvents: [AuditEvent] { get }

@@ -19,12 +19,14 @@ struct AppleCredential: CredentialKind {
     let isRemovedByUndo = false
     let unlinkedEvent = AuditEvent.appleUnlinked
 
-    /// The outbox revokes at Apple what it has granted.
+    /// The outbox revokes at Apple what it has granted. A user has one Apple account, so the user's grants are those of
+    /// the credential.
     func remove(_ credential: Credential, of userID: UUID, on transaction: PostgresTransaction) async throws {
+        // The codes before the token: an exchange stores the token before its task ends, so one of the two is seen here.
+        try await OutboxStore.revokeExchanges(of: userID, on: transaction)
         if let grant = try await grants.grant(of: userID, on: transaction) {
             try await grants.enqueueRevocation(of: grant, on: transaction)
         }
-        try await OutboxStore.deleteExchanges(of: userID, on: transaction)
     }
 
     func merge(_ credential: Credential, from: UUID, into: UUID, on transaction: PostgresTransaction) async throws {
@@ -53,9 +55,7 @@ struct AppleCredential: CredentialKind {
 
     func addDetails(of credentials: [ImportedCredential], on transaction: PostgresTransaction) async throws {
         try await AppleIdentityStore.addDetails(
-            credentials.compactMap { imported in
-                (imported.details as? String).map { (imported.credential.id, $0, nil) }
-            }, on: transaction)
+            credentials.map { ($0.credential.id, $0.details, nil) }, on: transaction)
     }
 
     static func new(_ subject: String, email: String?, of userID: UUID) -> NewCredential {

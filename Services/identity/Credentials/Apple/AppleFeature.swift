@@ -7,6 +7,7 @@ import ServiceLifecycle
 
 /// Sign in with Apple.
 struct AppleFeature: CredentialFeature {
+    static let id = CredentialKindID.apple
     static let configuration: any CredentialConfiguration.Type = AppleConfiguration.self
     static let auditEvents = AuditEvent.ofApple
     static let messageKinds = MessageKind.ofApple

@@ -9,14 +9,11 @@ struct AppleGrantStore: Sendable {
     let database: PostgresPool
     let sealer: Sealer
 
-    /// The grant to revoke at Apple when the user is deleted: the refresh token, or a code that is not exchanged yet.
+    /// The refresh token to revoke at Apple when the Apple account is removed.
     ///
     /// The user's Apple account is locked, so that no token is stored for it until the transaction ends. A token that
     /// arrives meanwhile waits, and then finds the account gone or with its next user.
     func grant(of userID: UUID, on transaction: PostgresTransaction) async throws -> AppleGrant? {
-        // The code is read before the token. An exchange stores the token before it removes the code, so one of the two
-        // is always visible here.
-        let pending = try await OutboxStore.pendingExchange(of: userID, on: transaction)
         let identity = try await transaction.query(
             """
             SELECT i.id, a.client_id, a.refresh_token
@@ -24,13 +21,11 @@ struct AppleGrantStore: Sendable {
             WHERE i.user_id = \(userID) AND \(unescaped: AppleIdentityStore.isApple) FOR UPDATE OF a
             """
         ).first?.decode((UUID, String, Data?).self)
-        if let (id, clientID, sealed) = identity, let sealed,
+        guard let (id, clientID, sealed) = identity, let sealed,
             let token = sealer.open(sealed, context: AppleGrant.context(ofCredential: id)),
             let text = String(validating: token, as: UTF8.self)
-        {
-            return AppleGrant(clientID: clientID, kind: .refreshToken, secret: text)
-        }
-        return pending.flatMap { AppleGrant.open($0.sealed, for: $0.id, by: sealer) }
+        else { return nil }
+        return AppleGrant(clientID: clientID, kind: .refreshToken, secret: text)
     }
 
     /// Stores Apple's refresh token with the Apple account that it was granted for. After a merge, that Apple account
@@ -45,7 +40,8 @@ struct AppleGrantStore: Sendable {
                 WHERE \(unescaped: AppleIdentityStore.isApple) AND i.subject = \(subject) FOR UPDATE OF a
                 """
             ).first?.decode(UUID.self)
-            guard let id else { return false }
+            // Read again: while the lock was awaited, a transfer to another team may have given it another subject.
+            guard let id, try await Self.owner(of: subject, on: transaction)?.credential == id else { return false }
             let sealed = try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofCredential: id))
             try await transaction.query(
                 """
@@ -56,14 +52,39 @@ struct AppleGrantStore: Sendable {
         }
     }
 
-    /// Enqueues the exchange of the authorization code for a refresh token.
-    func enqueueExchange(of code: AppleGrant, subject: String, userID: UUID) async throws {
-        try await OutboxStore.enqueue(
-            .exchangeCode(subject: subject), user: userID, dueAtOnce: true, on: database,
-            sealing: { try code.sealed(by: sealer, for: $0) })
+    /// Enqueues the exchange of the authorization code for a refresh token; its revocation, if no user has the Apple
+    /// account any more.
+    func enqueueExchange(of code: AppleGrant, subject: String) async throws {
+        try await database.withTransaction { transaction in
+            let found = try await Self.owner(of: subject, on: transaction)
+            // The lock waits for a removal in progress. What was removed is read again after it.
+            if let found {
+                try await transaction.query("SELECT id FROM users WHERE id = \(found.user) FOR KEY SHARE")
+            }
+            guard let owner = try await Self.owner(of: subject, on: transaction), owner.user == found?.user else {
+                return try await enqueueRevocation(of: code, on: transaction)
+            }
+            try await OutboxStore.enqueue(
+                .exchangeCode(subject: subject), user: owner.user, dueAtOnce: true, on: transaction,
+                sealing: { try code.sealed(by: sealer, for: $0) })
+        }
     }
 
-    /// Enqueues the revocation of the grant at Apple.
+    private static func owner(
+        of subject: String, on transaction: PostgresTransaction
+    ) async throws -> (credential: UUID, user: UUID)? {
+        try await transaction.query(
+            """
+            SELECT id, user_id FROM credentials i
+            WHERE \(unescaped: AppleIdentityStore.isApple) AND subject = \(subject)
+            """
+        ).first.map { row in
+            let (credential, user) = try row.decode((UUID, UUID).self)
+            return (credential, user)
+        }
+    }
+
+    /// Enqueues the revocation of the grant at Apple. The task is about no user: it outlives the account and its tasks.
     func enqueueRevocation(of grant: AppleGrant, on database: some PostgresQuerying) async throws {
         try await OutboxStore.enqueue(
             .revokeAppleGrant, user: nil, dueAtOnce: true, on: database,

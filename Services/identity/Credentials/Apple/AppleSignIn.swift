@@ -31,6 +31,7 @@ struct AppleSignIn: Sendable {
             request.identityToken, nonce: request.nonce, context: context)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
+        // `issue` confirms each session that it creates.
         var unspent = singleUse
         let issued = try await sessions.issue(
             on: device, by: .apple(token.verifiedEmail), context: context, refusal: Problem(.invalidAppleToken)
@@ -43,7 +44,7 @@ struct AppleSignIn: Sendable {
             unspent = nil
         }
         await enqueueExchange(
-            of: request.authorizationCode, for: request.redirectUri, by: issued.account, from: token)
+            of: request.authorizationCode, for: request.redirectUri, from: token)
         worker.wake()
         return issued.auth
     }
@@ -51,7 +52,7 @@ struct AppleSignIn: Sendable {
     /// Enqueues the exchange of the code for Apple's refresh token, which is revoked when the user's account is
     /// deleted. A failure does not fail the sign-in.
     private func enqueueExchange(
-        of code: String?, for redirectURI: String?, by account: Account, from token: VerifiedAppleToken
+        of code: String?, for redirectURI: String?, from token: VerifiedAppleToken
     ) async {
         guard exchangesCodes, let code, !code.isEmpty else { return }
         let grant = AppleGrant(
@@ -59,7 +60,7 @@ struct AppleSignIn: Sendable {
         do {
             // The session exists, so the exchange is enqueued even if the request's deadline has passed.
             try await Deadline.with(nil) {
-                try await grants.enqueueExchange(of: grant, subject: token.subject, userID: account.id)
+                try await grants.enqueueExchange(of: grant, subject: token.subject)
             }
         } catch {
             logger.warning("An authorization code was not stored", metadata: ["error": "\(error)"])

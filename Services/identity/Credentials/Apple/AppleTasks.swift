@@ -43,13 +43,17 @@ extension AppleGrantDelivery {
 }
 
 extension OutboxStore {
-    static func pendingExchange(of userID: UUID, on database: some PostgresQuerying) async throws -> OutboxEntry? {
-        try await latest(AppleCodeTask.self, of: userID, on: database)
-    }
-
-    /// Removes the tasks that would exchange a code of the user.
-    static func deleteExchanges(of userID: UUID, on transaction: PostgresTransaction) async throws {
-        try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID) AND kind = \(AppleCodeTask.kind)")
+    /// Has the user's codes revoked that wait to be exchanged. A process that exchanges one of them now finds its Apple
+    /// account gone, and has its token revoked.
+    static func revokeExchanges(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        let task = OutboxTask.revokeAppleGrant
+        try await transaction.query(
+            """
+            UPDATE outbox SET
+                kind = \(task.kind), task = \(try task.json())::jsonb, user_id = NULL, revision = revision + 1,
+                attempts = 0, next_attempt_at = now()
+            WHERE user_id = \(userID) AND kind = \(AppleCodeTask.kind)
+            """)
     }
 
     /// Gives the tasks to the account that the user's is merged into.

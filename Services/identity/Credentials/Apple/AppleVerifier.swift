@@ -28,6 +28,7 @@ struct AppleVerifier: CredentialVerifier {
         _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
         then body: (VerifiedAccount) async throws -> Value
     ) async throws -> Value {
+        AuditedAttempt.note(.apple)
         guard isOffered else { throw Problem(.invalidAppleToken) }
         let account = try await account(
             of: subject, verifiedBy: request.identityToken ?? "", nonce: request.nonce, context: context)

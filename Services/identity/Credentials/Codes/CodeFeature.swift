@@ -6,6 +6,7 @@ import Settings
 
 /// Codes that are sent to identifiers: signing in with them, and verifying identifiers.
 struct CodeFeature: CredentialFeature {
+    static let id = CredentialKindID.code
     static let configuration: any CredentialConfiguration.Type = CodeConfiguration.self
     static let auditEvents: [AuditEvent] = []
     static let messageKinds = MessageKind.ofCodes

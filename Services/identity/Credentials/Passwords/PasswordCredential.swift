@@ -43,9 +43,7 @@ struct PasswordCredential: CredentialKind {
 
     func addDetails(of credentials: [ImportedCredential], on transaction: PostgresTransaction) async throws {
         try await PasswordStore.addHashes(
-            credentials.compactMap { imported in
-                (imported.details as? String).map { (imported.credential.id, $0) }
-            }, on: transaction)
+            credentials.map { ($0.credential.id, $0.details) }, on: transaction)
     }
 
     static func new(of userID: UUID) -> NewCredential {

@@ -6,6 +6,7 @@ import ServiceLifecycle
 
 /// Passwords: registering, signing in, changes and resets.
 struct PasswordFeature: CredentialFeature {
+    static let id = CredentialKindID.password
     static let configuration: any CredentialConfiguration.Type = PasswordConfiguration.self
     static let auditEvents = AuditEvent.ofPasswords
     static let messageKinds = MessageKind.ofPasswords

@@ -6,7 +6,7 @@ struct AccountDeletionStore: Sendable {
     let database: PostgresPool
     let registry: CredentialRegistry
 
-    /// Deletes the user's rows and enqueues one task that notifies the other services.
+    /// Deletes the user, with all rows that refer to it, and enqueues one task that notifies the other services.
     ///
     /// Once this has committed, the user cannot sign in to the account, and its identifiers are free.
     /// - Parameter condition: evaluated after the user's row is locked.

@@ -9,7 +9,7 @@ enum MergeOutcome: Sendable {
     case merged(Account, tasks: [OutboxEntry])
     case refused(AccountMerge.Obstacle)
     /// The credentials of one account have changed since it was verified.
-    case moved
+    case credentialsChanged
 }
 
 /// Merges two accounts in one transaction.
@@ -26,12 +26,12 @@ struct AccountMergeStore: Sendable {
         try await database.withRetriedTransaction { transaction in
             guard let firstUser = try await AccountStore.lock(one, on: transaction),
                 let secondUser = try await AccountStore.lockAnother(other.id, on: transaction)
-            else { return .moved }
+            else { return .credentialsChanged }
             // Read again: the role may have changed since, without a change of the credentials.
             guard let first = try await AccountStore.account(one.id, on: transaction),
                 let second = try await AccountStore.account(other.id, on: transaction),
                 second.credentialsVersion == other.credentialsVersion
-            else { return .moved }
+            else { return .credentialsChanged }
             let hasOpenChange = try await Self.hasOpenChange(first.id, second.id, on: transaction)
             let shareLostIdentifier = try await Self.shareLostIdentifier(first.id, second.id, on: transaction)
             let merge: AccountMerge
@@ -49,7 +49,7 @@ struct AccountMergeStore: Sendable {
             try await finish(from, into, on: transaction)
             guard let version = try await AccountStore.touch(user, credentials: true, on: transaction),
                 let merged = try await AccountStore.account(into.id, on: transaction)
-            else { return .moved }
+            else { return .credentialsChanged }
             let deletion = try await OutboxStore.enqueue(
                 .deletion(.revokeSessions), user: from.id, on: transaction)
             let revocation = try await OutboxStore.enqueue(

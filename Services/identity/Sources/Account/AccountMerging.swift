@@ -74,7 +74,7 @@ struct AccountMerging: Sendable {
         case .refused(.lateChange):
             throw Problem(
                 .forbidden, "An address or number was changed less than three days ago. Please try again later.")
-        case .moved:
+        case .credentialsChanged:
             throw Problem(.unavailable)
         }
     }

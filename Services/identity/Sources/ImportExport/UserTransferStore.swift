@@ -44,7 +44,7 @@ struct UserTransferStore: Sendable {
     func create(_ users: [ImportedUser]) async throws -> Bool {
         struct Taken: Error {}
         do {
-            try await database.withTransaction { transaction in
+            try await database.withRetriedTransaction { transaction in
                 try await AccountStore.create(users.map(NewUser.init), on: transaction)
                 try await IdentifierStore.insert(users.flatMap(\.identifiers), on: transaction)
                 let credentials = users.flatMap(\.credentials)
