@@ -53,14 +53,14 @@ extension AdministrationServiceTests {
                 try await admin.identity.database.query(
                     """
                     INSERT INTO audit_entries (at, user_id, actor, event)
-                    SELECT '2026-01-01 00:00Z'::timestamptz + (n / 3) * interval '1 hour', \(user), 'user',
-                        CASE WHEN n % 2 = 0 THEN 'signed_in' ELSE 'profile_changed' END
-                    FROM generate_series(0, 299) n
+                    VALUES ('2025-12-31 00:00Z', \(user), 'operator', 'disabled')
                     """)
                 try await admin.identity.database.query(
                     """
                     INSERT INTO audit_entries (at, user_id, actor, event)
-                    VALUES ('2025-12-31 00:00Z', \(user), 'operator', 'disabled')
+                    SELECT '2026-01-01 00:00Z'::timestamptz + (n / 3) * interval '1 hour', \(user), 'user',
+                        CASE WHEN n % 2 = 0 THEN 'signed_in' ELSE 'profile_changed' END
+                    FROM generate_series(0, 299) n
                     """)
                 func all(_ query: String) async throws -> [AdminAuditEntry] {
                     var (seen, after): ([AdminAuditEntry], String?) = ([], nil)

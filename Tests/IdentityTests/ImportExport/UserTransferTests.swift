@@ -167,7 +167,6 @@ import Testing
             } else {
                 #expect(summary.created == 1 && flaws == [])
                 #expect(try await count("deleted_users", pool) == 0)
-                #expect(try await count("audit", pool) == 0)
             }
         }
     }
