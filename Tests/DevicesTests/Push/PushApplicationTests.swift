@@ -337,7 +337,12 @@ import Testing
                 $0.sendAt = .now + 3600
                 $0.payload = .object(["a": .string(String(repeating: "x", count: 3000))])
             }
-            return try await devices.client.post("/internal/push", json: push, headers: headers(caller))
+            // A 503 is repeated under the same key, as callers do: it is one push, however slow PostgreSQL is.
+            let fields = headers(caller)
+            while true {
+                let answer = try await devices.client.post("/internal/push", json: push, headers: fields)
+                if answer.status != 503 { return answer }
+            }
         }
         try await withDevices(FakeLane(), settings: ["DEVICES_PUSH_QUEUE_LIMIT": "30"]) { devices in
             #expect(try await send(devices, users: 29).status == 202)

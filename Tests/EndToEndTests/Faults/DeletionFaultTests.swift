@@ -10,7 +10,7 @@ extension FaultTests {
         let system = GatehouseSystem.current
         var journey: Journey { system.journey }
 
-        /// Those of identity's `DeletionStep`, in their order.
+        /// Those of identity's `DeletionStep`, in their order, and the revocation of Apple's grant beside them.
         enum Step: String, CaseIterable {
             case revokeSessions, eraseDevices, sweepSessions, revokeAtApple
         }
@@ -28,6 +28,8 @@ extension FaultTests {
             let hold = try await hold(step)
             let deletion = Task { try await delete(user) }
             let backend = try await waiting(for: hold)
+            // The answer does not wait for the other steps.
+            if step != .revokeSessions { _ = try await deletion.value }
             await system.process("identity").kill()
             if !isNoted {
                 // Otherwise PostgreSQL commits the statement that it has received, though its client is gone.
@@ -108,13 +110,13 @@ extension FaultTests {
             try await database.execute(
                 script: """
                     CREATE OR REPLACE FUNCTION held_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                        PERFORM pg_advisory_xact_lock(hashtext(OLD.task #>> '{deletion,_0}'));
+                        PERFORM pg_advisory_xact_lock(hashtext(coalesce(OLD.task #>> '{deletion,_0}', 'revokeAtApple')));
                         RETURN coalesce(NEW, OLD);
                     END $$;
                     CREATE OR REPLACE TRIGGER held_step_noted BEFORE UPDATE ON outbox FOR EACH ROW
                         WHEN (OLD.kind = 'deletion' AND OLD.task <> NEW.task) EXECUTE FUNCTION held_step();
                     CREATE OR REPLACE TRIGGER held_step_ended BEFORE DELETE ON outbox FOR EACH ROW
-                        WHEN (OLD.kind = 'deletion') EXECUTE FUNCTION held_step();
+                        WHEN (OLD.kind IN ('deletion', 'apple_revocation')) EXECUTE FUNCTION held_step();
                     """)
             try await database.query("SELECT pg_advisory_lock(hashtext(\(step.rawValue)))")
             return database
@@ -136,7 +138,8 @@ extension FaultTests {
         private func goesOn(_ user: Person) async throws {
             // As if the time had passed for which the task belonged to the process that is gone.
             try await system.withDatabase(of: "identity") { database in
-                _ = try await database.query("UPDATE outbox SET next_attempt_at = now() WHERE kind = 'deletion'")
+                _ = try await database.query(
+                    "UPDATE outbox SET next_attempt_at = now() WHERE kind IN ('deletion', 'apple_revocation')")
             }
             try await system.process("identity").start()
             for (name, database) in system.databases {
@@ -146,7 +149,8 @@ extension FaultTests {
             }
             try await eventually("nothing is left to do") {
                 try await system.withDatabase(of: "identity") { database in
-                    try await database.query("SELECT FROM outbox WHERE kind = 'deletion'").isEmpty
+                    try await database.query("SELECT FROM outbox WHERE kind IN ('deletion', 'apple_revocation')")
+                        .isEmpty
                 }
             }
             #expect(try await revocations() > user.revocations)

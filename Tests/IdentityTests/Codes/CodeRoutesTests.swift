@@ -240,7 +240,11 @@ extension ServiceTests {
             try await withCodes(Self.withLimits) { identity, messages in
                 let identifier = "ada-\(UUID().uuidString.lowercased())@example.com"
                 var sent: Set<String> = []
-                for _ in 0..<30 { sent.insert(try await ask(identity, identifier).codeRequest) }
+                for number in 1...30 {
+                    sent.insert(try await ask(identity, identifier).codeRequest)
+                    // Messages that are under way together may arrive in another order.
+                    if number <= 17 { _ = try await messages.code(number, to: identifier) }
+                }
                 let kept = try await identity.database.query("SELECT count(*) FROM codes")[0].decode(Int.self)
                 // All that were answered without a message have the same request.
                 #expect(sent.count == 18 && kept == 17, "\(kept)")
