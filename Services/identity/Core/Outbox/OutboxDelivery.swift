@@ -1,6 +1,6 @@
 import Foundation
 import Limits
-import ServiceKitPostgres
+import ServiceKit
 
 /// Carries out the outbox's tasks by the handlers that features register. A task may be carried out twice; none is
 /// removed before it has been carried out.
@@ -34,7 +34,7 @@ struct OutboxDelivery: Sendable {
 
     /// The destinations that have tasks, and how long until the first of them is due.
     func waits() async throws -> [OutboxDestination: Duration] {
-        try await outbox.waits(of: destinations, kinds: Array(Set(kinds.values.joined())))
+        try await outbox.waits(of: handlers.keys.map { ($0.destination, $0.kind) })
     }
 
     /// All tasks that wait for each destination, also those without a handler.

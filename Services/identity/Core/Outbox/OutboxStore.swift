@@ -48,15 +48,19 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init)
     }
 
-    /// The destinations that have tasks of the given kinds, and how long until the first of them is due.
+    /// The destinations that have tasks of the given kinds for them, and how long until the first of these is due.
     func waits(
-        of destinations: [OutboxDestination], kinds: [String]
+        of tasks: [(destination: OutboxDestination, kind: String)]
     ) async throws -> [OutboxDestination: Duration] {
         let rows = try await database.query(
             """
             SELECT name, extract(epoch FROM greatest(next_attempt_at, now()) - now())::double precision
-            FROM unnest(\(destinations.map(\.name))) AS name, LATERAL (
-                SELECT next_attempt_at FROM outbox WHERE destination = name AND kind = ANY(\(kinds))
+            FROM (
+                SELECT name, array_agg(kind) AS kinds
+                FROM unnest(\(tasks.map(\.destination.name)), \(tasks.map(\.kind))) AS task (name, kind)
+                GROUP BY name
+            ) AS destination, LATERAL (
+                SELECT next_attempt_at FROM outbox WHERE destination = name AND kind = ANY(kinds)
                 ORDER BY next_attempt_at LIMIT 1) AS next
             """
         ).decode((String, Double).self)

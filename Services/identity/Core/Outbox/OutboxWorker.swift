@@ -1,6 +1,6 @@
 import Instruments
 import Logging
-import ServiceKitPostgres
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 

@@ -1,7 +1,7 @@
 import Foundation
 import Limits
 import Logging
-import ServiceKitPostgres
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 

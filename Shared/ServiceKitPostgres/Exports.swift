@@ -1,2 +1,0 @@
-// Readers of feeds wait for it.
-@_exported public import class ServiceKit.Signal
