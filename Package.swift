@@ -251,6 +251,16 @@ let command: [Target] = [
         path: "Client/gatehouse", swiftSettings: ours)
 ]
 
+// The program of `make bench`.
+let benchmarks: [Target] = [
+    .executableTarget(
+        name: "bench",
+        dependencies: [
+            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "Sealing", .gatehouseClient, .argumentParser,
+            .asyncHTTPClient, .collections, .crypto, .logging, .nioCore, .nioHTTP1, .nioPosix,
+        ], path: "Tests/Benchmarks", exclude: ["Peers"], swiftSettings: ours)
+]
+
 let everyTest: [Target] =
     [
         .testTarget(
@@ -355,8 +365,6 @@ let programs: [Product] = [
     .executable(name: "apple-simulator", targets: ["AppleSimulator"]),
 ]
 let commandProduct = Product.executable(name: "gatehouse", targets: ["GatehouseCommand"])
-/// `Tests/Benchmarks`, a package of its own, links these.
-let measured: [Product] = ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "Sealing"].map(library)
 
 let server = system + libraries + services
 let (products, targets): ([Product], [Target]) =
@@ -367,7 +375,7 @@ let (products, targets): ([Product], [Target]) =
     } else if isFuzzing {
         ([], server + fuzzers)
     } else {
-        (programs + [commandProduct] + measured, server + simulator + command + examples + everyTest)
+        (programs + [commandProduct], server + simulator + command + examples + benchmarks + everyTest)
     }
 
 /// The version of each package. `GatehouseService` also takes later ones that are compatible, so that a team chooses the

@@ -13,7 +13,6 @@ describe() {
 }
 describe . >"$scratch/package.json"
 describe Client >"$scratch/client.json"
-describe Tests/Benchmarks >"$scratch/benchmarks.json"
 
 # check NAME MODULES FILE…: what the files may import.
 check() {
@@ -37,7 +36,7 @@ done < <(jq -r '
         as $files | select($files != [])
     | [.name, ([.c99name] + (.target_dependencies // []) + (.product_dependencies // []) | join(" ")), ($files | join(" "))]
     | @tsv
-' "$scratch/package.json" "$scratch/client.json" "$scratch/benchmarks.json")
+' "$scratch/package.json" "$scratch/client.json")
 
 # The map: rules and state machines need values, text, time and hashes. They do no I/O.
 while IFS='|' read -r pattern modules; do

@@ -33,13 +33,13 @@ build_system() {
     swift_build "${flags[@]}" || fail "the build failed"
 }
 
-# Sets `bench`: the program of Tests/Benchmarks, a package of its own.
+# Sets `bench`: the program of Tests/Benchmarks.
 build_benchmarks() {
     local flags
     read -ra flags <"$root/deploy/release-flags"
-    flags+=(--package-path "$root/Tests/Benchmarks" --scratch-path "$root/.build-benchmarks")
+    flags+=(--package-path "$root" --product bench)
     ensure_packages
-    note "Building the benchmarks: several minutes the first time"
+    note "Building the benchmarks"
     swift_build "${flags[@]}" || fail "the build of the benchmarks failed"
     bench=$(swift_build "${flags[@]}" --show-bin-path)/bench
 }

@@ -21,13 +21,13 @@ struct FeedBenchmark {
         for reader in readers { kill(reader.id, SIGSTOP) }
         do {
             defer { for reader in readers { kill(reader.id, SIGCONT) } }
-            try await measure()
+            try await measureFeed()
         }
         // For a second after a stop, a service refuses requests that may have waited while it was stopped.
         try await Task.sleep(for: .seconds(2))
     }
 
-    private func measure() async throws {
+    private func measureFeed() async throws {
         let url = try system.value("TOKENS_DATABASE_URL")
         let table = try await RevocationTable.open(url)
         try await table.addToLog(1, aliveEvery: 1)

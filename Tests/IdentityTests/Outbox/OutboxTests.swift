@@ -1,5 +1,5 @@
 import Foundation
-import ServiceKitPostgres
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 import TestKit
