@@ -194,18 +194,32 @@ let services: [Target] = [
         ],
         embeds: ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") },
         besides: ["Documents"]),
+    // Identity in the order in which its parts use each other.
+    .target(
+        name: "IdentityCore",
+        dependencies: [
+            "Bytes", "CIdn2", "Contracts", "Instruments", "Limits", "Postgres", "Redis", "Sealing", "ServiceKit",
+            "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
+            .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+        ], path: "Services/identity/Core", resources: [.embedInCode("Messages/Templates")], swiftSettings: ours),
+    .target(
+        name: "IdentityCredentials",
+        dependencies: [
+            "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
+            "COpenSSL", "Contracts", "IdentityCore", "Instruments", "Limits", "Postgres", "Sealing", "ServiceKit",
+            "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .crypto, .httpTypes,
+            .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
+        ], path: "Services/identity/Credentials",
+        resources: ["Apple", "Codes", "Passwords"].map { .embedInCode("\($0)/Templates") }, swiftSettings: ours),
     service(
         "identity",
         uses: [
-            "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
-            "CIdn2", "COpenSSL", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Redis", "Sealing",
-            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .crypto,
-            .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            "Bytes", "Contracts", "IdentityCore", "IdentityCredentials", "Instruments", "Limits", "Observability",
+            "Postgres", "Redis", "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto,
+            .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
         ],
-        embeds: ["Core/Messages/Templates", "Sources/Operators/Console/Files", "Sources/Migrations", "Sources/SQL"].map
-        {
-            .embedInCode($0)
-        }),
+        embeds: ["Migrations", "Operators/Console/Files", "SQL"].map { .embedInCode("Sources/\($0)") },
+        besides: ["Core", "Credentials"]),
     service(
         "tokens",
         uses: [
@@ -308,7 +322,8 @@ let everyTest: [Target] =
         tests(
             "Identity",
             uses: [
-                "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityService", "Limits", "Postgres", "Redis",
+                "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityCore", "IdentityCredentials",
+                "IdentityService", "Limits", "Postgres", "Redis",
                 "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes,
                 .hummingbird, .lifecycle, .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
             ], besides: ["Identifiers/example_numbers.py"]),
@@ -322,8 +337,9 @@ let everyTest: [Target] =
         tests(
             "Fuzz",
             uses: [
-                "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "Sealing", "ServiceKit",
-                "TokensService",
+                "Bytes", "Contracts", "DevicesService", "IdentityCore", "IdentityCredentials", "IdentityService",
+                "Postgres",
+                "Sealing", "ServiceKit", "TokensService",
             ], besides: ["FuzzEntry.swift", "Corpus"]),
         tests(
             "Devices",
@@ -350,8 +366,9 @@ let fuzzers: [Target] = [
     .executableTarget(
         name: "fuzz-requests",
         dependencies: [
-            "Bytes", "Contracts", "DevicesService", "IdentityService", "Postgres", "Sealing", "ServiceKit",
-            "TokensService",
+            "Bytes", "Contracts", "DevicesService", "IdentityCore", "IdentityCredentials", "IdentityService",
+            "Postgres",
+            "Sealing", "ServiceKit", "TokensService",
         ], path: "Tests/FuzzTests", exclude: ["Corpus", "RequestFuzzTests.swift"], swiftSettings: ours),
 ]
 

@@ -5,6 +5,8 @@ import Sealing
 import ServiceKit
 
 @testable import Contracts
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 extension RequestType {

@@ -5,7 +5,8 @@ import ServiceKit
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
+@testable import IdentityCredentials
 
 /// Input is bounded before it is normalized, which takes time that grows with the square of its length.
 @Suite struct InputCostTests {

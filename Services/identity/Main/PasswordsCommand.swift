@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import IdentityCredentials
 
 /// Operator commands about passwords in general. None of them needs the service's settings.
 struct PasswordsCommand: AsyncParsableCommand {

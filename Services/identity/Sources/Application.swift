@@ -1,6 +1,8 @@
 import AsyncHTTPClient
 import Contracts
 import Foundation
+import IdentityCore
+import IdentityCredentials
 import Logging
 import NIOCore
 import Observability

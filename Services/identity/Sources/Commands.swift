@@ -1,5 +1,7 @@
 import AsyncHTTPClient
 import Foundation
+import IdentityCore
+import IdentityCredentials
 import Logging
 import ServiceKit
 
@@ -41,7 +43,7 @@ extension IdentityParts {
 
 extension UserAdministration {
     /// Runs `body` with the settings of the environment.
-    public static func run(_ body: (UserAdministration) async throws -> Void) async throws {
+    static func run(_ body: (UserAdministration) async throws -> Void) async throws {
         try await run(IdentityParts.configuration(), body)
     }
 
@@ -54,31 +56,31 @@ extension UserAdministration {
 
 extension AuditAdministration {
     /// Runs `body` with the settings of the environment.
-    public static func run(_ body: (AuditAdministration) async throws -> Void) async throws {
+    static func run(_ body: (AuditAdministration) async throws -> Void) async throws {
         try await IdentityParts.run(IdentityParts.configuration()) { try await body($0.auditAdministration) }
     }
 }
 
 extension WebhookAdministration {
     /// Runs `body` with the settings of the environment.
-    public static func run(_ body: (WebhookAdministration) async throws -> Void) async throws {
+    static func run(_ body: (WebhookAdministration) async throws -> Void) async throws {
         try await IdentityParts.run(IdentityParts.configuration()) { try await body($0.webhookAdministration) }
     }
 }
 
 extension UserTransfer {
     /// Runs `body` with the settings of the environment.
-    public static func run(_ body: (UserTransfer) async throws -> Void) async throws {
+    static func run(_ body: (UserTransfer) async throws -> Void) async throws {
         try await IdentityParts.run(IdentityParts.configuration()) { try await body($0.transfer) }
     }
 }
 
 extension AppleTransfer {
     /// Runs `body` with the settings of the environment.
-    public static func run(_ body: (AppleTransfer) async throws -> Void) async throws {
+    static func run(_ body: (AppleTransfer) async throws -> Void) async throws {
         try await IdentityParts.run(IdentityParts.configuration()) { parts in
             guard let transfer = parts.appleTransfer else {
-                throw Failure(
+                throw CommandFailure(
                     description: "The team's key at Apple is not set: IDENTITY_APPLE_TEAM_ID and its two others.")
             }
             try await body(transfer)

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import IdentityCore
 import Instruments
 import Postgres
 import Redis

@@ -1,4 +1,5 @@
 import Foundation
+import IdentityCore
 import Redis
 public import ServiceKit
 import ServiceKitPostgres

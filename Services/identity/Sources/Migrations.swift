@@ -1,3 +1,5 @@
+import IdentityCore
+import IdentityCredentials
 import Postgres
 
 /// The migrations that are embedded in the binary, which cannot list its own resources.

@@ -7,7 +7,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension AccountServiceTests {
     @Suite struct AccountRoutesTests {

@@ -2,7 +2,8 @@ import AccessToken
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
+@testable import IdentityCredentials
 
 @Suite struct AccountRulesTests {
     // MARK: - Display names

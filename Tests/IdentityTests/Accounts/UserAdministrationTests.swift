@@ -7,6 +7,8 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 extension AccountServiceTests {

@@ -5,7 +5,7 @@ import Postgres
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension AdministrationServiceTests {
     /// Who gets in to administer users.

@@ -4,7 +4,7 @@ import NIOHTTP1
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension AdministrationServiceTests {
     /// Identifiers, as operators give, move and remove them.

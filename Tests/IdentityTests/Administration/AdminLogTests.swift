@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension AdministrationServiceTests {
     /// What operators see of what happened, and what is noted of operators.

@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension AdministrationServiceTests {
     /// Test pushes of operators, and pushes that a user did not receive.

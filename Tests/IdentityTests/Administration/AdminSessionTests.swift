@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension AdministrationServiceTests {
     /// Users' sessions and devices, as operators see and end them.

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 
 @Suite struct SearchTests {

@@ -2,7 +2,7 @@ import Foundation
 import Sealing
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct AppleGrantTests {
     @Test func grantsAreBoundToTheirTask() throws {

@@ -4,6 +4,8 @@ import Postgres
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// Names that Unicode calls equivalent, and Swift therefore equal, are different names.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct AppleKeyCacheTests {
     private typealias Cache = AppleKeyCache<Set<String>>

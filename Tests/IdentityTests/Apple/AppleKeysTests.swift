@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct AppleKeysTests {
     private func keySet(_ keys: RSAPublicKey...) throws -> AppleKeySet {

@@ -4,6 +4,8 @@ import Postgres
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// To which addresses Apple forwards no mail.

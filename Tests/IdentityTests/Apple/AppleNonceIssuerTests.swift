@@ -3,7 +3,7 @@ import Foundation
 import Sealing
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct AppleNonceIssuerTests {
     private let keys = KeyRing.sample

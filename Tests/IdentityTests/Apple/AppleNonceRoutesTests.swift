@@ -6,7 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension AppleServiceTests {
     @Suite struct AppleNonceRoutesTests {

@@ -7,7 +7,7 @@ import TestKit
 import Testing
 
 @testable import AppleSimulator
-@testable import IdentityService
+@testable import IdentityCredentials
 
 /// Apple begins an answer and does not end it.
 @Suite struct AppleStallTests {

@@ -3,7 +3,8 @@ import Contracts
 import ServiceKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
+@testable import IdentityCredentials
 
 @Suite struct AppleTokenPolicyTests {
     private let now: Int64 = 1_800_000_000

@@ -8,7 +8,7 @@ import TestKit
 import Testing
 
 @testable import AppleSimulator
-@testable import IdentityService
+@testable import IdentityCredentials
 
 extension AppleServiceTests {
     /// Which of Apple's tokens are accepted, and with which of its keys.

@@ -10,6 +10,8 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// Many users go to another team, and Apple is not always there.
@@ -120,7 +122,7 @@ import Testing
             let recipient = try transfer("TEAM111111")
             func cutOff(after count: Int, _ run: () async throws -> AppleTransferSummary) async throws {
                 migration.state.withLock { $0.patience = count }
-                let failure = await #expect(throws: AppleTransfer.Failure.self) { try await run() }
+                let failure = await #expect(throws: CommandFailure.self) { try await run() }
                 #expect(failure?.description.contains("503") == true && failure?.description.contains("again") == true)
                 migration.state.withLock { $0.patience = .max }
             }

@@ -1,7 +1,7 @@
 import Contracts
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 /// Attackers and a user over simulated days. What they were allowed is printed; docs/benchmarks.md has the figures.
 @Suite struct AttackSimulationTests {

@@ -4,7 +4,7 @@ import Foundation
 import Sealing
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 /// A day in simulated time: a stranger tries passwords, and the user whose they are signs in.
 @Suite struct AttemptLimitsTests {

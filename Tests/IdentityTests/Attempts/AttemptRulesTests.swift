@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct AttemptRulesTests {
     // MARK: - Networks

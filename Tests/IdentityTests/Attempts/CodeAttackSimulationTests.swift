@@ -3,7 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
+@testable import IdentityCredentials
 
 /// Days in which an attacker asks for codes, or links for new passwords, and guesses, from many networks. A user signs in
 /// every six hours beside it. `make simulate` runs thirty days, `make test` four. The table is printed.

@@ -6,6 +6,8 @@ import Sealing
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// Days in simulated time: strangers ask for codes, try them and pump messages.

@@ -1,7 +1,7 @@
 import Limits
 import Synchronization
 
-@testable import IdentityService
+@testable import IdentityCore
 @testable import Redis
 
 /// Counts as Redis does, by a clock that a test moves.

@@ -1,7 +1,7 @@
 import Contracts
 import Synchronization
 
-@testable import IdentityService
+@testable import IdentityCore
 
 /// Every user has signed in on one device, and from the networks that a test names.
 final class SimulatedDevices: DeviceRecognition {

@@ -3,6 +3,7 @@ import Foundation
 import TestKit
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 @testable import Postgres
 

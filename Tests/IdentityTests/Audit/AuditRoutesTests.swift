@@ -6,7 +6,8 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
+@testable import IdentityCredentials
 
 extension AdministrationServiceTests {
     /// What the service writes into the audit log.

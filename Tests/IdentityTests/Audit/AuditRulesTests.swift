@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct AuditRulesTests {
     // MARK: - Counts

@@ -4,6 +4,7 @@ import Sealing
 import TestKit
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 
 @Suite struct AuditSealStoreTests {

@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct AuditVerificationTests {
     static let key = SymmetricKey(data: [UInt8](repeating: 1, count: 32))

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
+@testable import IdentityCredentials
 
 @Suite struct CodeRulesTests {
     @Test func askingAgainTakesLongerEachTime() {

@@ -5,6 +5,8 @@ import Sealing
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// What PostgreSQL decides about codes.

@@ -6,6 +6,8 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// A person with one identifier and one account at Apple.

@@ -4,6 +4,8 @@ import Postgres
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// Fifty at once. The database's constraints decide, not the order of the requests.

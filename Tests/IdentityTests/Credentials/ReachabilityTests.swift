@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite("Reachability") struct ReachabilityTests {
     private static let provider = CredentialName(CredentialKindID(rawValue: "openid"), provider: "example")

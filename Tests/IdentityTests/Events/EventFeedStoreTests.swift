@@ -6,6 +6,7 @@ import ServiceKitPostgres
 import TestKit
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 
 @Suite struct EventFeedStoreTests {

@@ -9,6 +9,7 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 
 /// The end of every session comes into the audit log once, whatever becomes of tokens and of the replicas that read.

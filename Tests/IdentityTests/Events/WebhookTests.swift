@@ -2,6 +2,8 @@ import Contracts
 import Foundation
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 @Suite struct WebhookTests {

@@ -8,6 +8,8 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 @Suite struct WebhookWorkerTests {

@@ -6,6 +6,7 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 
 extension ServiceTests {

@@ -3,7 +3,7 @@ import Foundation
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct EmailAddressTests {
     @Test(

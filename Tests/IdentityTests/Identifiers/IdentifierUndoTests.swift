@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct IdentifierUndoTests {
     private let at = Date(timeIntervalSince1970: 1_800_000_000)

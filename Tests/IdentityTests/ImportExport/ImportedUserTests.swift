@@ -2,6 +2,8 @@ import Foundation
 import Postgres
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 @Suite struct ImportedUserTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 @Suite struct AccountMergeTests {

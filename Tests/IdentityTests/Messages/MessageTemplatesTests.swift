@@ -2,6 +2,8 @@ import Foundation
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 @Suite struct MessageTemplatesTests {
@@ -10,16 +12,17 @@ import Testing
     ]
 
     @Test func theListIsThatOfTheFiles() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../../Services/identity/Core/Messages/Templates").standardizedFileURL
-        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path())
+        let identity = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../Services/identity").standardizedFileURL
+        let files = try #require(FileManager.default.enumerator(at: identity, includingPropertiesForKeys: nil))
+            .compactMap { $0 as? URL }
+            .filter { $0.pathExtension == "txt" && $0.deletingLastPathComponent().lastPathComponent == "Templates" }
+        let contents = try Dictionary(
+            uniqueKeysWithValues: files.map { ($0.lastPathComponent, try Data(contentsOf: $0)) })
         let declared = IdentityApplication.messageKinds.flatMap { kind in
-            kind.templates.map { ("\(kind.rawValue).\($0).txt", $1) }
+            kind.templates.map { ("\(kind.rawValue).\($0).txt", Data($1)) }
         }
-        #expect(names.sorted() == declared.map(\.0).sorted())
-        for (name, bytes) in declared {
-            #expect(try Data(contentsOf: folder.appending(path: name)) == Data(bytes), "\(name)")
-        }
+        #expect(contents == Dictionary(uniqueKeysWithValues: declared))
     }
 
     @Test(arguments: IdentityApplication.messageKinds, ["en", "he", "ru", "ar"])

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 /// Every reply that a server may give, where it may give it.
 @Suite struct SMTPDialogueTests {

@@ -4,6 +4,8 @@ import Settings
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// Conversations with a mail server over a socket.

@@ -1,6 +1,8 @@
 import Bytes
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 @Suite struct SingleUseTokenTests {

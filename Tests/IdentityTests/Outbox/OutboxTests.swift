@@ -5,6 +5,8 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 @testable import Postgres
 

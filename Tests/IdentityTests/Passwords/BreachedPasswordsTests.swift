@@ -3,7 +3,7 @@ import Foundation
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct BreachedPasswordsTests {
     private static func hash(_ text: String) -> [UInt8] { Array(Insecure.SHA1.hash(data: Data(text.utf8))) }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct ForeignHashTests {
     /// Hashes that the formats' own documents give, and of which password they are.

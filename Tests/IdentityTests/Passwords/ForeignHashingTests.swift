@@ -4,7 +4,7 @@ import Sealing
 import ServiceKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct ForeignHashingTests {
     /// From the README of Firebase's scrypt, as its hash in ``ForeignHashTests/published``.

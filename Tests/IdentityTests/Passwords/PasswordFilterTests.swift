@@ -1,6 +1,6 @@
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct PasswordFilterTests {
     @Test func theHeaderSaysWhatTheFileIs() {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct PasswordHashTests {
     static let text =

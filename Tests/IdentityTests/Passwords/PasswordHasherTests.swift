@@ -10,7 +10,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 @Suite struct PasswordHasherTests {
     static let small = Argon2Parameters(memory: 64, iterations: 1, parallelism: 1)

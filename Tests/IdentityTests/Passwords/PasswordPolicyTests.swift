@@ -1,7 +1,8 @@
 import Contracts
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
+@testable import IdentityCredentials
 
 @Suite struct PasswordPolicyTests {
     private let policy = PasswordPolicy()

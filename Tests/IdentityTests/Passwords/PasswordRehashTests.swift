@@ -5,7 +5,7 @@ import Sealing
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 extension AccountServiceTests {
     /// What is kept of a password when its user signs in and it was hashed otherwise than new ones are.

@@ -6,6 +6,7 @@ import Settings
 import TestKit
 import Testing
 
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// identity whose places for passwords are all taken.

@@ -7,7 +7,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCredentials
 
 extension AccountServiceTests {
     @Suite struct PasswordRoutesTests {

@@ -2,6 +2,7 @@ import Postgres
 import TestKit
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 
 @Suite struct ExpiredRowStoreTests {

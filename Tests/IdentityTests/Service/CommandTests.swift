@@ -8,6 +8,7 @@ import Synchronization
 import TestKit
 import Testing
 
+@testable import IdentityCore
 @testable import IdentityService
 
 extension AdministrationServiceTests {

@@ -4,6 +4,7 @@ import Settings
 import TestKit
 import Testing
 
+@testable import IdentityCredentials
 @testable import IdentityService
 
 @Suite struct ConfigurationTests {

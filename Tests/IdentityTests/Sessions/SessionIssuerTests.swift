@@ -7,7 +7,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension ServiceTests {
     /// No session outlives its proof: if the credentials change between the proof and the answer, it is taken back.

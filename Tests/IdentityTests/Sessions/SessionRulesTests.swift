@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct SessionRulesTests {
     @Test func aProofIsRecentForTenMinutes() {

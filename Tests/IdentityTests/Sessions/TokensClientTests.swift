@@ -8,7 +8,7 @@ import ServiceKit
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct TokensClientTests {
     /// At a wrong address, or in a tokens service that is older than the route, nothing has been done.

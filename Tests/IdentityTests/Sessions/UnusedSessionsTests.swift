@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 @Suite struct UnusedSessionsTests {
     private struct Broken: Error {}

@@ -1,7 +1,7 @@
 import ServiceKitPostgres
 import TestKit
 
-@testable import IdentityService
+@testable import IdentityCore
 
 extension ExpiredRowStore {
     /// Removes what has expired by now, as the purger does after the start of a service.

@@ -1,7 +1,7 @@
 import Foundation
 import Sealing
 
-@testable import IdentityService
+@testable import IdentityCore
 
 /// Opens what the service of a ``Harness`` has sealed.
 enum IdentityTestSealer {

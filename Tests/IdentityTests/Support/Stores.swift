@@ -3,6 +3,8 @@ import Sealing
 import ServiceKitPostgres
 import TestKit
 
+@testable import IdentityCore
+@testable import IdentityCredentials
 @testable import IdentityService
 
 /// What identity keeps, in a test's own database.

@@ -1,4 +1,4 @@
-@testable import IdentityService
+@testable import IdentityCredentials
 
 extension VerifiedAppleToken {
     /// With an address that Apple vouches for, or none.

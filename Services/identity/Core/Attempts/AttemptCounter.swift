@@ -1,14 +1,14 @@
-import Redis
+package import Redis
 import Synchronization
 
 /// One attempt, charged to one key of an allowance.
-struct Attempt: Sendable {
+package struct Attempt: Sendable {
     var allowance: AttemptAllowance
     var key: String
 }
 
 /// Counts attempts.
-protocol AttemptCounter: Sendable {
+package protocol AttemptCounter: Sendable {
     /// Takes all attempts, or none if any of them has no room.
     /// - Parameter cost: how often each attempt counts, 1 or more.
     func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome
@@ -20,31 +20,31 @@ protocol AttemptCounter: Sendable {
     func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async
 }
 
-enum AttemptOutcome: Sendable {
+package enum AttemptOutcome: Sendable {
     /// - Parameter isShared: whether the count is shared with other replicas.
     case taken(isShared: Bool)
     case refused(retryAfter: Duration)
 }
 
 /// Counts for all replicas together, in Redis. While Redis is unavailable, each replica counts for itself.
-final class RedisAttemptCounter: AttemptCounter {
+package final class RedisAttemptCounter: AttemptCounter {
     private let redis: RedisClient
     private let buckets = Mutex<[AttemptAllowance: [RedisTokenBuckets]]>([:])
 
     /// - Parameter allowances: the allowances whose metrics exist from the start, before anything was counted.
-    init(redis: RedisClient, allowances: [AttemptAllowance]) {
+    package init(redis: RedisClient, allowances: [AttemptAllowance]) {
         self.redis = redis
         for allowance in allowances { _ = buckets(of: allowance) }
     }
 
-    func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
+    package func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
         switch await tokens(of: attempts, cost: cost).take() {
         case .taken(let place): .taken(isShared: place == .shared)
         case .refused(let retryAfter): .refused(retryAfter: retryAfter)
         }
     }
 
-    func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
+    package func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
         await tokens(of: attempts, cost: cost).refund(to: isShared ? .shared : .local)
     }
 

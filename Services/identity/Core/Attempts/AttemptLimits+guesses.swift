@@ -1,11 +1,11 @@
-import Contracts
-import Foundation
+package import Contracts
+package import Foundation
 
 /// Limits for passwords and codes that are tried.
 extension AttemptLimits {
     /// Runs `body`, which compares a password with that of the identifier's account.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; an `INVALID_CREDENTIALS` counts as a wrong guess.
-    func guess<Value>(
+    package func guess<Value>(
         passwordOf identifier: Identifier, from address: String, on device: SessionDevice?,
         _ body: () async throws -> Value
     ) async throws -> Value {
@@ -26,7 +26,7 @@ extension AttemptLimits {
     }
 
     /// The same for a signed-in user who has to enter the current password.
-    func guess<Value>(
+    package func guess<Value>(
         passwordOf userID: UUID, from address: String, _ body: () async throws -> Value
     ) async throws -> Value {
         let charges = [
@@ -57,7 +57,7 @@ extension AttemptLimits {
     ///     ones are compared.
     ///   - body: compares with the given number of codes, and returns `nil` where none is right.
     /// - Throws: `RATE_LIMITED`, or what `body` throws.
-    func guess<Value>(
+    package func guess<Value>(
         codeOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?,
         _ body: (_ count: Int) async throws -> Value?
     ) async throws -> Value? {

@@ -1,23 +1,29 @@
-import Contracts
+package import Contracts
 import Foundation
 import Instruments
 
 /// Limits for messages that are requested, and for messages that are sent.
 extension AttemptLimits {
     /// How a message was admitted.
-    struct Admission: Sendable {
+    package struct Admission: Sendable {
         /// The key of the known device that requested the message, in parts; `nil` for all other devices.
-        var knownDevice: [String]?
+        package var knownDevice: [String]?
         /// Whether the request came from a known device or network of the user who has verified the identifier.
-        var isAskerKnown = false
+        package var isAskerKnown = false
         /// Whether two tries of the code are reserved for the device that requested it.
-        var reservesTries = true
+        package var reservesTries = true
+
+        package init(knownDevice: [String]? = nil, isAskerKnown: Bool = false, reservesTries: Bool = true) {
+            self.knownDevice = knownDevice
+            self.isAskerKnown = isAskerKnown
+            self.reservesTries = reservesTries
+        }
     }
 
     /// Runs `body`, which stores a code and enqueues its message. The limits do not depend on whether an account
     /// exists.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
-    func requesting<Value>(
+    package func requesting<Value>(
         codeTo identifier: Identifier, from address: String, on device: SessionDevice?,
         _ body: (Admission) async throws -> Value
     ) async throws -> Value {
@@ -36,7 +42,7 @@ extension AttemptLimits {
 
     /// Admits a request for a new password.
     /// - Throws: `RATE_LIMITED`.
-    func admit(
+    package func admit(
         resetOf identifier: Identifier, from address: String, on device: SessionDevice?
     ) async throws -> Admission {
         // Counted by the site, not by the /64: a site has 65,536 of these, and few messages are allowed.
@@ -96,7 +102,8 @@ extension AttemptLimits {
     ///   - number: set where Gatehouse itself sends a text message.
     ///   - isAskerKnown: ``Admission/isAskerKnown``.
     ///   - body: returns whether it has sent a message.
-    func sendingReset(to number: PhoneNumber?, isAskerKnown: Bool, _ body: () async throws -> Bool) async throws {
+    package func sendingReset(to number: PhoneNumber?, isAskerKnown: Bool, _ body: () async throws -> Bool) async throws
+    {
         let all = Charge(allowance: .allResets(isAskerKnown ? .known : .general, within: budget), subject: [])
         let texts = number.map { budgets(forCodeTo: .phone($0), isKnown: true, isAskerKnown: isAskerKnown) } ?? []
         try await sending(within: [all] + texts, body)

@@ -1,9 +1,9 @@
 import Bytes
-import Contracts
+package import Contracts
 import Crypto
-import Foundation
-import Instruments
-import Sealing
+package import Foundation
+package import Instruments
+package import Sealing
 import ServiceKit
 
 /// Limits attempts to sign in and to register, and requests for messages. The limits prevent an attacker from guessing
@@ -13,7 +13,7 @@ import ServiceKit
 /// which the user has signed in before has its own allowance, which other parties cannot use up. In these limits only
 /// wrong passwords and codes count: an attempt is refunded if its password or code was right or was never compared. In
 /// the limit of an address every request counts.
-struct AttemptLimits: Sendable {
+package struct AttemptLimits: Sendable {
     /// `nil`: nothing is counted, for load tests only.
     private let counter: (any AttemptCounter)?
     let knownDevices: any DeviceRecognition
@@ -24,7 +24,7 @@ struct AttemptLimits: Sendable {
     let held: [String: Counter]
 
     /// All allowances.
-    static func allowances(budget: MessageBudget) -> [AttemptAllowance] {
+    package static func allowances(budget: MessageBudget) -> [AttemptAllowance] {
         AttemptPurpose.allCases.map(AttemptAllowance.address) + [
             .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration,
             .codeMailsFromNetwork, .codeTextsFromNetwork, .codeFromNetwork, .codeFromAnywhere, .codeOnKnownDevice,
@@ -37,7 +37,7 @@ struct AttemptLimits: Sendable {
     ///     hash of a phone number could be reversed by hashing all phone numbers.
     ///   - budget: how many messages are sent to all users together.
     ///   - overrides: allowances that replace those with the same name.
-    init(
+    package init(
         counter: (any AttemptCounter)?, knownDevices: any DeviceRecognition, keys: KeyRing,
         budget: MessageBudget = MessageBudget(), overrides: [String: AttemptAllowance] = [:],
         metrics: (any MetricsFactory)? = nil
@@ -75,12 +75,12 @@ struct AttemptLimits: Sendable {
 
     /// For requests that try no password.
     /// - Throws: `RATE_LIMITED`.
-    func admit(_ purpose: AttemptPurpose, from address: String) async throws(Problem) {
+    package func admit(_ purpose: AttemptPurpose, from address: String) async throws(Problem) {
         try await take([Self.work(purpose, from: address)])
     }
 
     /// - Throws: `RATE_LIMITED`.
-    func admit(registrationOf identifier: Identifier, from address: String) async throws(Problem) {
+    package func admit(registrationOf identifier: Identifier, from address: String) async throws(Problem) {
         try await take([
             Self.work(.register, from: address),
             Charge(allowance: .registration, subject: identifier.parts + [ClientNetwork.site(of: address)]),
@@ -88,7 +88,7 @@ struct AttemptLimits: Sendable {
     }
 
     /// - Throws: `RATE_LIMITED`.
-    func admit(testPushOf userID: UUID) async throws(Problem) {
+    package func admit(testPushOf userID: UUID) async throws(Problem) {
         try await take([Charge(allowance: .testPushes, subject: [userID.path], isForWrongGuesses: false)])
     }
 

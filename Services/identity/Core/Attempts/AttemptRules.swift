@@ -5,7 +5,7 @@ import Foundation
 /// An attempt needs room in every tier. The first tier is the smallest and refills fastest. For example, one attempt is
 /// allowed every half minute once the first tier is used up, and one every quarter of an hour once the second is used
 /// up too.
-struct AttemptAllowance: Sendable, Hashable {
+package struct AttemptAllowance: Sendable, Hashable {
     struct Tier: Sendable, Hashable {
         var atOnce: Int
         /// Seconds until one attempt is available again.
@@ -13,10 +13,10 @@ struct AttemptAllowance: Sendable, Hashable {
     }
 
     /// Part of the names of its keys in Redis.
-    let name: String
+    package let name: String
     let tiers: [Tier]
     /// The environment variable that sets this allowance, where it has one of its own.
-    let setting: String?
+    package let setting: String?
 
     init(_ name: String, _ tiers: (Int, every: Double)...) {
         self.init(name, tiers: tiers.map { Tier(atOnce: $0.0, interval: $0.every) })
@@ -30,7 +30,7 @@ struct AttemptAllowance: Sendable, Hashable {
 
     /// Reads `NAME=COUNT/SECONDS`, or several tiers as in `NAME=10/30+30/900`: COUNT at once, then one per SECONDS.
     /// - Parameter known: the existing allowances.
-    init(parsing text: String, among known: [AttemptAllowance]) throws(Refusal) {
+    package init(parsing text: String, among known: [AttemptAllowance]) throws(Refusal) {
         let parts = text.split(separator: "=", omittingEmptySubsequences: false)
         guard parts.count == 2, let named = known.first(where: { $0.name.utf8.elementsEqual(parts[0].utf8) }) else {
             throw Refusal("holds \(text), which does not begin with the name of an allowance and =")
@@ -52,7 +52,7 @@ struct AttemptAllowance: Sendable, Hashable {
 }
 
 /// The purpose of an attempt. Each purpose has its own allowance, so that no purpose uses up another's.
-enum AttemptPurpose: String, Sendable, CaseIterable {
+package enum AttemptPurpose: String, Sendable, CaseIterable {
     case login, register, apple, forgot, reset, passwordChange, code, undo
 }
 
@@ -241,7 +241,7 @@ struct MessageAllowances: Sendable {
 }
 
 /// Groups client addresses that belong to the same client, so that they are counted together.
-enum ClientNetwork {
+package enum ClientNetwork {
     /// A subscriber's IPv6 addresses share their first 64 bits.
     static func subscriber(of address: String) -> String {
         prefix(of: address, groups: 4)
@@ -249,7 +249,7 @@ enum ClientNetwork {
 
     /// A site's IPv6 addresses share their first 48 bits. Counting them together limits an attacker who has a whole
     /// site. Other users of the site are not affected, because only attempts at one identifier are counted in this way.
-    static func site(of address: String) -> String {
+    package static func site(of address: String) -> String {
         prefix(of: address, groups: 3)
     }
 
@@ -266,7 +266,7 @@ enum ClientNetwork {
 }
 
 /// How many messages are sent to all users together, within an hour. Text messages cost much more than mails.
-struct MessageBudget: Sendable {
+package struct MessageBudget: Sendable {
     /// Codes. Known devices and networks have the same number again (``MessageShare``).
     var mailsPerHour = 600
     var textsPerHour = 60

@@ -1,14 +1,14 @@
 import Bytes
-import Contracts
+package import Contracts
 import Crypto
-import Foundation
-import Postgres
-import Sealing
+package import Foundation
+package import Postgres
+package import Sealing
 
 /// Stores the devices and networks on which a user has signed in (tables `known_devices`, `known_networks`). Each has
 /// its own allowance, which an attacker elsewhere cannot use up. Only an HMAC of a device's `installationId` is stored,
 /// under a key that is not in the database.
-struct KnownDeviceStore: Sendable {
+package struct KnownDeviceStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
     private let networkKeys: KeyRing
@@ -24,7 +24,7 @@ struct KnownDeviceStore: Sendable {
 
     /// - Parameter keys: the keys of the passwords' pepper. When a key is removed from its file, the devices that were
     ///   stored under it are forgotten.
-    init(database: PostgresPool, keys: KeyRing) {
+    package init(database: PostgresPool, keys: KeyRing) {
         self.database = database
         self.keys = keys.derived(for: "gatehouse identity known devices")
         networkKeys = keys.derived(for: "gatehouse identity known networks")
@@ -92,14 +92,14 @@ struct KnownDeviceStore: Sendable {
     }
 
     /// Forgets the devices and networks of a user whose row is locked, and revokes the device tokens.
-    static func forget(devicesOf userID: UUID, on transaction: PostgresTransaction) async throws {
+    package static func forget(devicesOf userID: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query("DELETE FROM known_devices WHERE user_id = \(userID)")
         try await transaction.query("DELETE FROM known_networks WHERE user_id = \(userID)")
         try await transaction.query("UPDATE users SET devices_since = now() WHERE id = \(userID)")
     }
 
     /// Moves the devices to the account that the user's is merged into. Networks stay behind: their digests name the user.
-    static func move(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
+    package static func move(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             """
             UPDATE known_devices d SET user_id = \(into) WHERE d.user_id = \(from)
@@ -140,14 +140,14 @@ struct KnownDeviceStore: Sendable {
     }
 
     /// When each of the user's devices was last used. Nothing else is known of a device.
-    func devices(of userID: UUID) async throws -> [AccountExport.KnownDevice] {
+    package func devices(of userID: UUID) async throws -> [AccountExport.KnownDevice] {
         try await database.query(
             "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC"
         ).decode(Date.self).map(AccountExport.KnownDevice.init)
     }
 
     /// When the user last signed in from each network. Nothing else is known of a network.
-    func networks(of userID: UUID) async throws -> [AccountExport.KnownDevice] {
+    package func networks(of userID: UUID) async throws -> [AccountExport.KnownDevice] {
         try await database.query(
             "SELECT last_used_at FROM known_networks WHERE user_id = \(userID) ORDER BY last_used_at DESC"
         ).decode(Date.self).map(AccountExport.KnownDevice.init)
@@ -164,7 +164,7 @@ struct KnownDeviceStore: Sendable {
 }
 
 /// A device or network on which the user who has an identifier has signed in before.
-struct KnownOrigin: Sendable {
+package struct KnownOrigin: Sendable {
     /// The key of the device or network, in parts, beginning with the user's id.
     var parts: [String]
     /// Whether the user has verified the identifier. An attacker may have registered another person's identifier.
@@ -172,7 +172,7 @@ struct KnownOrigin: Sendable {
 }
 
 /// Recognizes the devices and networks on which a user has signed in before.
-protocol DeviceRecognition: Sendable {
+package protocol DeviceRecognition: Sendable {
     /// - Returns: `nil` where the user who has the identifier has not signed in on the device.
     func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin?
 
@@ -182,11 +182,16 @@ protocol DeviceRecognition: Sendable {
 }
 
 /// Recognizes a device by its device token or, for apps without one, by the `installationId` that the app has chosen.
-struct KnownDevices: DeviceRecognition {
-    let tokens: KnownDeviceTokens
-    let store: KnownDeviceStore
+package struct KnownDevices: DeviceRecognition {
+    package let tokens: KnownDeviceTokens
+    package let store: KnownDeviceStore
 
-    func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
+    package init(tokens: KnownDeviceTokens, store: KnownDeviceStore) {
+        self.tokens = tokens
+        self.store = store
+    }
+
+    package func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
         if let token = tokens.read(device?.deviceToken),
             let known = try await store.device(token, of: identifier)
         {
@@ -195,18 +200,18 @@ struct KnownDevices: DeviceRecognition {
         return try await store.device(device?.installationId, of: identifier)
     }
 
-    func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
+    package func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
         try await store.network(network, of: identifier)
     }
 }
 
 /// Issues device tokens and reads them.
-struct KnownDeviceTokens: Sendable {
+package struct KnownDeviceTokens: Sendable {
     private let keys: KeyRing
 
     /// - Parameter keys: the keys of the passwords' pepper. Tokens that were signed under a key that is removed from
     ///   its file become invalid.
-    init(keys: KeyRing) {
+    package init(keys: KeyRing) {
         self.keys = keys.derived(for: "gatehouse identity device tokens")
     }
 
@@ -227,7 +232,7 @@ struct KnownDeviceTokens: Sendable {
 }
 
 extension KnownDeviceStore {
-    static let expiredRows = [
+    package static let expiredRows = [
         ExpiredRows(
             table: "known_devices", key: "id",
             condition: "last_used_at < now() - make_interval(days => \(lifetime))"),

@@ -1,11 +1,15 @@
 import Foundation
-import Postgres
+package import Postgres
 
 /// Sign-ins, refused sign-ins and registrations in steps of five minutes (table `audit_counts`).
 ///
 /// Entries are added up in the order of their numbers, each once. The last few are counted when the figures are read.
-struct AuditCountStore: Sendable {
-    let database: PostgresPool
+package struct AuditCountStore: Sendable {
+    package let database: PostgresPool
+
+    package init(database: PostgresPool) {
+        self.database = database
+    }
 
     /// Entries that are added up in one transaction.
     static let batch = 5000
@@ -48,7 +52,7 @@ struct AuditCountStore: Sendable {
     }
 
     /// Counts of the last 25 hours. Reads 300 rows, and the entries that are not added up yet.
-    func recent() async throws -> [AuditCount] {
+    package func recent() async throws -> [AuditCount] {
         try await database.query(Self.recentCounts)
             .decode((Int64, Int, Int, Int).self)
             .map { AuditCount(at: $0, signIns: $1, refusals: $2, registrations: $3) }

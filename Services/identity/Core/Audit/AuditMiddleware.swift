@@ -2,14 +2,19 @@ import Contracts
 import HTTPTypes
 import Hummingbird
 import ServiceKit
-import ServiceKitPostgres
+package import ServiceKitPostgres
 
 /// Sets the scope of each request, and records refused credentials. Every attempt to open an account passes through it.
-struct AuditMiddleware: RouterMiddleware {
+package struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
-    let worker: AuditWorker
-    let stamper: StampedFeed
+    package let worker: AuditWorker
+    package let stamper: StampedFeed
+
+    package init(worker: AuditWorker, stamper: StampedFeed) {
+        self.worker = worker
+        self.stamper = stamper
+    }
 
     func handle(
         _ request: Request, context: GatehouseRequestContext,

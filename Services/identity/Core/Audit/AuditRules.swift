@@ -1,4 +1,4 @@
-import Contracts
+package import Contracts
 import Crypto
 import Foundation
 
@@ -36,13 +36,13 @@ struct AuditEntry: Sendable, Equatable {
 }
 
 /// What happened to an account. Features declare their events as static members, and list them for the application.
-struct AuditEvent: Hashable, Sendable {
+package struct AuditEvent: Hashable, Sendable {
     /// The stored name.
-    let rawValue: String
+    package let rawValue: String
     /// The event that other systems see; `nil` where the entry is internal.
-    let published: AccountEventType?
+    package let published: AccountEventType?
 
-    init(_ rawValue: String, published: AccountEventType? = nil) {
+    package init(_ rawValue: String, published: AccountEventType? = nil) {
         self.rawValue = rawValue
         self.published = published
     }
@@ -52,27 +52,27 @@ extension AuditEvent {
     /// Wrong credentials, refused merges, and attempts to sign in to a disabled account. One entry counts those of some
     /// minutes.
     static let signInRefused = Self("sign_in_refused")
-    static let deleted = Self("deleted", published: .userDeleted)
+    package static let deleted = Self("deleted", published: .userDeleted)
     /// An operator has read stored data about the user, or has searched for users.
     static let viewed = Self("viewed")
 
-    static let ofAudit = [signInRefused, deleted, viewed]
+    package static let ofAudit = [signInRefused, deleted, viewed]
 }
 
 /// The party that acted.
-enum AuditActor: String, Sendable {
+package enum AuditActor: String, Sendable {
     case user, `operator`, apple, system
     /// A party that was not authenticated.
     case unknown
 }
 
 /// The address and client of an actor. All fields except the address are as the client reports them.
-struct AuditOrigin: Sendable, Equatable {
-    var address: String?
-    var userAgent: String?
+package struct AuditOrigin: Sendable, Equatable {
+    package var address: String?
+    package var userAgent: String?
     /// The device's own name, or its model where it has none.
-    var device: String?
-    var appVersion: String?
+    package var device: String?
+    package var appVersion: String?
 
     /// In characters, of each field.
     static let maximumLength = 200
@@ -94,7 +94,7 @@ struct AuditOrigin: Sendable, Equatable {
     }
 
     /// The text shortened, and without invisible characters.
-    static func shown(_ text: String?) -> String? {
+    package static func shown(_ text: String?) -> String? {
         guard let text, !text.isEmpty else { return nil }
         var visible = String.UnicodeScalarView()
         visible.append(contentsOf: text.unicodeScalars.lazy.prefix(maximumLength).filter { !Text.isDeceptive($0) })
@@ -123,12 +123,12 @@ struct AuditFields {
 }
 
 /// The counts of five minutes, or of an hour.
-struct AuditCount: Sendable, Equatable {
+package struct AuditCount: Sendable, Equatable {
     /// When the period began, in seconds since 1970.
-    var at: Int64
-    var signIns = 0
-    var refusals = 0
-    var registrations = 0
+    package var at: Int64
+    package var signIns = 0
+    package var refusals = 0
+    package var registrations = 0
 
     static func += (sum: inout AuditCount, part: AuditCount) {
         sum.signIns += part.signIns
@@ -137,14 +137,14 @@ struct AuditCount: Sendable, Equatable {
     }
 
     /// The sum of all steps that began within the given seconds before `now`.
-    static func sum(of steps: [AuditCount], within seconds: Int64, before now: Int64) -> AuditCount {
+    package static func sum(of steps: [AuditCount], within seconds: Int64, before now: Int64) -> AuditCount {
         steps.reduce(into: AuditCount(at: now - seconds)) { sum, step in
             if step.at > now - seconds { sum += step }
         }
     }
 
     /// The last 24 clock hours, oldest first. The last one is the current hour.
-    static func hours(of steps: [AuditCount], before now: Int64) -> [AuditCount] {
+    package static func hours(of steps: [AuditCount], before now: Int64) -> [AuditCount] {
         let present = now / 3600
         var hours = (present - 23...present).map { AuditCount(at: $0 * 3600) }
         for step in steps {

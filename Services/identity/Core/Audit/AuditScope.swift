@@ -1,20 +1,20 @@
 import Contracts
-import Foundation
+package import Foundation
 
 /// The actor and origin for the audit log. The scope is set once for a request or command, and read where an entry is
 /// written, so that the functions in between need not pass it on.
-struct AuditScope: Sendable {
-    @TaskLocal static var current: AuditScope?
+package struct AuditScope: Sendable {
+    @TaskLocal package static var current: AuditScope?
 
     /// The signed-in user.
     var userID: UUID?
     /// The actor where it is not a user: an operator's name on the machine, for example.
-    var name: String?
+    package var name: String?
     var origin: AuditOrigin?
     /// The attempt of the request. All copies of the scope share it.
     let attempt = AuditedAttempt()
 
-    init(userID: UUID? = nil, name: String? = nil, origin: AuditOrigin? = nil) {
+    package init(userID: UUID? = nil, name: String? = nil, origin: AuditOrigin? = nil) {
         self.userID = userID
         self.name = name
         self.origin = origin

@@ -4,9 +4,9 @@ import Crypto
 ///
 /// The chain alone reveals a changed entry that a later link covers. An attacker who can write the whole database could
 /// create a new chain, but not its tags: their key is not in the database.
-struct AuditSeal: Sendable, Equatable {
+package struct AuditSeal: Sendable, Equatable {
     /// From 1, without a gap.
-    var number: Int64
+    package var number: Int64
     /// In microseconds since 1970, as is `previousAt`.
     var at: Int64
     /// When the previous link was created. That link may have been removed since; its time shows whether the removal
@@ -17,7 +17,7 @@ struct AuditSeal: Sendable, Equatable {
     var count: Int
     /// The digest of the previous link.
     var previous: [UInt8]
-    var digest: [UInt8]
+    package var digest: [UInt8]
     var keyID: String
     var tag: [UInt8]
 
@@ -85,15 +85,15 @@ struct AuditSeal: Sendable, Equatable {
 }
 
 /// Follows the chain over the audit log from its oldest link to its newest, and notes where it is broken.
-struct AuditVerification: Sendable {
+package struct AuditVerification: Sendable {
     /// The flaws found, in words for the operator.
-    private(set) var flaws: [String] = []
-    private(set) var seals = 0
-    private(set) var entries = 0
+    package private(set) var flaws: [String] = []
+    package private(set) var seals = 0
+    package private(set) var entries = 0
     /// Links whose tag was made under a key that has been removed. Only their hashes were compared.
-    private(set) var withoutKey = 0
-    private(set) var first: AuditSeal?
-    private(set) var last: AuditSeal?
+    package private(set) var withoutKey = 0
+    package private(set) var first: AuditSeal?
+    package private(set) var last: AuditSeal?
 
     /// Flaws that are listed one by one.
     static let mostFlaws = 100

@@ -1,14 +1,14 @@
 import Crypto
 import Foundation
-import Postgres
-import Sealing
-import ServiceKitPostgres
+package import Postgres
+package import Sealing
+package import ServiceKitPostgres
 
 /// The hash chain over the audit log (table `audit_seals`).
 ///
 /// Writing an entry does not wait for the chain. A background task seals entries some seconds later, in the order of the
 /// numbers that they got after their commit (table `audit_log`): no entry appears before one that is sealed.
-struct AuditSealStore: Sendable {
+package struct AuditSealStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
 
@@ -18,7 +18,7 @@ struct AuditSealStore: Sendable {
     static let lock: Int64 = 0x6761_7465_6175_6469
 
     /// - Parameter keys: the keys of the passwords' pepper. A key stays in its file as long as a password hash uses it.
-    init(database: PostgresPool, keys: KeyRing) {
+    package init(database: PostgresPool, keys: KeyRing) {
         self.database = database
         self.keys = keys.derived(for: "gatehouse identity audit seals")
     }
@@ -78,7 +78,7 @@ struct AuditSealStore: Sendable {
     }
 
     /// The entries that were added more than `days` ago are removed with their seals.
-    func expiredEntries(after days: Int) -> Purger.Table {
+    package func expiredEntries(after days: Int) -> Purger.Table {
         Purger.Table("audit_entries") { try await removeOldest(olderThan: days) ? .zero : nil }
     }
 
@@ -100,7 +100,7 @@ struct AuditSealStore: Sendable {
     ///   - days: the retention of entries; `nil` keeps them for ever.
     ///   - noted: the number and digest of a seal that the operator noted elsewhere.
     ///   - progress: receives the number of entries read.
-    func verify(
+    package func verify(
         days: Int?, noted: (number: Int64, digest: [UInt8])? = nil, progress: (Int) -> Void = { _ in }
     ) async throws -> AuditVerification {
         var verification = AuditVerification()

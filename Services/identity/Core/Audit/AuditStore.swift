@@ -1,22 +1,26 @@
 import Bytes
-import Contracts
-import Foundation
-import Postgres
+package import Contracts
+package import Foundation
+package import Postgres
 import ServiceKit
 
 /// The history of accounts (tables `audit_entries` and `audit_origins`).
 ///
 /// An entry outlives the account, so it contains no personal data but the user's id. The actor's address and client are
 /// stored in a separate row, which is deleted with the account.
-struct AuditStore: Sendable {
-    let database: PostgresPool
+package struct AuditStore: Sendable {
+    package let database: PostgresPool
+
+    package init(database: PostgresPool) {
+        self.database = database
+    }
 
     /// Adds an entry, in the transaction of the change that it records.
     /// - Parameters:
     ///   - actorID: the acting user, where that is not the signed-in user.
     ///   - detail: a fixed word, never personal data.
     ///   - count: how often it happened.
-    static func record(
+    package static func record(
         _ event: AuditEvent, _ userID: UUID, by actor: AuditActor, actorID: UUID? = nil, detail: String? = nil,
         session: UUID? = nil, count: Int = 1, on database: some PostgresQuerying
     ) async throws {
@@ -53,7 +57,7 @@ struct AuditStore: Sendable {
     }
 
     /// The latest thousand entries about the user, newest first, with the user's own origins.
-    func events(of userID: UUID) async throws -> [AccountExport.Event] {
+    package func events(of userID: UUID) async throws -> [AccountExport.Event] {
         try await page(of: userID, before: nil, limit: 1000).map { record in
             let origin = record.originOwner == userID ? record.origin : nil
             return AccountExport.Event(
@@ -65,7 +69,7 @@ struct AuditStore: Sendable {
     }
 
     /// The user id of an entry that concerns no particular user. No user has this id.
-    static let noUser = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    package static let noUser = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
     /// Days for which the id of a deleted user is remembered, so that no import uses it. tokens refuses sessions to it
     /// for 730 days, and may learn of the deletion some days late.
@@ -76,7 +80,7 @@ struct AuditStore: Sendable {
     /// - Parameters:
     ///   - userID: the user whose data was read; `nil` where it is that of several users.
     ///   - detail: what was read, as a fixed word.
-    func noteViewing(of userID: UUID?, _ detail: String) async throws {
+    package func noteViewing(of userID: UUID?, _ detail: String) async throws {
         try await Self.record(.viewed, userID ?? Self.noUser, by: .operator, detail: detail, on: database)
     }
 }
@@ -84,7 +88,7 @@ struct AuditStore: Sendable {
 extension AuditStore {
     /// Entries from the newest to the oldest. Those of one user are ordered by id, others by time.
     /// - Parameter cursor: where the previous page ended; `nil` for the first page.
-    func search(_ search: AuditSearch, after cursor: AuditCursor?, limit: Int) async throws -> [AuditRecord] {
+    package func search(_ search: AuditSearch, after cursor: AuditCursor?, limit: Int) async throws -> [AuditRecord] {
         let order: Order = search.userID == nil ? .time(after: cursor) : .id(before: cursor?.id ?? .max)
         return try await read(Self.entries(search, order, limit: limit))
     }
@@ -93,7 +97,7 @@ extension AuditStore {
     /// - Parameters:
     ///   - userID: only entries about this user.
     ///   - before: the id of the previous page's last entry; `nil` for the first page.
-    func page(of userID: UUID?, before: Int64?, limit: Int) async throws -> [AuditRecord] {
+    package func page(of userID: UUID?, before: Int64?, limit: Int) async throws -> [AuditRecord] {
         let query = Self.entries(AuditSearch(userID: userID), .id(before: before ?? .max), limit: limit)
         return try await read(query)
     }
@@ -149,19 +153,19 @@ extension PostgresQuery.Interpolation {
 }
 
 /// An entry of the audit log for reading, with its actor's origin as long as that is stored.
-struct AuditRecord: Sendable {
-    var id: Int64
-    var at: Date
-    var userID: UUID
-    var actor: String
-    var actorID: String?
-    var event: String
-    var detail: String?
-    var sessionID: UUID?
-    var count: Int
+package struct AuditRecord: Sendable {
+    package var id: Int64
+    package var at: Date
+    package var userID: UUID
+    package var actor: String
+    package var actorID: String?
+    package var event: String
+    package var detail: String?
+    package var sessionID: UUID?
+    package var count: Int
     /// The user that `origin` belongs to; `nil` where it belongs to no user.
     var originOwner: UUID?
-    var origin: AuditOrigin?
+    package var origin: AuditOrigin?
 
     /// Columns over the entries `e` and their origins `o` of a statement.
     static let columns = """
@@ -189,7 +193,7 @@ struct AuditRecord: Sendable {
 
 extension AuditStore {
     /// - Parameter originDays: days for which the origins of the log's actors are kept.
-    static func expiredRows(originsAfter originDays: Int) -> [ExpiredRows] {
+    package static func expiredRows(originsAfter originDays: Int) -> [ExpiredRows] {
         [
             ExpiredRows(
                 table: "deleted_users", key: "user_id",

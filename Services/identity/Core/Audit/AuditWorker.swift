@@ -1,14 +1,14 @@
 import Bytes
 import Foundation
 import Instruments
-import Logging
+package import Logging
 import Postgres
-import ServiceKitPostgres
+package import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization
 
 /// Seals the audit log, adds up its entries for the overview, and adds entries with the numbers of refused sign-ins.
-final class AuditWorker: Service, Sendable {
+package final class AuditWorker: Service, Sendable {
     private let log: AuditStore
     private let seals: AuditSealStore
     private let counts: AuditCountStore
@@ -34,7 +34,7 @@ final class AuditWorker: Service, Sendable {
     /// How often the newest seal is logged, so that a copy exists outside the database.
     private static let headInterval = Duration.seconds(3600)
 
-    init(log: AuditStore, seals: AuditSealStore, stamper: StampedFeed, logger: Logger) {
+    package init(log: AuditStore, seals: AuditSealStore, stamper: StampedFeed, logger: Logger) {
         self.log = log
         self.seals = seals
         self.stamper = stamper

@@ -1,19 +1,19 @@
-import Contracts
-import Foundation
-import Postgres
+package import Contracts
+package import Foundation
+package import Postgres
 import Synchronization
 
 /// The account that a request tries to open, the method, and the purpose, as far as the request has been processed.
 /// ``AuditMiddleware`` records a refusal.
-final class AuditedAttempt: Sendable {
-    enum Target: Sendable {
+package final class AuditedAttempt: Sendable {
+    package enum Target: Sendable {
         case user(UUID)
         /// The account that is found when the refusal is recorded.
         case owner(@Sendable (PostgresPool) async throws -> UUID?)
     }
 
     /// The credential that a request presents. Kinds of credentials declare theirs.
-    struct Method: Sendable {
+    package struct Method: Sendable {
         /// The name in the log entry of a refusal.
         let name: String
         /// The error for a wrong credential of this kind, besides `INVALID_CREDENTIALS`.
@@ -23,7 +23,7 @@ final class AuditedAttempt: Sendable {
         /// Whether refusals are counted where no account is found, under ``AuditStore/noUser``.
         let isCountedWithoutUser: Bool
 
-        init(
+        package init(
             _ name: String, refusal: ErrorCode? = nil, yieldsToBearerError: Bool = false,
             isCountedWithoutUser: Bool = false
         ) {
@@ -35,13 +35,19 @@ final class AuditedAttempt: Sendable {
     }
 
     /// What a route does for the user, where it does not sign the user in. Routes declare theirs.
-    struct Action: Sendable {
+    package struct Action: Sendable {
         /// Follows the reason in the log entry of a refusal.
-        var name: String?
+        package var name: String?
         /// The error where the route refuses the action itself. The entry's detail is the action's name.
-        var refusal: ErrorCode?
+        package var refusal: ErrorCode?
         /// The error for a wrong credential of an existing account.
-        var wrongCredential: ErrorCode?
+        package var wrongCredential: ErrorCode?
+
+        package init(name: String? = nil, refusal: ErrorCode? = nil, wrongCredential: ErrorCode? = nil) {
+            self.name = name
+            self.refusal = refusal
+            self.wrongCredential = wrongCredential
+        }
     }
 
     private struct State {
@@ -56,7 +62,7 @@ final class AuditedAttempt: Sendable {
     var method: Method? { state.withLock(\.method) }
 
     /// Notes the method and account for the current request.
-    static func note(_ method: Method, of target: Target? = nil) {
+    package static func note(_ method: Method, of target: Target? = nil) {
         AuditScope.current?.attempt.state.withLock {
             $0.method = method
             $0.target = target
@@ -69,7 +75,7 @@ final class AuditedAttempt: Sendable {
     }
 
     /// Declares what the current route does.
-    static func note(action: Action) {
+    package static func note(action: Action) {
         AuditScope.current?.attempt.state.withLock { $0.action = action }
     }
 

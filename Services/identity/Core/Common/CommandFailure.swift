@@ -1,5 +1,9 @@
 /// Why a command failed, in words for the operator.
-public struct CommandFailure: Error, CustomStringConvertible {
+package struct CommandFailure: Error, CustomStringConvertible {
     /// A sentence.
-    public let description: String
+    package let description: String
+
+    package init(description: String) {
+        self.description = description
+    }
 }

@@ -1,13 +1,13 @@
-import Foundation
+package import Foundation
 
 /// Reads a file's lines one at a time, for files of any length. A byte-order mark before the first line is skipped.
-struct LineReader {
+package struct LineReader {
     /// Why a file cannot be read to its end.
-    enum Failure: Error, CustomStringConvertible {
+    package enum Failure: Error, CustomStringConvertible {
         case tooLong(line: Int, limit: Int)
         case unreadable(String)
 
-        var description: String {
+        package var description: String {
             switch self {
             case .tooLong(let line, let limit): "Line \(line) is longer than \(limit) bytes."
             case .unreadable(let reason): "The file cannot be read: \(reason)."
@@ -26,12 +26,12 @@ struct LineReader {
     private var end = 0
     private var isAtEnd = false
     /// Lines that were read.
-    private(set) var count = 0
+    package private(set) var count = 0
     /// Bytes that were read from the file.
-    private(set) var offset = 0
+    package private(set) var offset = 0
 
     /// - Parameter longestLine: in bytes; a longer line is an error.
-    init(_ file: FileHandle, longestLine: Int) {
+    package init(_ file: FileHandle, longestLine: Int) {
         self.file = file
         self.longestLine = longestLine
         buffer = [UInt8](repeating: 0, count: longestLine + Self.chunk)
@@ -42,7 +42,7 @@ struct LineReader {
     ///
     /// - Returns: `nil` at the end of the file.
     /// - Throws: ``Failure``, and what `body` throws.
-    mutating func next<Result>(_ body: (UnsafeRawBufferPointer, Int) throws -> Result) throws -> Result? {
+    package mutating func next<Result>(_ body: (UnsafeRawBufferPointer, Int) throws -> Result) throws -> Result? {
         var searched = 0
         while true {
             let (first, last) = (start + searched, end)

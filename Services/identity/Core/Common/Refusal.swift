@@ -1,12 +1,12 @@
-import Contracts
+package import Contracts
 import Foundation
 
 /// Why a value that a user entered is not acceptable, in words for the user.
-struct Refusal: Error, Equatable, CustomStringConvertible {
-    var message: String
-    var description: String { message }
+package struct Refusal: Error, Equatable, CustomStringConvertible {
+    package var message: String
+    package var description: String { message }
 
-    init(_ message: String) {
+    package init(_ message: String) {
         self.message = message
     }
 }
@@ -14,7 +14,7 @@ struct Refusal: Error, Equatable, CustomStringConvertible {
 extension Problem {
     /// Reads a field of a request.
     /// - Throws: `INVALID_REQUEST` naming the field, when `read` refuses its value.
-    static func checking<Value>(_ field: String, _ read: () throws(Refusal) -> Value) throws(Problem) -> Value {
+    package static func checking<Value>(_ field: String, _ read: () throws(Refusal) -> Value) throws(Problem) -> Value {
         do {
             return try read()
         } catch {
@@ -25,5 +25,5 @@ extension Problem {
 
 extension UUID {
     /// The form that is used in paths.
-    var path: String { uuidString.lowercased() }
+    package var path: String { uuidString.lowercased() }
 }

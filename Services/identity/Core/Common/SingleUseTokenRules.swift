@@ -1,33 +1,38 @@
 import Bytes
 import Crypto
-import Foundation
+package import Foundation
 
 /// A token in the link of a message: 256 random bits, of which only the digest is stored. A user who presents the token
 /// has read a message to the identifier.
-struct SingleUseToken: Sendable {
+package struct SingleUseToken: Sendable {
     /// What a token allows. Features declare theirs.
-    struct Purpose: Sendable {
+    package struct Purpose: Sendable {
         /// Begins the token's text.
-        let prefix: String
+        package let prefix: String
         /// Seconds.
-        let lifetime: TimeInterval
+        package let lifetime: TimeInterval
+
+        package init(prefix: String, lifetime: TimeInterval) {
+            self.prefix = prefix
+            self.lifetime = lifetime
+        }
     }
 
     let purpose: Purpose
-    let text: String
+    package let text: String
 
-    init(_ purpose: Purpose) {
+    package init(_ purpose: Purpose) {
         self.purpose = purpose
         text = purpose.prefix + Base64URL.string([UInt8].random(count: 32))
     }
 
     /// Seconds.
-    var lifetime: TimeInterval { purpose.lifetime }
+    package var lifetime: TimeInterval { purpose.lifetime }
 
-    var digest: [UInt8] { Self.digest(of: text) }
+    package var digest: [UInt8] { Self.digest(of: text) }
 
     /// - Parameter text: a token, or what a client sends as one. Where messages have no link, users copy the token.
-    static func digest(of text: String) -> [UInt8] {
+    package static func digest(of text: String) -> [UInt8] {
         Array(SHA256.hash(data: Data(Text.trimmedOfMarks(text).utf8)))
     }
 }

@@ -1,11 +1,11 @@
-import Contracts
-import Foundation
-import Postgres
+package import Contracts
+package import Foundation
+package import Postgres
 
 /// A kind of credential: what the service has to know of it wherever credentials of all kinds are treated alike.
 ///
 /// No requirement has a default implementation: each kind says what it does, also where that is nothing.
-protocol CredentialKind: Sendable {
+package protocol CredentialKind: Sendable {
     /// As in the column `kind`.
     static var id: CredentialKindID { get }
 
@@ -42,8 +42,13 @@ protocol CredentialKind: Sendable {
 }
 
 /// A credential in a line of an import.
-struct ImportedCredential: Sendable {
-    var credential: NewCredential
+package struct ImportedCredential: Sendable {
+    package var credential: NewCredential
     /// In the form of the kind.
-    var details: String
+    package var details: String
+
+    package init(credential: NewCredential, details: String) {
+        self.credential = credential
+        self.details = details
+    }
 }

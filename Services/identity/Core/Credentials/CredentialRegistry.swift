@@ -1,14 +1,18 @@
 import Contracts
-import Foundation
-import Postgres
+package import Foundation
+package import Postgres
 import ServiceKit
 
 /// The kinds of credentials.
-struct CredentialRegistry: Sendable {
-    let kinds: [any CredentialKind]
+package struct CredentialRegistry: Sendable {
+    package let kinds: [any CredentialKind]
+
+    package init(kinds: [any CredentialKind]) {
+        self.kinds = kinds
+    }
 
     /// What opens accounts now.
-    var reachability: Reachability {
+    package var reachability: Reachability {
         Reachability(
             requirements: kinds.reduce(into: [:]) { requirements, kind in
                 requirements[type(of: kind).id] = kind.requirement
@@ -30,7 +34,7 @@ struct CredentialRegistry: Sendable {
     }
 
     /// Removes all credentials of a locked user.
-    func removeAll(of userID: UUID, on transaction: PostgresTransaction) async throws {
+    package func removeAll(of userID: UUID, on transaction: PostgresTransaction) async throws {
         for credential in try await CredentialStore.all(of: userID, on: transaction) {
             try await remove(credential, of: userID, on: transaction)
         }
@@ -38,7 +42,7 @@ struct CredentialRegistry: Sendable {
 
     /// Gives the credentials of an account to the one that it is merged into. One that the other account has already, of
     /// a kind that a user has once, is removed.
-    func merge(from: UUID, into: UUID, on transaction: PostgresTransaction) async throws {
+    package func merge(from: UUID, into: UUID, on transaction: PostgresTransaction) async throws {
         let existing = Set(try await CredentialStore.all(of: into, on: transaction).map(\.name))
         for credential in try await CredentialStore.all(of: from, on: transaction) {
             if credential.isSingle && existing.contains(credential.name) {
@@ -51,7 +55,7 @@ struct CredentialRegistry: Sendable {
     }
 
     /// Removes the credentials that an attacker may have added or learned before the change that is undone.
-    func remove(undoing change: IdentifierUndo.Change, of userID: UUID, on transaction: PostgresTransaction)
+    package func remove(undoing change: IdentifierUndo.Change, of userID: UUID, on transaction: PostgresTransaction)
         async throws
     {
         for credential in try await CredentialStore.all(of: userID, on: transaction) {
@@ -64,6 +68,6 @@ struct CredentialRegistry: Sendable {
 }
 
 /// A newer version of the service has added the credential, and alone can remove or move it.
-struct UnknownCredentialKind: ProblemConvertible {
+package struct UnknownCredentialKind: ProblemConvertible {
     var problem: Problem { Problem(.unavailable) }
 }

@@ -1,9 +1,9 @@
 import Contracts
-import Foundation
-import Postgres
+package import Foundation
+package import Postgres
 
 /// A credential of a user (table `credentials`).
-struct Credential: Sendable, Equatable {
+package struct Credential: Sendable, Equatable {
     var id: UUID
     var name: CredentialName
     /// Whether a user has at most one credential of the name.
@@ -12,26 +12,39 @@ struct Credential: Sendable, Equatable {
 }
 
 /// A credential to be added to a user.
-struct NewCredential: Sendable {
-    let id = UUID()
-    var userID: UUID
-    var name: CredentialName
+package struct NewCredential: Sendable {
+    package let id = UUID()
+    package var userID: UUID
+    package var name: CredentialName
     /// The provider's identifier of the user; `nil` where the kind has none.
-    var subject: String?
+    package var subject: String?
     /// An address that the provider told. It stands in for the user's own, and proves nothing.
-    var email: String?
-    var isSingle: Bool
+    package var email: String?
+    package var isSingle: Bool
     /// Whether the credential proves who the user is. A password does not.
-    var isVerified: Bool
+    package var isVerified: Bool
+
+    package init(
+        userID: UUID, name: CredentialName, subject: String? = nil, email: String? = nil, isSingle: Bool,
+        isVerified: Bool
+    ) {
+        self.userID = userID
+        self.name = name
+        self.subject = subject
+        self.email = email
+        self.isSingle = isSingle
+        self.isVerified = isVerified
+    }
 }
 
 /// Credentials of all kinds (table `credentials`). Each kind keeps its details in a table of its own, by the
 /// credential's id.
-enum CredentialStore {
+package enum CredentialStore {
     /// Adds credentials. The details follow, by kind.
     /// - Returns: whether all were added. `false`: another user has one of them, or the user has another one of a single
     ///   name; some may have been added.
-    static func insert(_ credentials: [NewCredential], on database: some PostgresQuerying) async throws -> Bool {
+    package static func insert(_ credentials: [NewCredential], on database: some PostgresQuerying) async throws -> Bool
+    {
         try await database.query(
             """
             INSERT INTO credentials (id, user_id, kind, provider, subject, email, is_single, verified_at)
@@ -59,7 +72,7 @@ enum CredentialStore {
     }
 
     /// The users who have the credentials; `nil` for a credential that no user has.
-    static func owners(
+    package static func owners(
         of credentials: [(name: CredentialName, subject: String)], on database: some PostgresQuerying
     ) async throws -> [UUID?] {
         try await database.query(

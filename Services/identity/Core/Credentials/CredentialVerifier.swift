@@ -1,8 +1,8 @@
-import Contracts
-import ServiceKit
+package import Contracts
+package import ServiceKit
 
 /// Verifies the credentials of one kind.
-protocol CredentialVerifier: Sendable {
+package protocol CredentialVerifier: Sendable {
     /// The field of a request that presents the kind, in a refusal.
     var field: String { get }
 
@@ -20,13 +20,17 @@ protocol CredentialVerifier: Sendable {
 }
 
 /// Verifies a signed-in user again, or the user of another account, by any kind of credential.
-struct CredentialVerification: Sendable {
-    let verifiers: [any CredentialVerifier]
+package struct CredentialVerification: Sendable {
+    package let verifiers: [any CredentialVerifier]
+
+    package init(verifiers: [any CredentialVerifier]) {
+        self.verifiers = verifiers
+    }
 
     /// Verifies the account that a signed-in user presents with the one credential in the request, and runs `body` with
     /// it.
     /// - Throws: `INVALID_REQUEST` unless the request presents exactly one; what the verifier and `body` throw.
-    func callAsFunction<Value: Sendable>(
+    package func callAsFunction<Value: Sendable>(
         _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
         then body: (VerifiedAccount) async throws -> Value
     ) async throws -> Value {
@@ -43,14 +47,14 @@ struct CredentialVerification: Sendable {
 }
 
 /// The account that a request of a signed-in user has to verify.
-enum VerificationSubject: Sendable {
+package enum VerificationSubject: Sendable {
     /// That of the signed-in user.
     case account(of: ForwardedUser)
     /// Another account, which the signed-in user claims.
     case otherAccount(of: ForwardedUser)
 
     /// Whether the account may be the subject. A user who repeats a merge verifies the account that is left.
-    func accepts(_ account: Account) -> Bool {
+    package func accepts(_ account: Account) -> Bool {
         switch self {
         case .account(let user): account.id == user.id
         case .otherAccount: true
@@ -59,32 +63,46 @@ enum VerificationSubject: Sendable {
 }
 
 /// How a user was verified.
-struct Verification: Sendable {
-    var kind: CredentialKindID
+package struct Verification: Sendable {
+    package var kind: CredentialKindID
     /// For access tokens (RFC 8176).
-    var methods: [AuthenticationMethod]
+    package var methods: [AuthenticationMethod]
     /// An identifier that was verified with it.
-    var identifier: Identifier?
+    package var identifier: Identifier?
     /// Whether users of the kind request messages, whose limits know the user's networks.
-    var requestsMessages: Bool
+    package var requestsMessages: Bool
+
+    package init(
+        kind: CredentialKindID, methods: [AuthenticationMethod], identifier: Identifier? = nil, requestsMessages: Bool
+    ) {
+        self.kind = kind
+        self.methods = methods
+        self.identifier = identifier
+        self.requestsMessages = requestsMessages
+    }
 }
 
 /// An account, and how its user was verified.
-struct VerifiedAccount: Sendable {
-    var account: Account
-    var verification: Verification
+package struct VerifiedAccount: Sendable {
+    package var account: Account
+    package var verification: Verification
+
+    package init(account: Account, verification: Verification) {
+        self.account = account
+        self.verification = verification
+    }
 }
 
 /// The fields with which a signed-in user authenticates again, or to another account. A request presents one kind.
-struct PresentedCredential: Sendable {
-    var password: String?
+package struct PresentedCredential: Sendable {
+    package var password: String?
     /// With a password or code of another account: its identifier.
-    var identifier: String?
-    var identityToken: String?
-    var nonce: String?
-    var code: String?
-    var codeRequest: String?
-    var linkToken: String?
+    package var identifier: String?
+    package var identityToken: String?
+    package var nonce: String?
+    package var code: String?
+    package var codeRequest: String?
+    package var linkToken: String?
 
     init(_ request: ReauthenticateRequest) {
         password = request.password
@@ -92,7 +110,7 @@ struct PresentedCredential: Sendable {
         nonce = request.nonce
     }
 
-    init(_ request: MergeRequest) {
+    package init(_ request: MergeRequest) {
         password = request.password
         identifier = request.identifier
         identityToken = request.identityToken

@@ -1,8 +1,8 @@
 /// Decides whether a user can sign in to an account with what is offered now. A credential that is no longer accepted
 /// does not count.
-struct Reachability: Sendable, Equatable {
+package struct Reachability: Sendable, Equatable {
     /// What an account needs, so that a kind of credential opens it.
-    enum Requirement: Sendable, Equatable {
+    package enum Requirement: Sendable, Equatable {
         /// The credential alone.
         case credential
         /// The credential, and an identifier to find the account by.
@@ -23,7 +23,7 @@ struct Reachability: Sendable, Equatable {
     }
 
     /// - Parameter removed: credentials that do not count.
-    func opens(_ account: Account, without removed: CredentialName? = nil) -> Bool {
+    package func opens(_ account: Account, without removed: CredentialName? = nil) -> Bool {
         requirements.contains { kind, requirement in
             let isHeld = account.credentials.contains { $0.kind == kind && $0 != removed }
             return switch requirement {

@@ -1,13 +1,18 @@
-import Contracts
-import Foundation
-import Postgres
+package import Contracts
+package import Foundation
+package import Postgres
 
 /// Removes a credential of a user (`DELETE /v1/auth/identities/{provider}`).
-struct Unlinking: Sendable {
-    let database: PostgresPool
-    let registry: CredentialRegistry
+package struct Unlinking: Sendable {
+    package let database: PostgresPool
+    package let registry: CredentialRegistry
 
-    enum Outcome: Sendable {
+    package init(database: PostgresPool, registry: CredentialRegistry) {
+        self.database = database
+        self.registry = registry
+    }
+
+    package enum Outcome: Sendable {
         case unlinked(Account)
         /// Removing it would leave the account without a credential.
         case lastOne
@@ -18,7 +23,7 @@ struct Unlinking: Sendable {
     /// Removes the credentials of the provider, unless they are the last ones.
     /// - Parameter countsIdentifiers: whether an identifier to which codes are sent keeps the account. It does not where
     ///   the provider unlinks the account: the user has not asked to keep it by other means.
-    func callAsFunction(
+    package func callAsFunction(
         _ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user, countsIdentifiers: Bool = true
     ) async throws -> Outcome {
         let reachability = countsIdentifiers ? registry.reachability : registry.reachability.byCredentials

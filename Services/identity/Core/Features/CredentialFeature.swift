@@ -1,11 +1,11 @@
-import Foundation
-import ServiceKit
+package import Foundation
+package import ServiceKit
 import ServiceKitPostgres
-import ServiceLifecycle
-import Settings
+package import ServiceLifecycle
+package import Settings
 
 /// A kind of credential as a part of the service: everything that belongs to it alone.
-protocol CredentialFeature: Sendable {
+package protocol CredentialFeature: Sendable {
     static var id: CredentialKindID { get }
     static var configuration: any CredentialConfiguration.Type { get }
     /// The events of the audit log that the kind adds.
@@ -26,7 +26,7 @@ protocol CredentialFeature: Sendable {
 }
 
 /// The settings of a kind of credential.
-protocol CredentialConfiguration: Sendable {
+package protocol CredentialConfiguration: Sendable {
     init(settings: Settings)
 
     func feature(_ core: IdentityCore) -> any CredentialFeature
@@ -36,10 +36,20 @@ protocol CredentialConfiguration: Sendable {
 }
 
 /// What a kind of credential may cause beyond itself.
-struct AccountActions: Sendable {
-    let delivery: OutboxDelivery
-    let worker: OutboxWorker
-    let unlinking: Unlinking
+package struct AccountActions: Sendable {
+    package let delivery: OutboxDelivery
+    package let worker: OutboxWorker
+    package let unlinking: Unlinking
     /// Deletes the account of a user whose last credential the provider has ended.
-    let delete: @Sendable (UUID, AuditActor) async throws -> Void
+    package let delete: @Sendable (UUID, AuditActor) async throws -> Void
+
+    package init(
+        delivery: OutboxDelivery, worker: OutboxWorker, unlinking: Unlinking,
+        delete: @escaping @Sendable (UUID, AuditActor) async throws -> Void
+    ) {
+        self.delivery = delivery
+        self.worker = worker
+        self.unlinking = unlinking
+        self.delete = delete
+    }
 }

@@ -1,10 +1,10 @@
-import Foundation
-import Settings
+package import Foundation
+package import Settings
 
 /// One of the team's own endpoints, and the secret that authenticates Gatehouse's requests to it.
-struct HookSettings: Sendable {
-    var url: URL
-    var secret: String
+package struct HookSettings: Sendable {
+    package var url: URL
+    package var secret: String
 
     /// In production an address on another machine must begin with `https://`, unless `IDENTITY_HOOKS_TLS` is
     /// `optional`, because hooks transmit codes and reset tokens.
@@ -13,7 +13,7 @@ struct HookSettings: Sendable {
     ///   - name: the keys begin with it: `messageHook` for `messageHookURL` and `messageHookSecret`.
     ///   - meaning: what the address is for.
     /// - Returns: `nil` where neither is set. One without the other is reported as a problem.
-    static func read(_ settings: Settings, _ name: String, _ meaning: String) -> HookSettings? {
+    package static func read(_ settings: Settings, _ name: String, _ meaning: String) -> HookSettings? {
         let (urlKey, secretKey) = ("\(name)URL", "\(name)Secret")
         let url = settings.optionalURL(urlKey, "\(meaning). Needs its secret")
         let secret = settings.optionalString(

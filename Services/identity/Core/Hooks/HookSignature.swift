@@ -1,17 +1,17 @@
 import AsyncHTTPClient
 import Bytes
 import Crypto
-import Foundation
-import NIOCore
+package import Foundation
+package import NIOCore
 import NIOHTTP1
 
 /// The signature with which a team's own endpoint verifies that a request is from Gatehouse, and when it was sent. An
 /// attacker cannot replay an intercepted request much later.
-enum HookSignature {
-    static let header = "Gatehouse-Signature"
+package enum HookSignature {
+    package static let header = "Gatehouse-Signature"
 
     /// `t=SECONDS,v1=HEX`: the HMAC-SHA-256 of the seconds, a dot and the body.
-    static func value(of body: [UInt8], at time: Date, secret: String) -> String {
+    package static func value(of body: [UInt8], at time: Date, secret: String) -> String {
         let seconds = Int64(time.timeIntervalSince1970)
         var signed = Data("\(seconds).".utf8)
         signed.append(contentsOf: body)
@@ -33,7 +33,9 @@ extension HTTPClient {
     ///   - proof: the field's value.
     ///   - timeout: for the whole exchange.
     /// - Throws: ``HookRefused`` for any status but 2xx.
-    func post(_ body: [UInt8], toHook url: URL, _ name: String, _ proof: String, timeout: TimeAmount) async throws {
+    package func post(_ body: [UInt8], toHook url: URL, _ name: String, _ proof: String, timeout: TimeAmount)
+        async throws
+    {
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")

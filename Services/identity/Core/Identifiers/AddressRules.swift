@@ -5,15 +5,15 @@ import Foundation
 /// NFKC and lower case throughout: no current mail service distinguishes `Ada@` from `ada@`, and neither do users. The
 /// domain is the one that DNS knows: `münchen.example` is `xn--mnchen-3ya.example`. Quoted local parts, comments and
 /// address literals (RFC 5321 §4.1.2, §4.1.3) are refused; letters of every script are allowed (RFC 6531).
-struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
-    let value: String
+package struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
+    package let value: String
 
     /// RFC 5321 §4.5.3.1 with erratum 1690, in UTF-8 bytes.
-    static let maximumLength = 254
+    package static let maximumLength = 254
     /// In bytes before NFKC, which keeps at least a quarter of them, and before the domain's conversion.
     private static let bytesBefore = 4 * maximumLength
 
-    init(_ text: String) throws(Refusal) {
+    package init(_ text: String) throws(Refusal) {
         let tooLong = Refusal("The e-mail address is too long.")
         let trimmed = Text.trimmedOfMarks(text)
         guard trimmed.utf8.count <= Self.bytesBefore else { throw tooLong }
@@ -32,7 +32,7 @@ struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// A stored address as people read it, with its domain in Unicode, unless it would be too long in that form.
-    static func unicode(_ value: String) -> String {
+    package static func unicode(_ value: String) -> String {
         guard let at = value.lastIndex(of: "@") else { return value }
         let unicode = "\(value[...at])\(InternetDomain.unicode(value[value.index(after: at)...]))"
         return unicode.utf8.count <= maximumLength ? unicode : value
@@ -41,7 +41,7 @@ struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
     /// Whether a stored address is one that Apple has made for one app (Hide My Email). It forwards to the user's own.
     static func isRelay(_ value: String) -> Bool { value.hasSuffix("@privaterelay.appleid.com") }
 
-    var description: String { value }
+    package var description: String { value }
 
     private static func isLocalPart(_ part: Substring) -> Bool {
         (1...64).contains(part.utf8.count)

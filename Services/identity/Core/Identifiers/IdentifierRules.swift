@@ -1,12 +1,12 @@
-import Foundation
+package import Foundation
 
 /// An e-mail address or phone number that a user signs in with.
-enum Identifier: Hashable, Sendable {
+package enum Identifier: Hashable, Sendable {
     case email(EmailAddress)
     case phone(PhoneNumber)
 
     /// - Parameter home: the country whose national phone numbers are accepted; without one they are refused.
-    init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
+    package init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
         guard text.utf8.count <= 1024, !Text.trimmedOfMarks(text).isEmpty else {
             throw Refusal("Please enter an e-mail address or a phone number.")
         }
@@ -18,19 +18,19 @@ enum Identifier: Hashable, Sendable {
     }
 
     /// Reads an identifier of the given kind.
-    init(_ text: String, of kind: Kind, home: PhoneRegion? = nil) throws(Refusal) {
+    package init(_ text: String, of kind: Kind, home: PhoneRegion? = nil) throws(Refusal) {
         self = try Identifier(text, home: home)
         guard self.kind == kind else {
             throw Refusal(kind == .email ? "This is not an e-mail address." : "This is not a phone number.")
         }
     }
 
-    enum Kind: String, Codable, Sendable, CaseIterable {
+    package enum Kind: String, Codable, Sendable, CaseIterable {
         case email
         case phone
     }
 
-    var kind: Kind {
+    package var kind: Kind {
         switch self {
         case .email: .email
         case .phone: .phone
@@ -41,7 +41,7 @@ enum Identifier: Hashable, Sendable {
     var isRelay: Bool { kind == .email && EmailAddress.isRelay(value) }
 
     /// The form that is stored and compared.
-    var value: String {
+    package var value: String {
         switch self {
         case .email(let address): address.value
         case .phone(let number): number.value
@@ -76,13 +76,19 @@ enum IdentifierClaim: Equatable {
 }
 
 /// When an account got a credential, and from which account the credential came.
-struct CredentialOrigin: Sendable, Equatable {
+package struct CredentialOrigin: Sendable, Equatable {
     /// `nil`: before such times were recorded.
-    var since: Date?
+    package var since: Date?
     /// The account that had it before a merge; `nil`: it always belonged to this account.
-    var mergedFrom: UUID?
+    package var mergedFrom: UUID?
     /// When that account was merged into the present one.
-    var mergedAt: Date?
+    package var mergedAt: Date?
+
+    package init(since: Date? = nil, mergedFrom: UUID? = nil, mergedAt: Date? = nil) {
+        self.since = since
+        self.mergedFrom = mergedFrom
+        self.mergedAt = mergedAt
+    }
 }
 
 /// Rules for undoing a change of an identifier with the link that was sent to the former one.
@@ -91,22 +97,29 @@ struct CredentialOrigin: Sendable, Equatable {
 /// credential of an account that was merged less than ``suspicion`` before the change. It removes every other
 /// credential that is not older than the change by ``suspicion``, unless the restored identifier is younger still: of
 /// two young credentials, the older one is more likely the owner's.
-enum IdentifierUndo {
+package enum IdentifierUndo {
     /// Seconds before the change. An attacker may have added a credential first.
     static let suspicion: TimeInterval = 3 * 86_400
 
     /// The change to undo.
-    struct Change: Sendable {
+    package struct Change: Sendable {
         /// The identifier that is restored.
-        var former: Identifier
-        var origin: CredentialOrigin
+        package var former: Identifier
+        package var origin: CredentialOrigin
         /// When the identifier was changed, removed, or merged.
-        var at: Date
-        var accountCreatedAt: Date
+        package var at: Date
+        package var accountCreatedAt: Date
+
+        package init(former: Identifier, origin: CredentialOrigin, at: Date, accountCreatedAt: Date) {
+            self.former = former
+            self.origin = origin
+            self.at = at
+            self.accountCreatedAt = accountCreatedAt
+        }
     }
 
     /// What happens to another change's token.
-    enum Fate: Sendable, Equatable {
+    package enum Fate: Sendable, Equatable {
         case stays
         /// Using it would undo the undo.
         case ends
@@ -116,18 +129,18 @@ enum IdentifierUndo {
     }
 
     /// Whether the undo removes a credential of the account.
-    static func removes(_ credential: CredentialOrigin, undoing change: Change) -> Bool {
+    package static func removes(_ credential: CredentialOrigin, undoing change: Change) -> Bool {
         isOfOtherAccount(credential, change)
             || isYoung(credential, change) && !isFirst(credential, change)
     }
 
     /// Whether the undo removes the account's role and stores. After a merge they stay, because they belong to the
     /// account that stayed and not to the other side.
-    static func removesRights(undoing change: Change) -> Bool {
+    package static func removesRights(undoing change: Change) -> Bool {
         isOfOtherAccount(CredentialOrigin(), change)
     }
 
-    static func fate(of other: Change, undoing change: Change) -> Fate {
+    package static func fate(of other: Change, undoing change: Change) -> Fate {
         if isOfOtherAccount(other.origin, change) { return .isContested }
         if removes(other.origin, undoing: change) || other.former == change.former { return .ends }
         if isYoung(other.origin, change) { return .isContested }

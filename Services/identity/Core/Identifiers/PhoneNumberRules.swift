@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Accepted are the usual spellings: `+49 (0)171 123-45`, `+49 0171 12345`, `0049 171 12345`, `tel:+49-171-12345`, and,
 /// where the team has named its own country, `0171 12345`. Letters and extensions are refused.
-struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
+package struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
     let value: String
 
     /// In bytes, including separators between the digits.
@@ -25,7 +25,7 @@ struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
         value = "+" + number
     }
 
-    var description: String { value }
+    package var description: String { value }
 
     /// The country code and the subscriber number, without the prefix that is dialled only within the country.
     private static func international(_ text: String, home: PhoneRegion?) throws(Refusal) -> String {
@@ -78,11 +78,11 @@ struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The country whose national numbers are accepted without a country code.
-struct PhoneRegion: Sendable, Equatable {
+package struct PhoneRegion: Sendable, Equatable {
     /// The country's calling code, 1 to 3 digits (ITU-T E.164).
     let callingCode: String
 
-    init(callingCode: String) throws(Refusal) {
+    package init(callingCode: String) throws(Refusal) {
         let digits = callingCode.hasPrefix("+") ? callingCode.dropFirst() : callingCode[...]
         guard (1...3).contains(digits.count), digits.first != "0", digits.allSatisfy({ ("0"..."9").contains($0) })
         else {
@@ -92,12 +92,12 @@ struct PhoneRegion: Sendable, Equatable {
     }
 
     /// The prefix dialled before a country code: 011 in North America, 00 nearly everywhere else.
-    var internationalPrefix: String {
+    package var internationalPrefix: String {
         callingCode == "1" ? "011" : "00"
     }
 
     /// The international number of one that is dialled within the country.
-    func international(_ national: String) -> String {
+    package func international(_ national: String) -> String {
         callingCode + NationalPrefix.removed(from: national, callingCode)
     }
 }
@@ -106,7 +106,7 @@ struct PhoneRegion: Sendable, Equatable {
 /// international number. Many people write it there too: `+61 0412 …`.
 ///
 /// The facts are those of Google's libphonenumber, with which a test compares them.
-enum NationalPrefix {
+package enum NationalPrefix {
     private struct Prefix {
         var digits: String
         /// Digits of a number with the prefix, where shorter numbers that begin with the same digits are whole.
@@ -156,7 +156,7 @@ enum NationalPrefix {
 
     /// A country code and the number after it, without a prefix in between. A 1 or 8 there may be a part of the
     /// number (`+7 812 …`). Only a prefix with a 0 cannot.
-    static func removed(fromInternational digits: String) -> String {
+    package static func removed(fromInternational digits: String) -> String {
         let callingCode = callingCode(of: digits)
         let zeros = prefixes(of: callingCode).filter { $0.digits.hasPrefix("0") }
         return callingCode + removed(from: digits.dropFirst(callingCode.count), zeros)

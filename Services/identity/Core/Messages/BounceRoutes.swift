@@ -1,14 +1,19 @@
 import Contracts
 import Hummingbird
-import ServiceKit
+package import ServiceKit
 
 /// A mail that a server has accepted may bounce hours later. The system that reads bounces reports them, with a
 /// credential of its own.
-struct BounceRoutes: Sendable {
-    let messages: MessageDelivery
-    let home: PhoneRegion?
+package struct BounceRoutes: Sendable {
+    package let messages: MessageDelivery
+    package let home: PhoneRegion?
 
-    func add(to router: ServiceRouter) {
+    package init(messages: MessageDelivery, home: PhoneRegion?) {
+        self.messages = messages
+        self.home = home
+    }
+
+    package func add(to router: ServiceRouter) {
         router.internal(callers: "bounces").post("/messages/bounces", use: bounced)
     }
 

@@ -1,23 +1,23 @@
-import Foundation
-import Settings
+package import Foundation
+package import Settings
 
 /// Settings of messages to users.
-struct MessageConfiguration: Sendable {
+package struct MessageConfiguration: Sendable {
     /// The folder for messages that are written to files instead of being sent.
     var folder: URL?
     /// The mail server.
     var smtp: SMTPSettings?
     /// The team's endpoint for every message that Gatehouse itself does not send.
     var hook: HookSettings?
-    var appName: String
-    var codeLink: URL?
-    var undoLink: URL?
-    var templates: MessageTemplates
-    var budget: MessageBudget
-    var callingCodes: Set<String>?
+    package var appName: String
+    package var codeLink: URL?
+    package var undoLink: URL?
+    package var templates: MessageTemplates
+    package var budget: MessageBudget
+    package var callingCodes: Set<String>?
 
     /// - Parameter templates: Gatehouse's own.
-    init(settings: Settings, templates: MessageTemplates) {
+    package init(settings: Settings, templates: MessageTemplates) {
         folder = settings.optionalPath(
             "messageFolder", "development only: folder for messages that no sender takes"
         ).map { URL(filePath: $0, directoryHint: .isDirectory) }
@@ -71,7 +71,7 @@ struct MessageConfiguration: Sendable {
     }
 
     /// The address of a link. Its token follows a `#`.
-    static func link(_ key: String, _ messages: String, _ settings: Settings) -> URL? {
+    package static func link(_ key: String, _ messages: String, _ settings: Settings) -> URL? {
         let url = settings.optionalURL(key, "target of the link in \(messages), without `#`; the token follows a `#`")
         if url?.fragment != nil { settings.problem(key, "must have no #, because Gatehouse appends # and the token") }
         return url

@@ -1,21 +1,21 @@
 import Contracts
-import Foundation
+package import Foundation
 import Instruments
-import Logging
-import Postgres
-import Sealing
+package import Logging
+package import Postgres
+package import Sealing
 
 /// Sends messages, as a task of the outbox.
-struct MessageDelivery: Sendable {
+package struct MessageDelivery: Sendable {
     let queue: MessageQueue
     let identifiers: IdentifierStore
-    let forwarding: MailForwardingStore
+    package let forwarding: MailForwardingStore
     let limits: AttemptLimits
     let appName: String
     let logger: Logger
     private let outcomes = MessageMetrics()
 
-    init(
+    package init(
         queue: MessageQueue, identifiers: IdentifierStore, limits: AttemptLimits, appName: String, logger: Logger
     ) {
         self.queue = queue
@@ -26,7 +26,7 @@ struct MessageDelivery: Sendable {
         self.logger = logger
     }
 
-    var handlers: [OutboxHandler] {
+    package var handlers: [OutboxHandler] {
         [
             OutboxHandler(MessageTask.self, for: .mail, .phone) { _, entry in
                 try await deliver(entry)
@@ -74,7 +74,9 @@ struct MessageDelivery: Sendable {
     ///   - holder: the user who has the identifier.
     ///   - id: identifies the message; the same at every retry.
     /// - Throws: when it has to be retried.
-    func send(_ envelope: MessageEnvelope, to identifier: Identifier, of holder: UUID?, as id: UUID) async throws {
+    package func send(_ envelope: MessageEnvelope, to identifier: Identifier, of holder: UUID?, as id: UUID)
+        async throws
+    {
         guard let sender = queue.senders[identifier.kind] else {
             return logger.error(
                 "No sender is configured any more for a kind of message", metadata: ["kind": "\(identifier.kind)"])
@@ -126,7 +128,7 @@ extension AuditEvent {
     /// A message that was sent has bounced.
     static let messageBounced = Self("message_bounced")
 
-    static let ofMessages = [messageRefused, messageBounced]
+    package static let ofMessages = [messageRefused, messageBounced]
 }
 
 extension AttemptLimits {
@@ -158,19 +160,29 @@ extension AttemptLimits {
 }
 
 /// Puts messages into the outbox, in the transaction that they belong to.
-struct MessageQueue: Sendable {
-    let senders: MessageSenders
-    let templates: MessageTemplates
-    let sealer: Sealer
+package struct MessageQueue: Sendable {
+    package let senders: MessageSenders
+    package let templates: MessageTemplates
+    package let sealer: Sealer
     /// The base address of links; `nil` where messages contain none.
-    let codeLink: URL?
+    package let codeLink: URL?
     /// Calling codes of the countries to which text messages are sent; `nil`: all.
-    let callingCodes: Set<String>?
+    package let callingCodes: Set<String>?
 
-    static let sealingPurpose = "gatehouse identity messages"
+    package init(
+        senders: MessageSenders, templates: MessageTemplates, sealer: Sealer, codeLink: URL?, callingCodes: Set<String>?
+    ) {
+        self.senders = senders
+        self.templates = templates
+        self.sealer = sealer
+        self.codeLink = codeLink
+        self.callingCodes = callingCodes
+    }
+
+    package static let sealingPurpose = "gatehouse identity messages"
 
     /// - Throws: where messages to the identifier are never sent, whichever account has it.
-    func check(_ identifier: Identifier) throws(Refusal) {
+    package func check(_ identifier: Identifier) throws(Refusal) {
         guard senders[identifier.kind] != nil else {
             throw Refusal(
                 identifier.kind == .email
@@ -182,11 +194,11 @@ struct MessageQueue: Sendable {
     }
 
     /// - Parameter acceptLanguage: the client's header field.
-    func language(of acceptLanguage: String?) -> MessageLanguage {
+    package func language(of acceptLanguage: String?) -> MessageLanguage {
         MessageLanguage.choose(acceptLanguage, of: templates.languages)
     }
 
-    func enqueue(_ message: MessageEnvelope, on database: some PostgresQuerying) async throws {
+    package func enqueue(_ message: MessageEnvelope, on database: some PostgresQuerying) async throws {
         let content = try JSONEncoder().encode(message)
         try await OutboxStore.enqueue(
             .message(channel: message.channel), user: nil, dueAtOnce: true, on: database,

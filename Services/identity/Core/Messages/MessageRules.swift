@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 
 /// A kind of message, by its purpose. Features declare their kinds as static members, and list them for the application.
-struct MessageKind: Sendable {
+package struct MessageKind: Sendable {
     /// The name in files of templates, in sealed messages, and for a team's own sender.
     let rawValue: String
     /// Whether it warns a user of a change that an attacker may have made. Its budget is separate from that of codes.
@@ -17,7 +17,7 @@ struct MessageKind: Sendable {
     /// Gatehouse's own templates, by the code of their language.
     let templates: [String: [UInt8]]
 
-    init(
+    package init(
         _ rawValue: String, isSecurityNotice: Bool = false, required: MessagePlaceholder? = nil,
         allowed: Set<MessagePlaceholder>, isOptional: Bool = true, templates: [String: [UInt8]]
     ) {
@@ -34,16 +34,16 @@ struct MessageKind: Sendable {
 }
 
 extension MessageKind: Hashable {
-    static func == (one: MessageKind, other: MessageKind) -> Bool { one.rawValue == other.rawValue }
+    package static func == (one: MessageKind, other: MessageKind) -> Bool { one.rawValue == other.rawValue }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
 extension MessageKind: Codable {
     /// The decoder's list of kinds. It refuses the name of any other kind.
     static let known = CodingUserInfoKey(rawValue: "known kinds of messages")!
 
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let name = try container.decode(String.self)
         let kinds = decoder.userInfo[Self.known] as? [MessageKind]
@@ -53,28 +53,28 @@ extension MessageKind: Codable {
         self = kind
     }
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)
     }
 }
 
 /// The language of a message.
-struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
+package struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
     /// ISO 639, in lower case.
-    let code: String
+    package let code: String
 
     /// - Returns: `nil` where the text is not a code of two or three letters.
-    init?(_ code: String) {
+    package init?(_ code: String) {
         guard (2...3).contains(code.utf8.count), code.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")) ~= $0 })
         else { return nil }
         // The code of Hebrew before 1989, which some systems still send.
         self.code = code == "iw" ? "he" : code
     }
 
-    static let english = MessageLanguage("en")!
+    package static let english = MessageLanguage("en")!
 
-    var description: String { code }
+    package var description: String { code }
 
     /// Whether it is written from right to left.
     var isRightToLeft: Bool { ["ar", "fa", "he", "ur", "yi"].contains(code) }
@@ -96,7 +96,7 @@ struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A name in braces in a template, which is replaced by a value. No value contains text that a user wrote.
-enum MessagePlaceholder: String, Codable, Sendable, CaseIterable {
+package enum MessagePlaceholder: String, Codable, Sendable, CaseIterable {
     /// Six digits.
     case code
     /// The address that opens the app. Where the team has configured no address, the token itself, or nothing beside a
@@ -121,7 +121,7 @@ struct MessageText: Sendable, Equatable {
 }
 
 /// A message as it is sent.
-struct OutgoingMessage: Sendable {
+package struct OutgoingMessage: Sendable {
     /// The same at every retry.
     var id: UUID
     var kind: MessageKind

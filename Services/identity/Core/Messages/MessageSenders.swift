@@ -1,15 +1,15 @@
-import AsyncHTTPClient
+package import AsyncHTTPClient
 import Contracts
-import Foundation
-import Logging
-import NIOCore
+package import Foundation
+package import Logging
+package import NIOCore
 
 /// The sender for each kind of identifier; `nil` where none is configured.
-struct MessageSenders: Sendable {
+package struct MessageSenders: Sendable {
     var mail: (any MessageSender)?
     var phone: (any MessageSender)?
 
-    subscript(kind: Identifier.Kind) -> (any MessageSender)? {
+    package subscript(kind: Identifier.Kind) -> (any MessageSender)? {
         switch kind {
         case .email: mail
         case .phone: phone
@@ -17,13 +17,13 @@ struct MessageSenders: Sendable {
     }
 
     /// The kinds that have a sender.
-    var kinds: Set<Identifier.Kind> { Set(Identifier.Kind.allCases.filter { self[$0] != nil }) }
+    package var kinds: Set<Identifier.Kind> { Set(Identifier.Kind.allCases.filter { self[$0] != nil }) }
 }
 
 extension MessageSenders {
     /// Mail goes to the mail server. Messages without a sender of their own go to the team's hook or, in development,
     /// into a folder.
-    init(
+    package init(
         _ configuration: MessageConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger
     ) {
@@ -40,7 +40,7 @@ extension MessageSenders {
 }
 
 /// Sends a message to an identifier.
-protocol MessageSender: Sendable {
+package protocol MessageSender: Sendable {
     /// Returns when the receiving server or system has accepted the message.
     /// - Throws: ``MessageRefused`` where the message is refused permanently; any other error where a retry may
     ///   succeed.
@@ -100,7 +100,7 @@ struct MessageFolder: MessageSender {
 }
 
 /// A message that waits in the outbox. It is sealed, because it contains a code and the identifier that it goes to.
-struct MessageEnvelope: Codable, Sendable {
+package struct MessageEnvelope: Codable, Sendable {
     var kind: MessageKind
     var channel: Identifier.Kind
     /// An identifier's value.
@@ -110,10 +110,10 @@ struct MessageEnvelope: Codable, Sendable {
     var values: [String: String]
     var expiresAt: Date
     /// ``AttemptLimits/Admission/isAskerKnown``; `nil` in messages of older versions.
-    var isAskerKnown: Bool?
+    package var isAskerKnown: Bool?
 
     /// - Parameter values: all values except those that every message has.
-    init(
+    package init(
         _ kind: MessageKind, to identifier: Identifier, language: MessageLanguage,
         values: [MessagePlaceholder: String], expiresAt: Date
     ) {

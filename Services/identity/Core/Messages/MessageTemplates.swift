@@ -1,14 +1,14 @@
 import Foundation
 
 /// The templates of all kinds of messages, in every available language.
-struct MessageTemplates: Sendable {
+package struct MessageTemplates: Sendable {
     let kinds: [MessageKind]
     private var templates: [MessageLanguage: [MessageKind: MessageTemplate]] = [:]
 
     var languages: Set<MessageLanguage> { Set(templates.keys) }
 
     /// Gatehouse's own templates.
-    init(of kinds: [MessageKind]) {
+    package init(of kinds: [MessageKind]) {
         self.kinds = kinds
         for kind in kinds {
             for (language, bytes) in kind.templates {

@@ -1,24 +1,24 @@
-import Foundation
-import Postgres
+package import Foundation
+package import Postgres
 
 /// Notices about changes of an account, sent to its verified identifiers, so that the user notices an attacker's
 /// change. No notice goes to an unverified identifier, because it may belong to another person. Each notice is enqueued
 /// in the change's transaction.
-struct SecurityNotices: Sendable {
-    let messages: MessageQueue
+package struct SecurityNotices: Sendable {
+    package let messages: MessageQueue
 
     /// Seconds after which a notice without a link expires.
     static let lifetime: TimeInterval = 3 * 86_400
 
     /// Sends a notice to every verified identifier of the user.
-    func send(_ kind: MessageKind, toUser userID: UUID, on transaction: PostgresTransaction) async throws {
+    package func send(_ kind: MessageKind, toUser userID: UUID, on transaction: PostgresTransaction) async throws {
         for held in try await IdentifierStore.all(of: userID, on: transaction) where held.isVerified {
             try await enqueue(kind, to: held.identifier, lifetime: Self.lifetime, on: transaction)
         }
     }
 
     /// No message is enqueued where no sender is configured for that kind of identifier.
-    func enqueue(
+    package func enqueue(
         _ kind: MessageKind, to identifier: Identifier, values: [MessagePlaceholder: String] = [:],
         lifetime: TimeInterval, on transaction: PostgresTransaction
     ) async throws {
@@ -33,10 +33,16 @@ struct SecurityNotices: Sendable {
 
 /// Notifies an account's user that another user has verified one of their identifiers. The notice goes to the account's
 /// other identifier, if that one is verified. It is a task of the outbox.
-struct LossNotice: Sendable {
-    let identifiers: IdentifierStore
-    let messages: MessageDelivery
-    let templates: MessageQueue
+package struct LossNotice: Sendable {
+    package let identifiers: IdentifierStore
+    package let messages: MessageDelivery
+    package let templates: MessageQueue
+
+    package init(identifiers: IdentifierStore, messages: MessageDelivery, templates: MessageQueue) {
+        self.identifiers = identifiers
+        self.messages = messages
+        self.templates = templates
+    }
 
     /// - Parameters:
     ///   - channel: the kind of the identifier that receives the notice.
@@ -52,7 +58,7 @@ struct LossNotice: Sendable {
         try await messages.deliver(envelope, to: identifier, as: entry.id)
     }
 
-    var handlers: [OutboxHandler] {
+    package var handlers: [OutboxHandler] {
         [
             OutboxHandler(IdentifierLossTask.self, for: .mail, .phone) { task, entry in
                 try await deliver(entry, to: task.channel, language: task.language)
@@ -64,7 +70,7 @@ struct LossNotice: Sendable {
 
 extension MessageKind {
     /// Reports that the identifier it goes to was changed, and how to undo that.
-    static let identifierChanged = MessageKind(
+    package static let identifierChanged = MessageKind(
         "identifierChanged", isSecurityNotice: true, required: .link, allowed: [.link, .app, .days],
         templates: [
             "en": PackageResources.identifierChanged_en_txt, "he": PackageResources.identifierChanged_he_txt,
@@ -78,12 +84,12 @@ extension MessageKind {
             "ru": PackageResources.identifierLost_ru_txt, "ar": PackageResources.identifierLost_ar_txt,
         ])
     /// Reports that another account was merged with the account, and how to undo that.
-    static let accountsMerged = MessageKind(
+    package static let accountsMerged = MessageKind(
         "accountsMerged", isSecurityNotice: true, required: .link, allowed: [.link, .app, .days],
         templates: [
             "en": PackageResources.accountsMerged_en_txt, "he": PackageResources.accountsMerged_he_txt,
             "ru": PackageResources.accountsMerged_ru_txt, "ar": PackageResources.accountsMerged_ar_txt,
         ])
 
-    static let ofAccountNotices = [identifierChanged, identifierLost, accountsMerged]
+    package static let ofAccountNotices = [identifierChanged, identifierLost, accountsMerged]
 }

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import Limits
 import ServiceKit
 
@@ -6,7 +6,7 @@ import ServiceKit
 /// removed before it has been carried out.
 ///
 /// A process claims only tasks that it has a handler for. A task of a newer version waits for a replica of that version.
-struct OutboxDelivery: Sendable {
+package struct OutboxDelivery: Sendable {
     let outbox: OutboxStore
     /// In the order of the handlers.
     let destinations: [OutboxDestination]
@@ -16,7 +16,7 @@ struct OutboxDelivery: Sendable {
     private let handlers: [OutboxHandler.Key: OutboxHandler]
 
     /// - Parameter handlers: at most one for each kind and destination.
-    init(outbox: OutboxStore, handlers: [OutboxHandler]) {
+    package init(outbox: OutboxStore, handlers: [OutboxHandler]) {
         self.outbox = outbox
         let keyed = handlers.flatMap { handler in handler.keys.map { ($0, handler) } }
         self.handlers = Dictionary(uniqueKeysWithValues: keyed)
@@ -26,7 +26,7 @@ struct OutboxDelivery: Sendable {
 
     /// Claims due tasks for one destination.
     /// - Parameter userID: claims only the tasks about this user.
-    func claim(
+    package func claim(
         for destination: OutboxDestination, limit: Int, about userID: UUID? = nil
     ) async throws -> [OutboxEntry] {
         try await outbox.claim(for: destination, kinds: kinds[destination] ?? [], limit: limit, about: userID)
@@ -50,7 +50,7 @@ struct OutboxDelivery: Sendable {
     /// Also called by requests whose change is committed. Their deadline does not apply: the calls have their own
     /// time-outs, and what was carried out has to be recorded.
     /// - Throws: ``UnreadableOutboxTask``; what the handler throws.
-    func deliver(_ entry: OutboxEntry) async throws {
+    package func deliver(_ entry: OutboxEntry) async throws {
         guard let handler = handlers[OutboxHandler.Key(kind: entry.kind, destination: entry.destination)] else {
             throw UnreadableOutboxTask(reason: "no handler for \(entry.destination.name)")
         }
@@ -67,7 +67,7 @@ struct OutboxDelivery: Sendable {
 }
 
 /// What follows a task that was carried out.
-enum OutboxOutcome: Sendable {
+package enum OutboxOutcome: Sendable {
     /// The task is removed, unless a later change was added to it in between.
     case done
     /// The same entry continues with another task.
@@ -76,7 +76,7 @@ enum OutboxOutcome: Sendable {
 }
 
 /// Carries out one kind of task. A feature registers its handlers with ``OutboxDelivery``.
-struct OutboxHandler: Sendable {
+package struct OutboxHandler: Sendable {
     struct Key: Hashable, Sendable {
         var kind: String
         var destination: OutboxDestination
@@ -88,7 +88,7 @@ struct OutboxHandler: Sendable {
     /// - Parameters:
     ///   - destinations: the destinations of the kind's tasks.
     ///   - carryOut: is repeated when it throws.
-    init<Payload: OutboxPayload>(
+    package init<Payload: OutboxPayload>(
         _: Payload.Type, for destinations: OutboxDestination...,
         carryOut: @escaping @Sendable (Payload, OutboxEntry) async throws -> OutboxOutcome
     ) {

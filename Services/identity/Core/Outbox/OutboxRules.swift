@@ -1,20 +1,20 @@
-import Foundation
+package import Foundation
 
 /// A task that calls another service or a third party. Features declare their tasks as static members.
-struct OutboxTask: Sendable {
+package struct OutboxTask: Sendable {
     let destination: OutboxDestination
     private let payload: any OutboxPayload
 
-    init(_ payload: some OutboxPayload, for destination: OutboxDestination) {
+    package init(_ payload: some OutboxPayload, for destination: OutboxDestination) {
         self.payload = payload
         self.destination = destination
     }
 
     /// The name by which statements, handlers and logs find tasks of this kind.
-    var kind: String { type(of: payload).kind }
+    package var kind: String { type(of: payload).kind }
 
     /// The stored form.
-    func json() throws -> String { try Self.json(payload) }
+    package func json() throws -> String { try Self.json(payload) }
 
     private static func json<Payload: OutboxPayload>(_ payload: Payload) throws -> String {
         String(decoding: try JSONEncoder().encode([Payload.key: payload]), as: UTF8.self)
@@ -22,7 +22,7 @@ struct OutboxTask: Sendable {
 }
 
 /// What the handler of a kind of task has to know. It is stored as a JSON object with one member.
-protocol OutboxPayload: Codable, Sendable {
+package protocol OutboxPayload: Codable, Sendable {
     /// The name of the kind.
     static var kind: String { get }
     /// The name of the object's member.
@@ -31,34 +31,39 @@ protocol OutboxPayload: Codable, Sendable {
 
 /// The receiver of an outbox task. Each destination has its own queue, so that a slow or unavailable destination does
 /// not delay the others.
-struct OutboxDestination: Hashable, Sendable {
-    let name: String
+package struct OutboxDestination: Hashable, Sendable {
+    package let name: String
 
-    static let tokens = Self(name: "tokens")
-    static let devices = Self(name: "devices")
-    static let mail = Self(name: "mail")
+    package init(name: String) {
+        self.name = name
+    }
+
+    package static let tokens = Self(name: "tokens")
+    package static let devices = Self(name: "devices")
+    package static let mail = Self(name: "mail")
     /// Text messages.
-    static let phone = Self(name: "phone")
+    package static let phone = Self(name: "phone")
 }
 
 /// A task in the outbox.
-struct OutboxEntry: Sendable {
-    var id: UUID
+package struct OutboxEntry: Sendable {
+    package var id: UUID
     /// `nil` when the task does not need the user, or no longer does.
-    var userID: UUID?
+    package var userID: UUID?
     var kind: String
     var destination: OutboxDestination
     /// The task's payload in its stored form.
     var json: String
-    var sealed: Data?
+    package var sealed: Data?
     /// Increases when a later change is added to the same entry.
     var revision: Int64
     /// How often its delivery was begun.
     var attempts: Int
-    var createdAt: Date
+    package var createdAt: Date
 
     /// - Throws: where this version cannot read the payload, because a replica of another version enqueued the task.
-    func payload<Payload: OutboxPayload>(_: Payload.Type = Payload.self) throws(UnreadableOutboxTask) -> Payload {
+    package func payload<Payload: OutboxPayload>(_: Payload.Type = Payload.self) throws(UnreadableOutboxTask) -> Payload
+    {
         let payloads: [String: Payload]
         do {
             payloads = try JSONDecoder().decode([String: Payload].self, from: Data(json.utf8))
@@ -73,18 +78,18 @@ struct OutboxEntry: Sendable {
 }
 
 /// The payload of a task cannot be read by this version.
-struct UnreadableOutboxTask: Error {
+package struct UnreadableOutboxTask: Error {
     var reason: String
 }
 
 /// When a failed task is retried, and the outbox is read.
-enum OutboxSchedule {
+package enum OutboxSchedule {
     /// Seconds until the task is retried. The delay doubles from half a second to five minutes, and has jitter, so that
     /// tasks that failed together are not retried together.
     /// - Parameters:
     ///   - deliveries: how often the task's delivery was begun.
     ///   - spread: from 0 to 1, at random.
-    static func delay(after deliveries: Int, spread: Double) -> Double {
+    package static func delay(after deliveries: Int, spread: Double) -> Double {
         let delay = min(0.5 * Double(1 << min(max(deliveries - 1, 0), 12)), 300)
         return delay * (0.75 + 0.5 * spread)
     }

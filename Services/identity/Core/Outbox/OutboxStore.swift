@@ -1,10 +1,14 @@
-import Foundation
-import Postgres
+package import Foundation
+package import Postgres
 
 /// Tasks that call other services or third parties (table `outbox`). A task is committed together with the change that
 /// it belongs to.
-struct OutboxStore: Sendable {
-    let database: PostgresPool
+package struct OutboxStore: Sendable {
+    package let database: PostgresPool
+
+    package init(database: PostgresPool) {
+        self.database = database
+    }
 
     private static let columns = """
         id, user_id, kind, destination, task::text AS task, sealed, revision, attempts, created_at
@@ -20,7 +24,7 @@ struct OutboxStore: Sendable {
     ///     it out. If that fails or is interrupted, a worker does so when the claim has expired.
     ///   - sealing: creates the task's sealed value from the task's id.
     @discardableResult
-    static func enqueue(
+    package static func enqueue(
         _ task: OutboxTask, user userID: UUID?, dueAtOnce: Bool = false, on database: some PostgresQuerying,
         sealing: (UUID) throws -> Data? = { _ in nil }
     ) async throws -> OutboxEntry {
@@ -37,7 +41,7 @@ struct OutboxStore: Sendable {
     }
 
     /// The user's latest task of a kind, if one remains.
-    static func latest(
+    package static func latest(
         _ kind: (some OutboxPayload).Type, of userID: UUID, on database: some PostgresQuerying
     ) async throws -> OutboxEntry? {
         try await database.query(
@@ -95,7 +99,7 @@ struct OutboxStore: Sendable {
     }
 
     /// The kinds of the remaining tasks about a user for one destination.
-    func kinds(for destination: OutboxDestination, about userID: UUID) async throws -> [String] {
+    package func kinds(for destination: OutboxDestination, about userID: UUID) async throws -> [String] {
         try await database.query(
             """
             SELECT DISTINCT kind FROM outbox
@@ -110,7 +114,7 @@ struct OutboxStore: Sendable {
     }
 
     /// Schedules a retry of the task.
-    func postpone(_ entry: OutboxEntry, seconds: Double) async throws {
+    package func postpone(_ entry: OutboxEntry, seconds: Double) async throws {
         try await database.query(
             """
             UPDATE outbox SET next_attempt_at = now() + make_interval(secs => \(seconds))
@@ -119,7 +123,7 @@ struct OutboxStore: Sendable {
     }
 
     /// Replaces the task's sealed value.
-    func replaceSealed(of entry: OutboxEntry, by sealed: Data) async throws {
+    package func replaceSealed(of entry: OutboxEntry, by sealed: Data) async throws {
         try await database.query(
             "UPDATE outbox SET sealed = \(sealed) WHERE id = \(entry.id) AND revision = \(entry.revision)")
     }

@@ -1,11 +1,11 @@
 import Instruments
-import Logging
+package import Logging
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
 /// Carries out the tasks of the outbox. Failed tasks are retried without limit.
-final class OutboxWorker: Service, Sendable {
+package final class OutboxWorker: Service, Sendable {
     private let delivery: OutboxDelivery
     private let afterTask: @Sendable () -> Void
     private let logger: Logger
@@ -40,7 +40,7 @@ final class OutboxWorker: Service, Sendable {
     }
 
     /// - Parameter afterTask: called after each attempt to carry out a task.
-    init(_ delivery: OutboxDelivery, logger: Logger, afterTask: @escaping @Sendable () -> Void = {}) {
+    package init(_ delivery: OutboxDelivery, logger: Logger, afterTask: @escaping @Sendable () -> Void = {}) {
         self.delivery = delivery
         self.afterTask = afterTask
         self.logger = logger
@@ -49,7 +49,7 @@ final class OutboxWorker: Service, Sendable {
     }
 
     /// Reads the outbox now, because a task was enqueued.
-    func wake() {
+    package func wake() {
         for queue in queues { queue.wakeUp.yield() }
     }
 

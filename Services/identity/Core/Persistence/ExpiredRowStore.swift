@@ -1,20 +1,26 @@
 import Instruments
-import Logging
-import Postgres
-import ServiceKitPostgres
+package import Logging
+package import Postgres
+package import ServiceKitPostgres
 
 /// The rows of a table that expire. Features declare theirs beside their stores.
-struct ExpiredRows: Sendable {
-    var table: String
+package struct ExpiredRows: Sendable {
+    package var table: String
     /// The column that identifies a row.
-    var key: String
+    package var key: String
     /// The SQL condition of the rows that have expired.
-    var condition: String
+    package var condition: String
+
+    package init(table: String, key: String, condition: String) {
+        self.table = table
+        self.key = key
+        self.condition = condition
+    }
 }
 
 /// Removes expired rows. Each batch is its own statement, so that none exceeds the statement timeout, however many rows
 /// there are. Every replica does this, and skips rows that another has locked.
-struct ExpiredRowStore: Sendable {
+package struct ExpiredRowStore: Sendable {
     let database: PostgresPool
     private let rows: [ExpiredRows]
     private let others: [Purger.Table]
@@ -26,13 +32,13 @@ struct ExpiredRowStore: Sendable {
     private static let pause = Duration.seconds(600)
 
     /// - Parameter others: tables whose rows are not removed by a condition alone.
-    init(database: PostgresPool, rows: [ExpiredRows], others: [Purger.Table] = []) {
+    package init(database: PostgresPool, rows: [ExpiredRows], others: [Purger.Table] = []) {
         self.database = database
         self.rows = rows
         self.others = others
     }
 
-    func purger(logger: Logger) -> Purger {
+    package func purger(logger: Logger) -> Purger {
         let tables = rows.map { rows in
             Purger.Table(rows.table) { try await remove(rows) == Self.batch ? .zero : nil }
         }

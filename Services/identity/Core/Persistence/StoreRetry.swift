@@ -1,7 +1,7 @@
-import Contracts
+package import Contracts
 import Foundation
 import Limits
-import Postgres
+package import Postgres
 import ServiceKit
 
 /// Another transaction has locked or changed a further user that this transaction needs.
@@ -21,7 +21,7 @@ extension PostgresPool {
     ///   outside a transaction.
     ///
     /// The current deadline for PostgreSQL applies to all runs together.
-    func withRetriedTransaction<Value: Sendable>(
+    package func withRetriedTransaction<Value: Sendable>(
         _ body: (PostgresTransaction) async throws -> Value
     ) async throws -> Value {
         let deadline = Deadline.current?.forDatabase.instant
@@ -42,14 +42,16 @@ extension PostgresPool {
 }
 
 /// At each run another transaction changed the same rows first. The client may repeat its request.
-struct StoreConflict: ProblemConvertible {
-    var problem: Problem { Problem(.unavailable) }
+package struct StoreConflict: ProblemConvertible {
+    package var problem: Problem { Problem(.unavailable) }
+
+    package init() {}
 }
 
 /// Calls `body` until it returns a value, at most three times. It returns `nil` where another request has changed the
 /// same rows first.
 /// - Throws: ``StoreConflict`` after the third time.
-func retryingConflicts<Value>(_ body: () async throws -> Value?) async throws -> Value {
+package func retryingConflicts<Value>(_ body: () async throws -> Value?) async throws -> Value {
     for _ in 0..<3 {
         if let value = try await body() { return value }
     }

@@ -1,17 +1,21 @@
-import Contracts
-import Foundation
+package import Contracts
+package import Foundation
 import HTTPTypes
-import ServiceKit
+package import ServiceKit
 
 /// Client of the devices service.
-struct DevicesClient: Sendable {
-    let client: ServiceClient
+package struct DevicesClient: Sendable {
+    package let client: ServiceClient
 
-    func erase(_ userID: UUID) async throws {
+    package init(client: ServiceClient) {
+        self.client = client
+    }
+
+    package func erase(_ userID: UUID) async throws {
         try await client.send(.delete, "/internal/users/\(userID.path)", idempotent: true)
     }
 
-    func devices(of userID: UUID) async throws(ServiceClientError) -> DeviceExport {
+    package func devices(of userID: UUID) async throws(ServiceClientError) -> DeviceExport {
         do {
             return try await client.send(.get, "/internal/users/\(userID.path)/devices", idempotent: true)
         } catch {
@@ -23,7 +27,7 @@ struct DevicesClient: Sendable {
     ///
     /// - Parameter key: a repetition with the same key sends nothing.
     /// - Throws: devices' refusal, for the user.
-    func sendTestPush(
+    package func sendTestPush(
         _ push: TestPushRequest, to userID: UUID, key: String
     ) async throws(ServiceClientError) -> PushAccepted {
         try await client.send(
@@ -31,11 +35,11 @@ struct DevicesClient: Sendable {
     }
 
     /// - Throws: `NOT_FOUND` for another user's push.
-    func testPush(_ push: UUID, to userID: UUID) async throws(ServiceClientError) -> PushStatus {
+    package func testPush(_ push: UUID, to userID: UUID) async throws(ServiceClientError) -> PushStatus {
         try await client.send(.get, "/internal/users/\(userID.path)/test-pushes/\(push.path)")
     }
 
-    func undeliveredPushes(of userID: UUID) async throws(ServiceClientError) -> UndeliveredPushList {
+    package func undeliveredPushes(of userID: UUID) async throws(ServiceClientError) -> UndeliveredPushList {
         do {
             return try await client.send(.get, "/internal/users/\(userID.path)/undelivered-pushes")
         } catch {

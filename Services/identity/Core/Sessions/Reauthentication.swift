@@ -1,15 +1,20 @@
-import Contracts
+package import Contracts
 import Foundation
 import Hummingbird
 import Postgres
-import ServiceKit
+package import ServiceKit
 
 /// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`).
-struct ReauthenticationRoutes: Sendable {
-    let verification: CredentialVerification
-    let reauthentication: Reauthentication
+package struct ReauthenticationRoutes: Sendable {
+    package let verification: CredentialVerification
+    package let reauthentication: Reauthentication
 
-    func add(to router: ServiceRouter) {
+    package init(verification: CredentialVerification, reauthentication: Reauthentication) {
+        self.verification = verification
+        self.reauthentication = reauthentication
+    }
+
+    package func add(to router: ServiceRouter) {
         router.post("/v1/auth/reauthenticate") { request, context in
             AuditedAttempt.note(action: .reauthentication)
             let user = try context.requireUser()
@@ -28,7 +33,7 @@ struct ReauthenticationRoutes: Sendable {
 ///
 /// Unlike at a sign-in, a change of the credentials at the same moment revokes nothing. No session is created, and the
 /// user could as well have authenticated a moment before the change.
-struct Reauthentication: Sendable {
+package struct Reauthentication: Sendable {
     let database: PostgresPool
     let tokens: TokensClient
 
@@ -40,7 +45,7 @@ struct Reauthentication: Sendable {
     ///   - refusal: the error where another user was verified.
     /// - Throws: `refusal`; `ACCOUNT_DISABLED`; `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`. The request
     ///   may be repeated.
-    func callAsFunction(
+    package func callAsFunction(
         of user: ForwardedUser, verified account: Account?, by verification: Verification, refusal: Problem
     ) async throws {
         guard let account, account.id == user.id else { throw refusal }
@@ -53,7 +58,7 @@ struct Reauthentication: Sendable {
 
 extension AuthenticationAge {
     /// - Throws: `REAUTHENTICATION_REQUIRED` where the user's last authentication is too old.
-    func require(_ user: ForwardedUser) throws(Problem) {
+    package func require(_ user: ForwardedUser) throws(Problem) {
         guard accepts(user.authenticatedAt, now: .now) else { throw .reauthenticationRequired(maximumAge: maximum) }
     }
 }

@@ -1,9 +1,9 @@
 import Contracts
-import Foundation
+package import Foundation
 
 extension OutboxTask {
     /// tokens revokes a session that was issued to no client, if it exists. Rows and logs call it `take_back`.
-    static func revokeUnused(session: UUID) -> OutboxTask {
+    package static func revokeUnused(session: UUID) -> OutboxTask {
         OutboxTask(UnusedSessionTask(session: session), for: .tokens)
     }
 }
@@ -17,11 +17,16 @@ struct UnusedSessionTask: OutboxPayload {
 }
 
 /// Notifies tokens of changes of users and sessions, as tasks of the outbox.
-struct SessionDelivery: Sendable {
-    let accounts: AccountStore
-    let tokens: TokensClient
+package struct SessionDelivery: Sendable {
+    package let accounts: AccountStore
+    package let tokens: TokensClient
 
-    var handlers: [OutboxHandler] {
+    package init(accounts: AccountStore, tokens: TokensClient) {
+        self.accounts = accounts
+        self.tokens = tokens
+    }
+
+    package var handlers: [OutboxHandler] {
         [
             OutboxHandler(SnapshotTask.self, for: .tokens) { _, entry in
                 if let userID = entry.userID, let account = try await accounts.account(userID) {

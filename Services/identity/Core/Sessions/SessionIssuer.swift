@@ -1,25 +1,38 @@
-import Contracts
+package import Contracts
 import Foundation
 import Limits
-import Logging
-import ServiceKit
+package import Logging
+package import ServiceKit
 
 /// Creates a session for a verified user, and ensures that the session does not outlive a change of the credentials.
 ///
 /// A transaction that changes a user's credentials commits first and revokes the sessions after that. If the
 /// credentials are unchanged once the session exists, every later change revokes the session too. If they have changed,
 /// the session is revoked here. The same happens where it is unknown whether the session was created.
-struct SessionIssuer: Sendable {
-    let accounts: AccountStore
-    let outbox: OutboxStore
-    let knownDevices: KnownDeviceStore
-    let deviceTokens: KnownDeviceTokens
-    let tokens: TokensClient
-    let unused: UnusedSessions
-    let logger: Logger
+package struct SessionIssuer: Sendable {
+    package let accounts: AccountStore
+    package let outbox: OutboxStore
+    package let knownDevices: KnownDeviceStore
+    package let deviceTokens: KnownDeviceTokens
+    package let tokens: TokensClient
+    package let unused: UnusedSessions
+    package let logger: Logger
 
-    struct Issued {
-        var auth: AuthResponse
+    package init(
+        accounts: AccountStore, outbox: OutboxStore, knownDevices: KnownDeviceStore, deviceTokens: KnownDeviceTokens,
+        tokens: TokensClient, unused: UnusedSessions, logger: Logger
+    ) {
+        self.accounts = accounts
+        self.outbox = outbox
+        self.knownDevices = knownDevices
+        self.deviceTokens = deviceTokens
+        self.tokens = tokens
+        self.unused = unused
+        self.logger = logger
+    }
+
+    package struct Issued {
+        package var auth: AuthResponse
         var sessionID: UUID
         /// The account as it was when the user was verified.
         var account: Account
@@ -35,7 +48,7 @@ struct SessionIssuer: Sendable {
     ///   - confirm: called when the session exists, before the sign-in is recorded. If it throws, the session is revoked.
     /// - Throws: what `account` and `confirm` throw, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no
     ///   session.
-    func issue(
+    package func issue(
         on device: SessionDevice?, by verification: Verification, context: GatehouseRequestContext, refusal: Problem,
         account: () async throws -> Account,
         confirm: () async throws -> Void = {}
@@ -142,7 +155,7 @@ extension SessionDevice {
 
     /// Refuses text that cannot be shown, because the user sees it in the list of sessions.
     /// - Throws: `INVALID_REQUEST` naming the field.
-    func checked() throws(Problem) -> SessionDevice {
+    package func checked() throws(Problem) -> SessionDevice {
         let fields = [
             ("installationId", installationId), ("name", name), ("model", model), ("osVersion", osVersion),
             ("appVersion", appVersion), ("deviceToken", deviceToken),

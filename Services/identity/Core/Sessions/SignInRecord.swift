@@ -8,7 +8,7 @@ extension AuditEvent {
     /// A signed-in user has authenticated again.
     static let reauthenticated = Self("reauthenticated")
 
-    static let ofSessions = [signedIn, reauthenticated]
+    package static let ofSessions = [signedIn, reauthenticated]
 }
 
 extension AuditedAttempt.Action {

@@ -1,13 +1,17 @@
-import Contracts
-import Foundation
+package import Contracts
+package import Foundation
 import HTTPTypes
 import Limits
-import ServiceKit
+package import ServiceKit
 
 /// Client of the tokens service. Each method says what it throws; an error of tokens never becomes a refusal of the
 /// user's input.
-struct TokensClient: Sendable {
-    let client: ServiceClient
+package struct TokensClient: Sendable {
+    package let client: ServiceClient
+
+    package init(client: ServiceClient) {
+        self.client = client
+    }
 
     /// Why no session was created.
     enum SessionFailure: Error {
@@ -40,11 +44,11 @@ struct TokensClient: Sendable {
         }
     }
 
-    func revokeUnused(session: UUID) async throws {
+    package func revokeUnused(session: UUID) async throws {
         try await change(.delete, "/internal/sessions/\(session.path)")
     }
 
-    func revokeSessions(of userID: UUID, _ request: RevokeSessionsRequest) async throws {
+    package func revokeSessions(of userID: UUID, _ request: RevokeSessionsRequest) async throws {
         try await change(.post, "/internal/users/\(userID.path)/revoke", body: request)
     }
 
@@ -59,7 +63,7 @@ struct TokensClient: Sendable {
         } catch let error as ServiceClientError where error.problem.code == .notFound {}
     }
 
-    func sessions(of userID: UUID) async throws(ServiceClientError) -> SessionList {
+    package func sessions(of userID: UUID) async throws(ServiceClientError) -> SessionList {
         do {
             return try await client.send(.get, "/internal/users/\(userID.path)/sessions", idempotent: true)
         } catch {

@@ -1,6 +1,6 @@
-import Foundation
+package import Foundation
 import Limits
-import Logging
+package import Logging
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// A request waits for that no longer than until its own deadline. The work continues after its answer, and while the
 /// service shuts down. While neither tokens nor PostgreSQL is available, it is repeated for about a minute.
-final class UnusedSessions: Service, Sendable {
+package final class UnusedSessions: Service, Sendable {
     private struct Job: Sendable {
         var session: UUID
         /// Whether tokens has answered that the session exists. Otherwise the request that creates it may still be in
@@ -39,7 +39,7 @@ final class UnusedSessions: Service, Sendable {
     ///   - enqueue: adds the outbox's task that revokes the session.
     ///   - revoke: has tokens revoke the session, if it exists.
     ///   - firstPause: between the first two attempts; it doubles from one attempt to the next.
-    init(
+    package init(
         enqueue: @escaping @Sendable (_ session: UUID) async throws -> Void,
         revoke: @escaping @Sendable (_ session: UUID) async throws -> Void,
         firstPause: Duration = .milliseconds(250), logger: Logger

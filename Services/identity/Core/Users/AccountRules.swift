@@ -1,30 +1,30 @@
 import Bytes
-import Contracts
-import Foundation
+package import Contracts
+package import Foundation
 
 /// A user, including the fields that only this service stores.
-struct Account: Sendable, Equatable {
-    var id: UUID
+package struct Account: Sendable, Equatable {
+    package var id: UUID
     /// In the form in which addresses are stored.
-    var email: String?
-    var emailVerified: Bool
-    var phone: String?
-    var phoneVerified: Bool
-    var displayName: String?
-    var role: String
-    var storeIDs: [String]
-    var state: AccountState
+    package var email: String?
+    package var emailVerified: Bool
+    package var phone: String?
+    package var phoneVerified: Bool
+    package var displayName: String?
+    package var role: String
+    package var storeIDs: [String]
+    package var state: AccountState
     /// Whether the account has an address or number for signing in with a password. `email` does not show this: it may
     /// be an address that a provider told.
-    var hasIdentifier: Bool
+    package var hasIdentifier: Bool
     var credentials: Set<CredentialName>
     /// Increases with every change that clients and other services see. tokens keeps the snapshot with the highest
     /// version.
     var version: Int64
     /// Increases with every change that invalidates earlier authentication: a change of the password, the state or the
     /// credentials, or the loss of an identifier.
-    var credentialsVersion: Int64
-    var createdAt: Date
+    package var credentialsVersion: Int64
+    package var createdAt: Date
     var updatedAt: Date?
     /// Kinds of identifiers that another user has verified.
     var lostIdentifiers: [String] = []
@@ -32,7 +32,7 @@ struct Account: Sendable, Equatable {
     var mergeableIdentifiers: [String] = []
 
     /// The user as clients see it.
-    var user: User {
+    package var user: User {
         User(
             id: id, email: email.map(EmailAddress.unicode), phone: phone, displayName: displayName,
             emailVerified: emailVerified,
@@ -62,30 +62,36 @@ struct Account: Sendable, Equatable {
 }
 
 /// Whether an account may be used. A deleted account has no state, because its row is gone.
-enum AccountState: String, Sendable, CaseIterable, Codable {
+package enum AccountState: String, Sendable, CaseIterable, Codable {
     case active
     case disabled
 }
 
 /// The fields to change in an account; `nil` leaves a field as it is.
-struct AccountChange: Sendable {
+package struct AccountChange: Sendable {
     /// `.some(nil)` removes the name.
-    var displayName: DisplayName??
-    var role: Role?
-    var stores: StoreList?
+    package var displayName: DisplayName??
+    package var role: Role?
+    package var stores: StoreList?
+
+    package init(displayName: DisplayName?? = nil, role: Role? = nil, stores: StoreList? = nil) {
+        self.displayName = displayName
+        self.role = role
+        self.stores = stores
+    }
 }
 
 /// The user's display name: free text that is shown to other users.
-struct DisplayName: Hashable, Sendable {
-    let value: String
+package struct DisplayName: Hashable, Sendable {
+    package let value: String
 
     /// In characters (grapheme clusters).
-    static let maximumLength = 100
+    package static let maximumLength = 100
     /// In bytes of UTF-8. One character can be a letter with any number of combining marks.
-    static let maximumBytes = 16 * maximumLength
+    package static let maximumBytes = 16 * maximumLength
 
     /// `nil` where the text is blank, which removes the name.
-    static func read(_ text: String) throws(Refusal) -> DisplayName? {
+    package static func read(_ text: String) throws(Refusal) -> DisplayName? {
         let trimmed = Text.trimmed(text)
         guard !trimmed.isEmpty else { return nil }
         let tooLong = Refusal("The name is longer than \(maximumLength) characters.")
@@ -103,17 +109,17 @@ struct DisplayName: Hashable, Sendable {
 }
 
 /// A user's role in the team's own services. Gatehouse only passes it on, and interprets only the operators' role.
-struct Role: Hashable, Sendable {
-    let name: String
+package struct Role: Hashable, Sendable {
+    package let name: String
 
     /// The role of every user who registers.
-    static let user = Role(unchecked: "user")
+    package static let user = Role(unchecked: "user")
     /// The role that may administer users, unless the team names another.
-    static let `operator` = Role(unchecked: "operator")
+    package static let `operator` = Role(unchecked: "operator")
 
     /// - Parameter name: a lower-case letter, then up to 31 of `a–z 0–9 _ -`: the role is written into access tokens
     ///   and headers.
-    init(_ name: String) throws(Refusal) {
+    package init(_ name: String) throws(Refusal) {
         let scalars = name.unicodeScalars
         guard (1...32).contains(scalars.count), let first = scalars.first, ("a"..."z").contains(first),
             scalars.allSatisfy({
@@ -126,7 +132,7 @@ struct Role: Hashable, Sendable {
     }
 
     /// The role that may administer users.
-    init(ofOperators name: String) throws(Refusal) {
+    package init(ofOperators name: String) throws(Refusal) {
         try self.init(name)
         guard self != .user else { throw Refusal("Every user who registers has the role \(name).") }
     }
@@ -137,8 +143,8 @@ struct Role: Hashable, Sendable {
 }
 
 /// A store, site or tenant that a user belongs to, by the team's own name for it.
-struct StoreID: Hashable, Sendable {
-    let value: String
+package struct StoreID: Hashable, Sendable {
+    package let value: String
 
     /// - Parameter value: 1 to 64 visible characters.
     init(_ value: String) throws(Refusal) {
@@ -153,17 +159,17 @@ struct StoreID: Hashable, Sendable {
 
 /// The stores of one user. Each access token lists all of them, and each request that the gateway forwards carries them
 /// percent-encoded in a header field.
-struct StoreList: Hashable, Sendable {
-    let ids: [StoreID]
+package struct StoreList: Hashable, Sendable {
+    package let ids: [StoreID]
 
-    static let none = StoreList(unchecked: [])
+    package static let none = StoreList(unchecked: [])
 
     static let maximumCount = 50
     /// In bytes of the header field, including the commas. A token with this many is not longer than verifiers accept,
     /// and the field fits into a request head of 16 KiB.
     static let maximumLength = 3072
 
-    init(_ values: [String]) throws(Refusal) {
+    package init(_ values: [String]) throws(Refusal) {
         guard values.count <= Self.maximumCount else {
             throw Refusal("A user has at most \(Self.maximumCount) stores.")
         }

@@ -1,6 +1,6 @@
 import Contracts
-import Foundation
-import Postgres
+package import Foundation
+package import Postgres
 
 /// Users, in PostgreSQL (table `users`). Every function is one statement or one short transaction.
 ///
@@ -10,19 +10,23 @@ import Postgres
 /// the change before it, which gives the feed of events its order. No transaction waits for the row of a further user
 /// (``lockAnother(_:on:)``). Functions that need the lock and do not take it themselves demand it as a ``LockedUser``
 /// where they change `users`.
-struct AccountStore: Sendable {
-    let database: PostgresPool
+package struct AccountStore: Sendable {
+    package let database: PostgresPool
 
-    func account(_ id: UUID) async throws -> Account? {
+    package init(database: PostgresPool) {
+        self.database = database
+    }
+
+    package func account(_ id: UUID) async throws -> Account? {
         try await Self.account(id, on: database)
     }
 
-    func exists(_ id: UUID) async throws -> Bool {
+    package func exists(_ id: UUID) async throws -> Bool {
         try await !database.query("SELECT id FROM users WHERE id = \(id)").isEmpty
     }
 
     /// Accounts from the oldest to the newest: those after `last` in that order, or from the first.
-    func list(after last: Account?, limit: Int) async throws -> [Account] {
+    package func list(after last: Account?, limit: Int) async throws -> [Account] {
         try await database.query(
             """
             SELECT \(unescaped: Account.columns) FROM users u \(unescaped: Account.joins)
@@ -33,14 +37,14 @@ struct AccountStore: Sendable {
     }
 
     /// The user's current role; `nil` where the account is gone or disabled.
-    func roleOfActive(_ id: UUID) async throws -> String? {
+    package func roleOfActive(_ id: UUID) async throws -> String? {
         try await database.query("SELECT role FROM users WHERE id = \(id) AND state = 'active'")
             .first?.decode(String.self)
     }
 
     /// Changes the fields of the user that other users and services see.
     /// - Returns: `nil` when there is no such user.
-    func change(_ userID: UUID, to change: AccountChange, actor: AuditActor) async throws -> Account? {
+    package func change(_ userID: UUID, to change: AccountChange, actor: AuditActor) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await Self.lock(userID, on: transaction) else { return nil }
             var events: [AuditEvent] = []
@@ -74,13 +78,13 @@ struct AccountStore: Sendable {
 
     /// - Parameter name: `nil` removes the name.
     /// - Returns: `nil` when there is no such user.
-    func rename(_ userID: UUID, to name: DisplayName?) async throws -> Account? {
+    package func rename(_ userID: UUID, to name: DisplayName?) async throws -> Account? {
         try await change(userID, to: AccountChange(displayName: .some(name)), actor: .user)
     }
 
     /// Enables or disables the account. Disabling ends its sessions.
     /// - Returns: `nil` when there is no such user.
-    func setState(_ state: AccountState, of userID: UUID, actor: AuditActor) async throws -> Account? {
+    package func setState(_ state: AccountState, of userID: UUID, actor: AuditActor) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await Self.lock(userID, on: transaction) else { return nil }
             try await Self.setState(state, of: user, actor: actor, on: transaction)
@@ -88,7 +92,7 @@ struct AccountStore: Sendable {
         }
     }
 
-    static func setState(
+    package static func setState(
         _ state: AccountState, of user: LockedUser, actor: AuditActor, detail: String? = nil,
         on transaction: PostgresTransaction
     ) async throws {
@@ -106,7 +110,7 @@ struct AccountStore: Sendable {
     }
 
     /// Removes the user's role and stores. The caller increments the version (``touch``).
-    static func removeRights(of user: LockedUser, on transaction: PostgresTransaction) async throws {
+    package static func removeRights(of user: LockedUser, on transaction: PostgresTransaction) async throws {
         let role = Role.user.name
         let removed = try await transaction.query(
             """
@@ -119,7 +123,7 @@ struct AccountStore: Sendable {
 
     /// Ends the user's sessions. Sign-ins in progress have to verify the user again.
     /// - Returns: whether there is such a user.
-    func endSessions(of userID: UUID, actor: AuditActor) async throws -> Bool {
+    package func endSessions(of userID: UUID, actor: AuditActor) async throws -> Bool {
         try await database.withRetriedTransaction { transaction in
             guard let user = try await Self.lock(userID, on: transaction),
                 let version = try await Self.touch(user, credentials: true, on: transaction)
@@ -134,7 +138,7 @@ struct AccountStore: Sendable {
 
     /// Ends one session on behalf of an operator. The audit entry and the task are committed together.
     /// - Returns: `false` when there is no such user.
-    func endSession(_ session: UUID, of userID: UUID) async throws -> Bool {
+    package func endSession(_ session: UUID, of userID: UUID) async throws -> Bool {
         try await database.withRetriedTransaction { transaction in
             guard try await Self.lock(userID, on: transaction) != nil else { return false }
             try await AuditStore.record(.sessionEnded, userID, by: .operator, session: session, on: transaction)
@@ -146,14 +150,26 @@ struct AccountStore: Sendable {
 }
 
 /// A user to be created.
-struct NewUser: Sendable, Codable {
-    var id = UUID()
-    var displayName: String?
-    var role = Role.user.name
-    var storeIDs: [String] = []
+package struct NewUser: Sendable, Codable {
+    package var id = UUID()
+    package var displayName: String?
+    package var role = Role.user.name
+    package var storeIDs: [String] = []
     var state = AccountState.active
     /// Seconds since 1970; `nil`: now.
     var createdAt: Double?
+
+    package init(
+        id: UUID = UUID(), displayName: String? = nil, role: String = Role.user.name, storeIDs: [String] = [],
+        state: AccountState = .active, createdAt: Double? = nil
+    ) {
+        self.id = id
+        self.displayName = displayName
+        self.role = role
+        self.storeIDs = storeIDs
+        self.state = state
+        self.createdAt = createdAt
+    }
 
     /// The names of the columns.
     private enum CodingKeys: String, CodingKey {
@@ -165,8 +181,8 @@ struct NewUser: Sendable, Codable {
 }
 
 /// A user whose row the transaction has locked, until it ends.
-struct LockedUser: Sendable {
-    let id: UUID
+package struct LockedUser: Sendable {
+    package let id: UUID
 
     /// Only the locking queries create it.
     fileprivate init(id: UUID) {
@@ -176,14 +192,14 @@ struct LockedUser: Sendable {
 
 /// Operations on a user within the transactions of other stores.
 extension AccountStore {
-    static func account(_ id: UUID, on database: some PostgresQuerying) async throws -> Account? {
+    package static func account(_ id: UUID, on database: some PostgresQuerying) async throws -> Account? {
         try await database.query(
             "SELECT \(unescaped: Account.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)"
         ).first.map(Account.init)
     }
 
     /// Creates users. Their identifiers and credentials follow in the same transaction.
-    static func create(_ users: [NewUser], on transaction: PostgresTransaction) async throws {
+    package static func create(_ users: [NewUser], on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             """
             INSERT INTO users (id, display_name, role, store_ids, state, created_at)
@@ -196,7 +212,7 @@ extension AccountStore {
     /// Locks the user's row until the transaction ends. The transaction must not have written or locked anything
     /// before: PostgreSQL then assigns its number after the wait.
     /// - Returns: `nil` when there is no such user.
-    static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> LockedUser? {
+    package static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> LockedUser? {
         let rows = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE")
         return rows.isEmpty ? nil : LockedUser(id: userID)
     }
@@ -204,7 +220,7 @@ extension AccountStore {
     /// Locks the row of a further user, without waiting for it: its holder may be waiting for a row of this transaction.
     /// - Returns: `nil` when there is no such user.
     /// - Throws: ``UserIsContended``, for `withRetriedTransaction`.
-    static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> LockedUser? {
+    package static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> LockedUser? {
         let locked = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE SKIP LOCKED")
         if locked.isEmpty {
             guard try await transaction.query("SELECT id FROM users WHERE id = \(userID)").isEmpty else {
@@ -217,7 +233,7 @@ extension AccountStore {
 
     /// Locks the user's row until the transaction ends.
     /// - Returns: `nil` when the account's credentials are no longer those that were read.
-    static func lock(_ account: Account, on transaction: PostgresTransaction) async throws -> LockedUser? {
+    package static func lock(_ account: Account, on transaction: PostgresTransaction) async throws -> LockedUser? {
         let version = try await transaction.query(
             "SELECT credentials_version FROM users WHERE id = \(account.id) FOR UPDATE"
         ).first?.decode(Int64.self)
@@ -229,7 +245,7 @@ extension AccountStore {
     ///   were sent before are no longer valid.
     /// - Returns: the current version of the user's credentials; `nil` when there is no such user.
     @discardableResult
-    static func touch(
+    package static func touch(
         _ user: LockedUser, credentials: Bool, on transaction: PostgresTransaction
     ) async throws -> Int64? {
         let version = try await transaction.query(
@@ -249,7 +265,7 @@ extension AccountStore {
 extension Account {
     /// The columns of an account, over the users `u` of a statement and ``joins``. The address that a provider told
     /// stands in for one of the user's own, unless another user signs in with it.
-    static let columns = """
+    package static let columns = """
         u.id,
         coalesce(
             e.value,
@@ -268,7 +284,7 @@ extension Account {
         ) AS mergeable_identifiers
         """
 
-    static let joins = """
+    package static let joins = """
         LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
         LEFT JOIN identifiers p ON p.user_id = u.id AND p.kind = 'phone'
         LEFT JOIN LATERAL (
@@ -277,7 +293,7 @@ extension Account {
             FROM credentials k WHERE k.user_id = u.id) c ON true
         """
 
-    init(_ row: PostgresRow) throws {
+    package init(_ row: PostgresRow) throws {
         id = try row.decode("id")
         email = try row.decode("email")
         emailVerified = try row.decode("email_verified")

@@ -1,17 +1,21 @@
-import Contracts
+package import Contracts
 
 /// The name of a kind of credential, as rows hold it. Each kind declares its own beside its type.
-struct CredentialKindID: RawRepresentable, Hashable, Sendable {
-    let rawValue: String
+package struct CredentialKindID: RawRepresentable, Hashable, Sendable {
+    package let rawValue: String
+
+    package init(rawValue: String) {
+        self.rawValue = rawValue
+    }
 }
 
 /// A kind and its provider, of which a user may have several credentials.
-struct CredentialName: Hashable, Sendable {
-    var kind: CredentialKindID
+package struct CredentialName: Hashable, Sendable {
+    package var kind: CredentialKindID
     /// Empty where the kind has no providers.
     var provider: String
 
-    init(_ kind: CredentialKindID, provider: String = "") {
+    package init(_ kind: CredentialKindID, provider: String = "") {
         self.kind = kind
         self.provider = provider
     }
@@ -24,5 +28,5 @@ struct CredentialName: Hashable, Sendable {
     }
 
     /// The name by which the app knows it.
-    var authProvider: AuthProvider { AuthProvider(rawValue: provider.isEmpty ? kind.rawValue : provider) }
+    package var authProvider: AuthProvider { AuthProvider(rawValue: provider.isEmpty ? kind.rawValue : provider) }
 }

@@ -5,21 +5,21 @@ import Postgres
 extension AuditEvent {
     /// An identifier was added to the account, or verified.
     static let identifierChanged = Self("identifier_changed", published: .identifierChanged)
-    static let identifierLost = Self("identifier_lost", published: .identifierChanged)
+    package static let identifierLost = Self("identifier_lost", published: .identifierChanged)
     /// By the user or an operator.
-    static let identifierRemoved = Self("identifier_removed", published: .identifierChanged)
+    package static let identifierRemoved = Self("identifier_removed", published: .identifierChanged)
     /// A change was undone by the link that was sent to the former identifier.
-    static let identifierRestored = Self("identifier_restored", published: .identifierChanged)
-    static let identifierVerified = Self("identifier_verified", published: .identifierChanged)
+    package static let identifierRestored = Self("identifier_restored", published: .identifierChanged)
+    package static let identifierVerified = Self("identifier_verified", published: .identifierChanged)
 
-    static let ofIdentifiers = [
+    package static let ofIdentifiers = [
         identifierChanged, identifierLost, identifierRemoved, identifierRestored, identifierVerified,
     ]
 }
 
 extension AuditedAttempt.Target {
     /// The account that has verified the identifier.
-    static func identifier(_ identifier: Identifier) -> Self {
+    package static func identifier(_ identifier: Identifier) -> Self {
         .owner { database in
             try await database.query(
                 """
@@ -51,7 +51,7 @@ struct IdentifierLossTask: OutboxPayload {
 
 extension OutboxDestination {
     /// The queue of messages to identifiers of a kind. Without a kind, which tasks of older versions lack, it is mail.
-    init(_ channel: Identifier.Kind?) {
+    package init(_ channel: Identifier.Kind?) {
         self = channel == .phone ? .phone : .mail
     }
 }

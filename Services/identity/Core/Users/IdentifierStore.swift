@@ -1,17 +1,21 @@
 import Bytes
-import Foundation
-import Postgres
+package import Foundation
+package import Postgres
 
 /// E-mail addresses and phone numbers, and the users they belong to (tables `identifiers` and `lost_identifiers`).
-struct IdentifierStore: Sendable {
-    let database: PostgresPool
+package struct IdentifierStore: Sendable {
+    package let database: PostgresPool
+
+    package init(database: PostgresPool) {
+        self.database = database
+    }
 
     /// The user who has the identifier, verified or not.
-    func holder(of identifier: Identifier) async throws -> UUID? {
+    package func holder(of identifier: Identifier) async throws -> UUID? {
         try await Self.holder(of: identifier, on: database)?.userID
     }
 
-    static func email(of userID: UUID, on transaction: PostgresTransaction) async throws -> String? {
+    package static func email(of userID: UUID, on transaction: PostgresTransaction) async throws -> String? {
         try await transaction.query(
             "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = 'email'"
         ).first?.decode(String.self)
@@ -24,7 +28,7 @@ struct IdentifierStore: Sendable {
     ///   - isVerified: whether the claimant has verified the identifier.
     ///   - isNewUser: whether the claimant is created in the same transaction, which is no change of an account.
     /// - Returns: whether the user has it now.
-    static func claim(
+    package static func claim(
         _ identifier: Identifier, for userID: UUID, isVerified: Bool, actor: AuditActor, isNewUser: Bool = false,
         on transaction: PostgresTransaction
     ) async throws -> Bool {
@@ -80,7 +84,7 @@ struct IdentifierStore: Sendable {
 
     /// Adds identifiers that no user has.
     /// - Throws: a unique violation where one has an owner.
-    static func insert(_ new: [NewIdentifier], on transaction: PostgresTransaction) async throws {
+    package static func insert(_ new: [NewIdentifier], on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             """
             INSERT INTO identifiers (kind, value, user_id, verified)
@@ -112,7 +116,7 @@ struct IdentifierStore: Sendable {
     }
 
     /// Former owners of the user's verified identifiers, who had not verified them; the latest first, three at most.
-    func former(owners userID: UUID) async throws -> [UUID] {
+    package func former(owners userID: UUID) async throws -> [UUID] {
         try await database.query(
             """
             SELECT l.user_id FROM identifiers i
@@ -125,7 +129,9 @@ struct IdentifierStore: Sendable {
 
     /// Records that the account has lost the identifier to a user who verified it. The account's user is notified at
     /// the other identifier, if that one is verified; an unverified one may belong to another person.
-    static func noteLoss(of identifier: Identifier, by userID: UUID, on transaction: PostgresTransaction) async throws {
+    package static func noteLoss(of identifier: Identifier, by userID: UUID, on transaction: PostgresTransaction)
+        async throws
+    {
         let other: Identifier.Kind = identifier.kind == .email ? .phone : .email
         if try await current(other, of: userID, on: transaction)?.isVerified == true {
             try await OutboxStore.enqueue(
@@ -163,18 +169,25 @@ struct IdentifierStore: Sendable {
 }
 
 /// An identifier to be added with its user.
-struct NewIdentifier: Sendable {
-    var kind: Identifier.Kind
-    var value: String
-    var userID: UUID
-    var isVerified: Bool
+package struct NewIdentifier: Sendable {
+    package var kind: Identifier.Kind
+    package var value: String
+    package var userID: UUID
+    package var isVerified: Bool
+
+    package init(kind: Identifier.Kind, value: String, userID: UUID, isVerified: Bool) {
+        self.kind = kind
+        self.value = value
+        self.userID = userID
+        self.isVerified = isVerified
+    }
 }
 
 /// An identifier of an account.
-struct AccountIdentifier: Sendable {
-    var identifier: Identifier
-    var isVerified: Bool
-    var origin: CredentialOrigin
+package struct AccountIdentifier: Sendable {
+    package var identifier: Identifier
+    package var isVerified: Bool
+    package var origin: CredentialOrigin
 }
 
 extension AccountIdentifier {
@@ -189,21 +202,21 @@ extension AccountIdentifier {
 
 extension IdentifierStore {
     /// The user's identifiers, at most one of each kind.
-    static func all(of userID: UUID, on transaction: PostgresTransaction) async throws -> [AccountIdentifier] {
+    package static func all(of userID: UUID, on transaction: PostgresTransaction) async throws -> [AccountIdentifier] {
         try await transaction.query(
             "SELECT value, verified, changed_at, merged_from, merged_at FROM identifiers WHERE user_id = \(userID)"
         ).map(AccountIdentifier.init)
     }
 
     /// The user's identifier of a kind; `nil` where there is none.
-    static func current(
+    package static func current(
         _ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction
     ) async throws -> AccountIdentifier? {
         try await all(of: userID, on: transaction).first { $0.identifier.kind == kind }
     }
 
     /// Keeps the time when the identifier first became the user's: it is not a new credential.
-    static func restore(
+    package static func restore(
         _ origin: CredentialOrigin, of identifier: Identifier, on transaction: PostgresTransaction
     ) async throws {
         try await transaction.query(
@@ -215,7 +228,7 @@ extension IdentifierStore {
     }
 
     /// Inserts an identifier that was deleted in the same transaction, with its age and origin.
-    static func putBack(
+    package static func putBack(
         _ former: AccountIdentifier, of userID: UUID, on transaction: PostgresTransaction
     ) async throws {
         try await transaction.query(
@@ -226,7 +239,7 @@ extension IdentifierStore {
             """)
     }
 
-    static func delete(
+    package static func delete(
         _ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction
     ) async throws {
         try await transaction.query(

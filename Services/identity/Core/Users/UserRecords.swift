@@ -1,5 +1,5 @@
-import Contracts
-import Foundation
+package import Contracts
+package import Foundation
 import Postgres
 
 extension OutboxTask {
@@ -8,7 +8,7 @@ extension OutboxTask {
 
     /// tokens revokes the user's sessions, except one, and except those whose sign-in was verified against credentials
     /// of the version `below` or a newer one.
-    static func revokeSessions(reason: RevocationReason, except: UUID?, below: Int64) -> OutboxTask {
+    package static func revokeSessions(reason: RevocationReason, except: UUID?, below: Int64) -> OutboxTask {
         OutboxTask(SessionsRevocationTask(reason: reason, except: except, below: below), for: .tokens)
     }
 
@@ -55,7 +55,7 @@ extension OutboxStore {
 }
 
 extension AuditEvent {
-    static let registered = Self("registered", published: .userCreated)
+    package static let registered = Self("registered", published: .userCreated)
     static let profileChanged = Self("profile_changed", published: .userUpdated)
     static let roleChanged = Self("role_changed", published: .userUpdated)
     static let disabled = Self("disabled", published: .userDisabled)
@@ -64,5 +64,7 @@ extension AuditEvent {
     static let sessionEnded = Self("session_ended")
     static let sessionsEnded = Self("sessions_ended")
 
-    static let ofUsers = [registered, profileChanged, roleChanged, disabled, enabled, sessionEnded, sessionsEnded]
+    package static let ofUsers = [
+        registered, profileChanged, roleChanged, disabled, enabled, sessionEnded, sessionsEnded,
+    ]
 }

@@ -1,5 +1,6 @@
 import Bytes
 import Foundation
+import IdentityCore
 import ServiceKit
 import Settings
 

@@ -1,4 +1,5 @@
 import Contracts
+import IdentityCore
 import Logging
 import Sealing
 import ServiceKit
@@ -6,7 +7,7 @@ import ServiceKitPostgres
 import ServiceLifecycle
 
 /// Sign in with Apple.
-struct AppleFeature: CredentialFeature {
+package struct AppleFeature: CredentialFeature {
     static let id = CredentialKindID.apple
     static let configuration: any CredentialConfiguration.Type = AppleConfiguration.self
     static let auditEvents = AuditEvent.ofApple
@@ -51,7 +52,7 @@ struct AppleFeature: CredentialFeature {
     var services: [any Service] { [] }
 
     /// `nil` where the team has no key of its own at Apple.
-    var transfer: AppleTransfer? {
+    package var transfer: AppleTransfer? {
         server.clientSecret.map { AppleTransfer(store: appleVerifier.transfers, apple: server, secret: $0) }
     }
 

@@ -1,6 +1,7 @@
 import Bytes
 import Contracts
 import Foundation
+import IdentityCore
 import Postgres
 
 enum LinkOutcome: Sendable {

@@ -1,4 +1,5 @@
 import Contracts
+import IdentityCore
 import ServiceKit
 
 /// Links an Apple account to the account of a signed-in user (`POST /v1/auth/identities/apple`).

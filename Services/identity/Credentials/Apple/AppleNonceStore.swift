@@ -1,3 +1,4 @@
+import IdentityCore
 import Postgres
 
 /// Remembers which nonces have been used (table `used_nonces`).

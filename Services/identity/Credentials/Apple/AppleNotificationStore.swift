@@ -1,3 +1,4 @@
+import IdentityCore
 import Postgres
 
 /// The notifications that have been acted on (table `apple_notifications`).

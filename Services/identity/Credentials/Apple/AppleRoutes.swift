@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// Sign in with Apple. Only linking requires an access token.

@@ -1,4 +1,5 @@
 import Foundation
+import IdentityCore
 import Postgres
 
 extension OutboxDestination {

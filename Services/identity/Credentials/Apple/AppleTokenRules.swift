@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Foundation
+import IdentityCore
 
 /// The claims about a user in Apple's identity token (developer.apple.com, "Authenticating users with Sign in with
 /// Apple").

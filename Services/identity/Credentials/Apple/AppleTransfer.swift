@@ -1,11 +1,12 @@
 import Foundation
+import IdentityCore
 import ServiceKit
 
 /// Migrates the users of Sign in with Apple when the app moves to another team at Apple (TN3159), for the command line.
 ///
 /// Both steps process the users page by page and store each user's result at once. An interrupted run is repeated, and
 /// continues with the remaining users.
-public struct AppleTransfer: Sendable {
+package struct AppleTransfer: Sendable {
     let store: AppleTransferStore
     let apple: AppleServer
     let secret: AppleClientSecret
@@ -21,23 +22,19 @@ public struct AppleTransfer: Sendable {
     /// Seconds for which a token of Apple is used at most, whatever Apple says of its lifetime.
     private static let longestUse = 86_400.0
 
-    /// Why a command failed, in words for the operator.
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
-    }
-
     /// Before the transfer: fetches each user's transfer identifier for the new team from Apple, and stores it.
     /// - Parameters:
     ///   - team: the id of the team that will receive the app.
     ///   - progress: is called after each page.
-    public func prepare(
+    package func prepare(
         to team: String, progress: (AppleTransferSummary) -> Void = { _ in }
     ) async throws -> AppleTransferSummary {
         guard team.utf8.count == 10, team.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) }) else {
-            throw Failure(description: "\(team) is no team id of Apple's: ten capital letters and digits.")
+            throw CommandFailure(description: "\(team) is no team id of Apple's: ten capital letters and digits.")
         }
         guard !team.utf8.elementsEqual(secret.teamID.utf8) else {
-            throw Failure(description: "\(team) is the team that IDENTITY_APPLE_TEAM_ID names, whose users are there.")
+            throw CommandFailure(
+                description: "\(team) is the team that IDENTITY_APPLE_TEAM_ID names, whose users are there.")
         }
         return try await run(progress) { last in
             try await store.unprepared(for: team, after: last, limit: Self.page)
@@ -52,7 +49,7 @@ public struct AppleTransfer: Sendable {
 
     /// After the transfer, with the new team's key: fetches each user's new subject and private relay address from
     /// Apple.
-    public func finish(
+    package func finish(
         progress: (AppleTransferSummary) -> Void = { _ in }
     ) async throws -> AppleTransferSummary {
         try await run(progress) { last in
@@ -97,7 +94,7 @@ public struct AppleTransfer: Sendable {
                 progress(summary)
             }
         } catch {
-            throw Failure(
+            throw CommandFailure(
                 description:
                     "After \(summary.asked) users: \(error). Completed users are stored. Run the command again.")
         }
@@ -208,16 +205,16 @@ extension AppleServer {
 }
 
 /// The result of a run of a transfer command.
-public struct AppleTransferSummary: Sendable, Equatable, Encodable {
+package struct AppleTransferSummary: Sendable, Equatable, Encodable {
     /// Users that were sent to Apple.
-    public var asked = 0
+    package var asked = 0
     /// Before the transfer: users whose transfer identifier is now stored. After it: users who have their new subject.
-    public var done = 0
+    package var done = 0
     /// Users unknown to Apple, because they have withdrawn their consent.
-    public var unknownToApple = 0
+    package var unknownToApple = 0
     /// Users whose new subject already belongs to another account here, after a sign-in without the transfer
     /// identifier.
-    public var taken = 0
+    package var taken = 0
 
     /// The result for one user.
     enum Outcome: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import Bytes
 import Foundation
+import IdentityCore
 import Postgres
 
 /// Users who are being transferred to another team at Apple (table `apple_transfers`).

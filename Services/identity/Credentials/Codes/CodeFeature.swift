@@ -1,3 +1,4 @@
+import IdentityCore
 import Sealing
 import ServiceKit
 import ServiceKitPostgres
@@ -5,7 +6,7 @@ import ServiceLifecycle
 import Settings
 
 /// Codes that are sent to identifiers: signing in with them, and verifying identifiers.
-struct CodeFeature: CredentialFeature {
+package struct CodeFeature: CredentialFeature {
     static let id = CredentialKindID.code
     static let configuration: any CredentialConfiguration.Type = CodeConfiguration.self
     static let auditEvents: [AuditEvent] = []
@@ -14,7 +15,7 @@ struct CodeFeature: CredentialFeature {
 
     private let core: IdentityCore
     /// Also verifies the new identifier of a signed-in user.
-    let codeVerifier: CodeVerifier
+    package let codeVerifier: CodeVerifier
 
     init(_ core: IdentityCore) {
         self.core = core

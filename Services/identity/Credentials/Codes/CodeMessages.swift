@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import IdentityCore
 
 extension MessageKind {
     static let signIn = MessageKind(

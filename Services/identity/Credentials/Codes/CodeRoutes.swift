@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// Codes that are sent to an identifier and verify it.

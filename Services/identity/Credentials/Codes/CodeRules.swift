@@ -1,4 +1,5 @@
 import Foundation
+import IdentityCore
 
 /// How long a code is valid, how often it may be tried, and when the next one may be requested.
 ///

@@ -1,25 +1,28 @@
 import Bytes
-import Contracts
+package import Contracts
 import Crypto
 import Foundation
+package import IdentityCore
 import Limits
 import Logging
 import Sealing
-import ServiceKit
+package import ServiceKit
 
 /// Verifies an identifier by a code that was sent there, for every purpose of codes.
-struct CodeVerifier: CredentialVerifier {
+package struct CodeVerifier: CredentialVerifier {
     let codes: CodeStore
     let limits: AttemptLimits
     let accounts: CodeAccountStore
     let home: PhoneRegion?
     let logger: Logger
 
-    let field = "code"
+    package let field = "code"
 
-    func isPresented(in request: PresentedCredential) -> Bool { request.code != nil || request.linkToken != nil }
+    package func isPresented(in request: PresentedCredential) -> Bool {
+        request.code != nil || request.linkToken != nil
+    }
 
-    func verify<Value: Sendable>(
+    package func verify<Value: Sendable>(
         _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
         then body: (VerifiedAccount) async throws -> Value
     ) async throws -> Value {
@@ -40,14 +43,14 @@ struct CodeVerifier: CredentialVerifier {
         }
     }
 
-    static let wrong = Problem(.invalidCredentials, "The code is not right, or it is no longer valid.")
+    package static let wrong = Problem(.invalidCredentials, "The code is not right, or it is no longer valid.")
 
     /// Compares the code, and uses it up for `body`. If `body` fails through no fault of the user, the code becomes
     /// valid again, so that the client can repeat its request.
     /// - Parameters:
     ///   - purposes: the purposes of the codes to compare, for the identifier that the code was sent to.
     ///   - body: the action that the code was requested for.
-    func verify<Value>(
+    package func verify<Value>(
         _ request: VerifyCodeRequest, context: GatehouseRequestContext,
         for purposes: (Identifier) async throws -> [CodePurpose],
         then body: (Identifier, CodePurpose) async throws -> Value

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import IdentityCore
 import NIOPosix
 
 /// Passwords that are known from breaches of other services: a filter in a file (``PasswordFilter``). Each look-up
@@ -51,7 +52,7 @@ final class BreachedPasswords: Sendable {
 ///
 /// The list is read twice: to count the hashes, and to set the bits. The filter is a mapped file, so its memory is the
 /// system's cache of that file, which the system can reclaim.
-public struct PasswordFilterBuilder: Sendable {
+package struct PasswordFilterBuilder: Sendable {
     /// In bytes. No list of hashes has longer lines.
     private static let longestLine = 4096
 
@@ -59,25 +60,25 @@ public struct PasswordFilterBuilder: Sendable {
     private let destination: String
     private let leastCount: Int
 
-    public struct Outcome: Sendable {
+    package struct Outcome: Sendable {
         /// The number of hashes added. Duplicates count twice.
-        public var entries: Int
+        package var entries: Int
         /// The size of the file.
-        public var bytes: Int
+        package var bytes: Int
     }
 
     /// - Parameters:
     ///   - source: a file of lines `SHA1` or `SHA1:COUNT`, in any order; a file sorted by hash is the fastest.
     ///   - destination: replaced atomically once the filter is complete.
     ///   - leastCount: hashes with a smaller count are left out; hashes without a count are included.
-    public init(source: String, destination: String, leastCount: Int = 1) {
+    package init(source: String, destination: String, leastCount: Int = 1) {
         self.source = source
         self.destination = destination
         self.leastCount = leastCount
     }
 
     /// - Throws: ``PasswordFilterError``.
-    public func build() throws -> Outcome {
+    package func build() throws -> Outcome {
         var entries = 0
         try forEach { _ in entries += 1 }
         guard entries > 0 else { throw PasswordFilterError("\(source) holds no hash") }
@@ -153,8 +154,8 @@ public struct PasswordFilterBuilder: Sendable {
 }
 
 /// A filter of breached passwords cannot be built or read. The text is for the operator.
-public struct PasswordFilterError: Error, CustomStringConvertible {
-    public let description: String
+package struct PasswordFilterError: Error, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import IdentityCore
 import Postgres
 import ServiceKit
 

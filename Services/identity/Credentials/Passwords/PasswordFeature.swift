@@ -1,20 +1,21 @@
 import Contracts
+import IdentityCore
 import Sealing
 import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 
 /// Passwords: registering, signing in, changes and resets.
-struct PasswordFeature: CredentialFeature {
+package struct PasswordFeature: CredentialFeature {
     static let id = CredentialKindID.password
     static let configuration: any CredentialConfiguration.Type = PasswordConfiguration.self
     static let auditEvents = AuditEvent.ofPasswords
     static let messageKinds = MessageKind.ofPasswords
     static let expiredRows = PasswordResetStore.expiredRows
 
-    let passwords: PasswordStore
-    let hasher: PasswordHasher
-    let screening: PasswordScreening
+    package let passwords: PasswordStore
+    package let hasher: PasswordHasher
+    package let screening: PasswordScreening
     private let core: IdentityCore
     private let importKeys: ImportedPasswordHash.Keys
     private let resetDelivery: PasswordResetDelivery

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Contracts
 import Foundation
+import IdentityCore
 import NIOCore
 import Sealing
 import ServiceKit

@@ -1,4 +1,5 @@
 import Foundation
+import IdentityCore
 import Postgres
 
 /// Tokens for setting a new password (table `password_resets`).

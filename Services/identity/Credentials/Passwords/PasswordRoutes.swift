@@ -1,6 +1,7 @@
 import Contracts
 import HTTPTypes
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// Routes for registering, signing in, and changing and resetting a password. Only the change requires an access token.

@@ -1,9 +1,10 @@
 import Bytes
 import Foundation
+package import IdentityCore
 
 /// A password in NFKC (NIST SP 800-63B-4 §3.1.1.2), because keyboards type the same password in different ways.
 /// Printing a value does not show the password, so that it appears in no log and no error.
-struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// In Unicode scalars. A longer password is refused, not cut.
     static let maximumLength = 256
     /// NFKC combines at most four scalars, together at most 16 bytes, into one. A longer text is therefore too long in
@@ -16,7 +17,7 @@ struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible
     /// The password as the client sent it. Other systems hashed this form.
     let typed: String
 
-    init(_ text: String) throws(Refusal) {
+    package init(_ text: String) throws(Refusal) {
         let tooLong = Refusal("The password is longer than \(Self.maximumLength) characters.")
         guard text.utf8.count <= Self.bytesBefore, text.unicodeScalars.count <= Self.scalarsBefore else {
             throw tooLong
@@ -36,9 +37,9 @@ struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible
         return typed.isVerbatim(other) ? [Array(typed.utf8)] : [Array(typed.utf8), Array(other.utf8)]
     }
 
-    var description: String { "(password)" }
-    var debugDescription: String { description }
-    var customMirror: Mirror { Mirror(self, children: []) }
+    package var description: String { "(password)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The result of comparing a password with a hash.

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import IdentityCore
 import ServiceKit
 
 /// Signing in with an identifier and a password (`POST /v1/auth/login`).
@@ -22,7 +23,7 @@ struct PasswordSignIn: Sendable {
 }
 
 /// Checks a new password against the rules, and against the passwords known from breaches.
-struct PasswordScreening: Sendable {
+package struct PasswordScreening: Sendable {
     let policy: PasswordPolicy
     /// `nil`: no list is configured.
     let breached: BreachedPasswords?
@@ -36,7 +37,7 @@ struct PasswordScreening: Sendable {
     }
 
     /// - Throws: `WEAK_PASSWORD`, naming `field`.
-    func check(_ password: Password, for identifiers: [String], field: String) async throws {
+    package func check(_ password: Password, for identifiers: [String], field: String) async throws {
         guard let reason = try await weakness(of: password, for: identifiers) else { return }
         throw Problem(
             .weakPassword, "Please choose a stronger password.",

@@ -1,23 +1,38 @@
 import Contracts
-import Foundation
+package import Foundation
+package import IdentityCore
 import Postgres
 
 /// A user who is being registered.
-struct NewAccount: Sendable {
+package struct NewAccount: Sendable {
     var id = UUID()
-    var identifier: Identifier
+    package var identifier: Identifier
     /// Whether an operator vouches for the identifier. A user who registers has not verified it.
-    var isVerified = false
+    package var isVerified = false
     /// `nil` for a user who signs in by code, or sets a password later.
-    var passwordHash: String?
-    var displayName: DisplayName?
-    var role = Role.user
-    var stores = StoreList.none
-    var actor = AuditActor.user
+    package var passwordHash: String?
+    package var displayName: DisplayName?
+    package var role = Role.user
+    package var stores = StoreList.none
+    package var actor = AuditActor.user
+
+    package init(
+        id: UUID = UUID(), identifier: Identifier, isVerified: Bool = false, passwordHash: String? = nil,
+        displayName: DisplayName? = nil, role: Role = .user, stores: StoreList = .none, actor: AuditActor = .user
+    ) {
+        self.id = id
+        self.identifier = identifier
+        self.isVerified = isVerified
+        self.passwordHash = passwordHash
+        self.displayName = displayName
+        self.role = role
+        self.stores = stores
+        self.actor = actor
+    }
 }
 
 /// Password hashes (table `passwords`), and the accounts that use them.
-struct PasswordStore: Sendable {
+package struct PasswordStore: Sendable {
     let database: PostgresPool
 
     /// Finds the hash of the users `u` of a statement.
@@ -71,7 +86,7 @@ struct PasswordStore: Sendable {
 
     /// Creates the account in one transaction.
     /// - Returns: `nil` when another user has the identifier and keeps it.
-    func register(_ new: NewAccount) async throws -> Account? {
+    package func register(_ new: NewAccount) async throws -> Account? {
         struct Taken: Error {}
         do {
             return try await database.withRetriedTransaction { transaction in

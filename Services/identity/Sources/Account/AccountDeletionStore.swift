@@ -1,4 +1,5 @@
 import Foundation
+import IdentityCore
 import Postgres
 
 /// Deletes accounts, with everything that belongs to them.

@@ -1,6 +1,7 @@
 import Bytes
 import Contracts
 import Foundation
+import IdentityCore
 
 /// Rules for merging two accounts of a person who has authenticated to both.
 ///

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Hummingbird
+import IdentityCore
 import Logging
 import ServiceKit
 

@@ -1,4 +1,5 @@
 import Foundation
+import IdentityCore
 import Postgres
 
 /// Notices with links that undo changes of an account's identifiers, sent to the former ones.

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// Routes for a signed-in user's own account. The gateway identifies the user.

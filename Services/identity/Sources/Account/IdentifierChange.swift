@@ -1,4 +1,6 @@
 import Contracts
+import IdentityCore
+import IdentityCredentials
 import ServiceKit
 
 /// Changes the user's own address or number (`PUT` and `DELETE /v1/auth/identifiers/{kind}`).

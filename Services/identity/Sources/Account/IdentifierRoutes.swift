@@ -1,6 +1,7 @@
 import Contracts
 import HTTPTypes
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// A user's own addresses and numbers. Undoing a change requires no access token: its message went to the owner of the

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import IdentityCore
 import Postgres
 
 /// The position in tokens' revocation feed (table `revocation_feed`), and the sessions whose end it reported.

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Contracts
-public import Foundation
+import Foundation
+import IdentityCore
 import Instruments
 import Logging
 import NIOCore
@@ -151,24 +152,24 @@ struct WebhookSender: Sendable {
 }
 
 /// Operator commands for webhooks.
-public struct WebhookAdministration: Sendable {
+struct WebhookAdministration: Sendable {
     let store: WebhookStore
     let feed: EventFeedStore
 
     /// A webhook, and its delivery position.
-    public struct Entry: Sendable, Encodable {
-        public var url: String
+    struct Entry: Sendable, Encodable {
+        var url: String
         /// Everything before it is delivered.
-        public var cursor: String
+        var cursor: String
         /// Since the last successful attempt.
-        public var failedAttempts: Int
-        public var deliveredAt: Date?
+        var failedAttempts: Int
+        var deliveredAt: Date?
         /// The age of the oldest event that waits after a failed attempt.
-        public var oldestEventAge: Int?
+        var oldestEventAge: Int?
     }
 
     /// Every webhook that was ever configured.
-    public func list() async throws -> [Entry] {
+    func list() async throws -> [Entry] {
         try await store.standings().map { standing in
             Entry(
                 url: standing.url, cursor: standing.cursor, failedAttempts: standing.attempts,
@@ -179,7 +180,7 @@ public struct WebhookAdministration: Sendable {
     /// Delivers the events after a cursor, including those that were delivered before.
     /// - Parameter cursor: a cursor that the receiver was sent; empty for everything that is kept; `latest` to skip
     ///   everything that waits.
-    public func replay(_ url: String, after cursor: String) async throws {
+    func replay(_ url: String, after cursor: String) async throws {
         var cursor = cursor
         if cursor == EventFeedStore.latest { cursor = try await feed.page(after: cursor, waitingUntil: .now).cursor }
         guard try await store.replay(url, after: cursor) else {

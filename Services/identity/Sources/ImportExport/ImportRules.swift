@@ -1,4 +1,5 @@
 import Foundation
+import IdentityCore
 
 /// A user to import. The line's values are validated and normalized as they are at a registration.
 struct ImportedUser: Sendable {

@@ -1,9 +1,10 @@
 import Contracts
-public import Foundation
+import Foundation
+import IdentityCore
 import ServiceKit
 
 /// Imports and exports users as JSON Lines (`identity users import` and `export`).
-public struct UserTransfer: Sendable {
+struct UserTransfer: Sendable {
     let store: UserTransferStore
     let home: PhoneRegion?
 
@@ -15,20 +16,20 @@ public struct UserTransfer: Sendable {
     private static let longestLine = 65_536
 
     /// The result of an import.
-    public struct Summary: Sendable, Encodable, Equatable {
-        public var lines = 0
-        public var created = 0
+    struct Summary: Sendable, Encodable, Equatable {
+        var lines = 0
+        var created = 0
         /// Users that an earlier import created.
-        public var existing = 0
-        public var refused = 0
+        var existing = 0
+        var refused = 0
         /// All lines up to this one are done.
-        public var through = 0
+        var through = 0
     }
 
     /// A line that was refused.
-    public struct Flaw: Sendable, Equatable {
-        public var line: Int
-        public var reason: String
+    struct Flaw: Sendable, Equatable {
+        var line: Int
+        var reason: String
     }
 
     /// Creates the users of a file. Existing users are left unchanged, so an import may be repeated.
@@ -38,7 +39,7 @@ public struct UserTransfer: Sendable {
     ///   - refused: receives each line that is refused.
     ///   - progress: receives the summary so far, and how many bytes were read.
     /// - Throws: ``Interrupted``, with the error that ended the import early.
-    public func importUsers(
+    func importUsers(
         from file: FileHandle, first: Int = 1, isDry: Bool = false, refused: (Flaw) -> Void,
         progress: (Summary, Int) -> Void
     ) async throws -> Summary {
@@ -91,12 +92,12 @@ public struct UserTransfer: Sendable {
     }
 
     /// An import that stopped early.
-    public struct Interrupted: Error, CustomStringConvertible {
+    struct Interrupted: Error, CustomStringConvertible {
         var through: Int
         var cause: any Error
 
         /// The cause, and the command's option with which to continue.
-        public var description: String {
+        var description: String {
             "\(cause) Everything up to line \(through) is done: continue with --from-line \(through + 1)."
         }
     }
@@ -200,7 +201,7 @@ extension UserTransfer {
     ///   - write: receives lines, with their line breaks.
     ///   - progress: receives the number of users written.
     /// - Throws: the error that stops the export.
-    public func exportUsers(
+    func exportUsers(
         after last: UUID? = nil, withHashes: Bool, _ write: (Data) throws -> Void, progress: (Int) -> Void
     ) async throws {
         var position: UserTransferStore.Position?

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import IdentityCore
 import Postgres
 
 /// Creates and reads many users with few statements.

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// Pushes, for operators: a test of their own devices, and what a user did not receive. devices sends and lists them.

@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// Registers each route twice: under `/v1/admin` for operators, who come through the gateway, and under

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Hummingbird
+import IdentityCore
 import ServiceKit
 
 /// Users, for operators. Changes use the same functions as the commands.

@@ -1,10 +1,11 @@
 import Bytes
-public import Foundation
+import Foundation
+import IdentityCore
 import Postgres
 import ServiceKit
 
 /// Operator commands for the audit log.
-public struct AuditAdministration: Sendable {
+struct AuditAdministration: Sendable {
     let log: AuditStore
     let seals: AuditSealStore
     let users: UserAdministration
@@ -12,21 +13,21 @@ public struct AuditAdministration: Sendable {
     let retention: Int?
 
     /// An entry as operators see it.
-    public struct Entry: Sendable, Encodable {
+    struct Entry: Sendable, Encodable {
         /// Also the value of `--before` for the next page.
-        public var id: Int64
-        public var at: Date
-        public var userId: String
-        public var actor: String
-        public var actorId: String?
-        public var event: String
-        public var detail: String?
-        public var sessionId: String?
-        public var count: Int
-        public var ipAddress: String?
-        public var userAgent: String?
-        public var device: String?
-        public var appVersion: String?
+        var id: Int64
+        var at: Date
+        var userId: String
+        var actor: String
+        var actorId: String?
+        var event: String
+        var detail: String?
+        var sessionId: String?
+        var count: Int
+        var ipAddress: String?
+        var userAgent: String?
+        var device: String?
+        var appVersion: String?
 
         init(_ record: AuditRecord) {
             id = record.id
@@ -46,23 +47,23 @@ public struct AuditAdministration: Sendable {
     }
 
     /// The result of verifying the hash chain.
-    public struct Report: Sendable, Encodable {
-        public var isIntact: Bool
-        public var seals: Int
-        public var entries: Int
+    struct Report: Sendable, Encodable {
+        var isIntact: Bool
+        var seals: Int
+        var entries: Int
         /// Seals of which only the hashes were compared, because the key of their tags is no longer in the file.
-        public var sealsWithoutKey: Int
-        public var firstSeal: Int64?
+        var sealsWithoutKey: Int
+        var firstSeal: Int64?
         /// The newest seal, `NUMBER:DIGEST`. The operator notes it elsewhere and passes it as `--noted` to a later run.
-        public var head: String?
-        public var flaws: [String]
+        var head: String?
+        var flaws: [String]
     }
 
     /// Entries from the newest to the oldest.
     /// - Parameters:
     ///   - user: an id, also of a deleted account, an e-mail address or a phone number; `nil` for all users.
     ///   - before: the id of the previous page's last entry.
-    public func list(user: String?, before: Int64?, limit: Int) async throws -> [Entry] {
+    func list(user: String?, before: Int64?, limit: Int) async throws -> [Entry] {
         var userID: UUID?
         if let user { userID = try await users.find(user) }
         return try await log.page(of: userID, before: before, limit: limit).map(Entry.init)
@@ -72,7 +73,7 @@ public struct AuditAdministration: Sendable {
     /// - Parameters:
     ///   - noted: a head that was noted before, `NUMBER:DIGEST`.
     ///   - progress: receives the number of entries read.
-    public func verify(noted: String?, progress: (Int) -> Void) async throws -> Report {
+    func verify(noted: String?, progress: (Int) -> Void) async throws -> Report {
         var head: (number: Int64, digest: [UInt8])?
         if let noted {
             guard let value = Self.head(noted) else {

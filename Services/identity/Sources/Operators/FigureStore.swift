@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import IdentityCore
 import Postgres
 
 /// Figures for operators. Their cost does not grow with the number of users, because each count has a limit.

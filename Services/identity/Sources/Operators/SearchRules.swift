@@ -1,5 +1,6 @@
 import Bytes
 import Foundation
+import IdentityCore
 
 /// The criteria by which an operator searches for users. Without criteria it finds all users.
 struct UserSearch: Sendable, Equatable {

@@ -1,12 +1,14 @@
-public import Contracts
+import Contracts
 import Foundation
+import IdentityCore
+import IdentityCredentials
 import Limits
 import Postgres
 import ServiceKit
 
 /// Operator commands for accounts. Gatehouse trusts the operator: an identifier that an operator gives to a user counts
 /// as verified.
-public struct UserAdministration: Sendable {
+struct UserAdministration: Sendable {
     let accounts: AccountStore
     let identifiers: IdentifierStore
     let identifierChanges: IdentifierChangeStore
@@ -18,18 +20,18 @@ public struct UserAdministration: Sendable {
     let home: PhoneRegion?
 
     /// A user as operators see it.
-    public struct Entry: Sendable, Encodable {
-        public var user: User
+    struct Entry: Sendable, Encodable {
+        var user: User
         /// `active` or `disabled`.
-        public var state: String
+        var state: String
         /// Kinds of tasks that tokens has not received yet, because it could not be reached. The running service
         /// retries them. `revoke_sessions` means that the user's sessions have not ended yet.
-        public var pending: [String]?
+        var pending: [String]?
     }
 
     /// Creates a user with a password.
     /// - Parameter identifier: an e-mail address or a phone number.
-    public func create(
+    func create(
         identifier: String, password: String, displayName: String?, role: String, storeIDs: [String]
     ) async throws -> Entry {
         let request = AdminCreateUserRequest(
@@ -66,7 +68,7 @@ public struct UserAdministration: Sendable {
     }
 
     /// Calls `body` with every user, oldest first.
-    public func list(_ body: (Entry) throws -> Void) async throws {
+    func list(_ body: (Entry) throws -> Void) async throws {
         var last: Account?
         repeat {
             let page = try await accounts.list(after: last, limit: 500)
@@ -76,7 +78,7 @@ public struct UserAdministration: Sendable {
     }
 
     /// - Parameter user: an id, an e-mail address or a phone number.
-    public func setDisabled(_ isDisabled: Bool, user: String) async throws -> Entry {
+    func setDisabled(_ isDisabled: Bool, user: String) async throws -> Entry {
         let id = try await find(user)
         guard let account = try await accounts.setState(isDisabled ? .disabled : .active, of: id, actor: .operator)
         else {
@@ -88,7 +90,7 @@ public struct UserAdministration: Sendable {
     /// - Parameters:
     ///   - user: an id, an e-mail address or a phone number.
     ///   - storeIDs: `nil` leaves the user's stores as they are.
-    public func setRole(_ role: String, storeIDs: [String]?, user: String) async throws -> Entry {
+    func setRole(_ role: String, storeIDs: [String]?, user: String) async throws -> Entry {
         let id = try await find(user)
         let role = try reading { () throws(Refusal) in try Role(role) }
         let stores = try reading { () throws(Refusal) in
@@ -145,7 +147,7 @@ extension UserAdministration {
     /// Gives the user the identifier, in place of the one of its kind. It counts as verified, because the operator
     /// vouches for it.
     /// - Parameter user: an id, an e-mail address or a phone number.
-    public func addIdentifier(_ identifier: String, user: String) async throws -> Entry {
+    func addIdentifier(_ identifier: String, user: String) async throws -> Entry {
         let id = try await find(user)
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         return try await finish(identifierChanges.set(identifier, of: id, actor: .operator), identifier.value)
@@ -153,7 +155,7 @@ extension UserAdministration {
 
     /// Moves an identifier from its present user to another user, who must have none of its kind.
     /// - Parameter user: an id, an e-mail address or a phone number.
-    public func moveIdentifier(_ identifier: String, to user: String) async throws -> Entry {
+    func moveIdentifier(_ identifier: String, to user: String) async throws -> Entry {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         let former = try await find(identifier.value)
         let id = try await find(user)
@@ -163,7 +165,7 @@ extension UserAdministration {
     }
 
     /// Removes an identifier from its user, unless it is the account's last credential.
-    public func removeIdentifier(_ identifier: String) async throws -> Entry {
+    func removeIdentifier(_ identifier: String) async throws -> Entry {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         let id = try await find(identifier.value)
         return try await finish(identifierChanges.remove(identifier.kind, of: id, actor: .operator), identifier.value)
@@ -190,6 +192,7 @@ extension UserAdministration {
 extension AccountChange {
     /// - Throws: `INVALID_REQUEST` naming the field.
     init(_ request: AdminUpdateUserRequest) throws(Problem) {
+        self.init()
         if let text = request.displayName {
             let name = try Problem.checking("displayName") { () throws(Refusal) in try DisplayName.read(text) }
             displayName = .some(name)

@@ -1,3 +1,5 @@
+import IdentityCore
+
 /// An imported password hash in the form in which it is stored: Gatehouse's own Argon2id, or the hash of another system
 /// (``ForeignHash``).
 struct ImportedPasswordHash: Sendable, Equatable {

@@ -2,36 +2,36 @@ import Foundation
 import Synchronization
 
 /// Measures hashes on this machine, so that an operator can choose their parameters (`identity passwords calibrate`).
-public struct PasswordCalibration: Sendable {
+package struct PasswordCalibration: Sendable {
     /// The valid range of `maximumMemory`, in KiB.
-    public static let memoryRange = Argon2Parameters.memoryRange
+    package static let memoryRange = Argon2Parameters.memoryRange
 
     /// Concurrent hashes, as on the service's threads.
     private let threads: Int
     private let rule: Argon2Calibration
 
     /// The result of the measurement.
-    public struct Outcome: Sendable {
+    package struct Outcome: Sendable {
         /// As environment variables of the service.
-        public var settings: [(name: String, value: String)]
+        package var settings: [(name: String, value: String)]
         /// How long a hash takes with these settings.
-        public var duration: Duration
+        package var duration: Duration
         /// How long a hash takes with the smallest parameters that are allowed.
-        public var least: Duration
+        package var least: Duration
     }
 
     /// - Parameters:
     ///   - target: how long a hash should take.
     ///   - maximumMemory: KiB for each hash.
     ///   - threads: concurrent hashes, at least 1.
-    public init(target: Duration, maximumMemory: Int, threads: Int) {
+    package init(target: Duration, maximumMemory: Int, threads: Int) {
         self.threads = threads
         rule = Argon2Calibration(target: target, maximumMemory: maximumMemory)
     }
 
     /// Blocks the calling thread for some seconds.
     /// - Returns: `nil` where the machine has not enough memory.
-    public func run() -> Outcome? {
+    package func run() -> Outcome? {
         var parameters = Argon2Calibration.first
         guard let least = measure(parameters) else { return nil }
         var duration = least

@@ -1,6 +1,6 @@
 import Bytes
 import CArgon2
-import Contracts
+package import Contracts
 import Crypto
 import Foundation
 import Instruments
@@ -16,7 +16,7 @@ import Threads
 ///
 /// A flood of sign-ins must not overload the service: all threads but one have a lower priority than the machine's other
 /// work. ``HashQueueRules`` decide which requests are admitted, and on which thread.
-final class PasswordHasher: Service, Sendable {
+package final class PasswordHasher: Service, Sendable {
     private typealias Rules = HashQueueRules<CheckedContinuation<HashPriority?, Never>>
 
     private let threads: NIOThreadPool
@@ -76,20 +76,20 @@ final class PasswordHasher: Service, Sendable {
     }
 
     /// Ends the threads when the hashes in progress are done.
-    func stop() async throws {
+    package func stop() async throws {
         try await threads.shutdownGracefully()
         try await usualThread.shutdownGracefully()
     }
 
     /// Refuses a request that would not be hashed in time, before anything is read or looked up for it.
     /// - Throws: `UNAVAILABLE`.
-    func requireRoom() throws(Problem) {
+    package func requireRoom() throws(Problem) {
         guard queue.withLock({ $0.admits(at: now(), until: Deadline.current?.instant) }) else { throw refusal() }
     }
 
     /// The PHC string to store for a password.
     /// - Throws: `UNAVAILABLE` when there is no room or the current deadline passes first.
-    func hash(_ password: Password) async throws -> String {
+    package func hash(_ password: Password) async throws -> String {
         let salt = [UInt8].random(count: PasswordHash.saltLength)
         var stored = PasswordHash(parameters: parameters, pepperID: pepper.current.id, salt: salt, hash: [])
         let input = keyed(password, by: pepper.current.secret)
