@@ -43,7 +43,7 @@ while IFS='|' read -r pattern modules; do
     mapfile -t files < <(git ls-files "$pattern")
     check "a file $pattern" "$modules" "${files[@]}"
 done <<'END'
-Services/*Rules.swift|Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto
+Services/*Rules.swift|Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto IdentityCore
 Services/*Machine.swift|Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto
 Client/GatehouseClient/Session/*.swift|Swift Foundation GatehouseContracts
 Shared/Bytes/*.swift|Swift
