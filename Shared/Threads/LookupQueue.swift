@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// Decides which names are looked up now, and which wait for a thread.
 ///
 /// A look-up blocks its thread while the name's servers do not respond. So each name has one look-up at a time, and
