@@ -4,7 +4,7 @@ import Testing
 
 @testable import DevicesService
 
-@Suite struct LocalTimeRulesTests {
+@Suite struct RecipientTimingTests {
     /// With daylight saving of an hour, of half an hour, at midnight, and without.
     private static let zones = [
         "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Havana", "Africa/Cairo",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DevicesService
 
-@Suite struct SliceRulesTests {
+@Suite struct PushSliceTests {
     private static let accepted = DeviceResult.decided(DeliveryDecision(state: .accepted, isAttempt: true))
     private static let rejected = DeviceResult.decided(DeliveryDecision(state: .rejected, reason: "Unregistered"))
     private static let proven = DeviceResult.decided(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DevicesService
 
-@Suite struct RegistrationRulesTests {
+@Suite struct ValidRegistrationTests {
     static let timeZones = TimeZoneDatabase(["Europe/Berlin", "UTC"])
     static let good = Registration(
         token: "00FFab", environment: .sandbox, bundleId: "com.example.app", installationId: "installation-1",
@@ -192,7 +192,7 @@ import Testing
     }
 }
 
-extension RegistrationRulesTests {
+extension ValidRegistrationTests {
     /// Each field is bounded before anything compares, hashes or normalizes it.
     @Test func marksCostNoMoreThanLettersInAnyField() {
         func check(_ text: String) {
