@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Bytes
 
 /// Verifies that a path has one spelling, which authorisation, routing and forwarding all use.

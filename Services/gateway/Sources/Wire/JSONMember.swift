@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Bytes
 
 /// Finds a member of a JSON object in one pass over its bytes, without allocating anything.

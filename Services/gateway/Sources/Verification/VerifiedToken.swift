@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import AccessToken
 import Bytes
 import Foundation

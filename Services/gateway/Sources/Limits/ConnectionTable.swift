@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// How many client connections a process takes.
 struct ConnectionLimit: Sendable, Equatable {
     /// Requests on connections beyond this limit are refused with 503. Silent ones are closed after a short time.

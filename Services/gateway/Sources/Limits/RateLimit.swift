@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Limits
 
 /// A limit of requests: a burst of `capacity`, refilled at `perSecond`.

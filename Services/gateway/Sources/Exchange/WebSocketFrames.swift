@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// Finds where frames begin in one direction of a WebSocket (RFC 6455 §5.2). Between two frames the gateway may add its
 /// own.
 struct WebSocketFrames: Sendable {

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// A service that the gateway forwards requests to: one of Gatehouse's own, or a team's.
 struct Upstream: Sendable, Hashable {
     /// One of the addresses that the routes give. A name may resolve to the addresses of several replicas.
