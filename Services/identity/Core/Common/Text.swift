@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Bytes
 import Crypto
 import Foundation

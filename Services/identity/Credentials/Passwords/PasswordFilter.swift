@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// A line of a list of breached passwords, in the format of Have I Been Pwned: a SHA-1 in hexadecimal and, optionally,
 /// a colon and a count.
 struct BreachedHashLine: Sendable, Equatable {

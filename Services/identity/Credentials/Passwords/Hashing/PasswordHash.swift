@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// A stored password hash, in the PHC string format:

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// The endpoint that receives events, and the secret that authenticates Gatehouse to it.

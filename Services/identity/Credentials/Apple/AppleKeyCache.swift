@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// A pure state machine that decides when to fetch Apple's keys, and which keys to use while they cannot be fetched.
 ///
 /// After a failed fetch the known keys stay in use up to a limit, and the fetch is retried after a pause that doubles.

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// How many attempts of one kind are allowed: a burst at once, and then one per interval.

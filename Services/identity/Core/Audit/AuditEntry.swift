@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Contracts
 import Crypto
 import Foundation

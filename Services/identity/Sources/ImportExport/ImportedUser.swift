@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// A user to import. The line's values are validated and normalized as they are at a registration.

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// The criteria by which an operator searches the audit log. Without criteria it finds all entries.

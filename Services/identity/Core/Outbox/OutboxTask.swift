@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// A task that calls another service or a third party. Features declare their tasks as static members.

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// An e-mail address in the one form in which Gatehouse stores, compares and sends it.

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Crypto
 
 /// A link of the hash chain over the audit log. It covers the previous link and the entries since then.

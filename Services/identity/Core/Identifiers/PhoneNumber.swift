@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Foundation
 
 /// A telephone number in E.164: `+`, country code, subscriber number, at most 15 digits.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct AuditRulesTests {
+@Suite struct AuditEntryTests {
     // MARK: - Counts
 
     private static let now: Int64 = 1_000_000 * 3600 + 600

@@ -4,7 +4,7 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct OutboxRulesTests {
+@Suite struct OutboxTaskTests {
     @Test func aTaskThatEndsMakesRoomForThoseThatWait() {
         var places = OutboxPlaces()
         #expect(places.findFree() == OutboxPlaces.limit)
