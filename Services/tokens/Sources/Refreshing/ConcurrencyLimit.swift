@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// Limits concurrent work. The limit adapts to the duration of the work: additive increase, multiplicative decrease, as
 /// in TCP's congestion control (Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
 ///

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 public import AccessToken
 public import Foundation
 
