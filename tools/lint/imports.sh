@@ -38,17 +38,24 @@ done < <(jq -r '
     | @tsv
 ' "$scratch/package.json" "$scratch/client.json")
 
-# The map: rules and state machines need values, text, time and hashes. They do no I/O.
+# The map: rules, state machines and files that say so need values, text, time and hashes. They do no I/O.
+pure="Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto IdentityCore"
 while IFS='|' read -r pattern modules; do
     mapfile -t files < <(git ls-files "$pattern")
     check "a file $pattern" "$modules" "${files[@]}"
-done <<'END'
-Services/*Rules.swift|Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto IdentityCore
-Services/*Machine.swift|Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto
+done <<END
+Services/*Rules.swift|$pure
+Services/*Machine.swift|$pure
 Client/GatehouseClient/Session/*.swift|Swift Foundation GatehouseContracts
 Shared/Bytes/*.swift|Swift
 Shared/Contracts/Public/*.swift|Swift Foundation
 END
+# The line `// Pure: no I/O, no clock.` moves with the file's code. Any spelling of it counts, wherever it stands.
+mapfile -t marked < <(git grep -liE '^[[:space:]]*//+[[:space:]]*pure\b' -- '*.swift')
+[ "${#marked[@]}" -gt 0 ] || fail "no file is marked as pure: the search in $0 is out of date"
+for file in "${marked[@]}"; do
+    check "$file" "$pure" "$file"
+done
 
 # The map: which folders' targets may use which, the gateway links no PostgreSQL, a driver's C library has one importer.
 jq -r '

@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 import Synchronization
 
 /// The limit of requests in flight, for the whole process.
@@ -62,6 +64,29 @@ final class RequestPlaces: Sendable {
     }
 
     private static func one(of share: Share) -> UInt64 { share.isGatehouse ? 1 : oneOfTeams }
+}
+
+extension RequestPlaces {
+    /// Decides whether a share may have one more place.
+    ///
+    /// A share may grow while it has fewer than twice the free places. A quarter of all places is reserved for Gatehouse's own
+    /// services. So one team's upstream that hangs gets half of all places, two of them 30 % each, and every other
+    /// upstream finds some free.
+    struct Rule: Sendable, Equatable {
+        let limit: Int
+
+        /// Places that teams' upstreams never get.
+        var reserve: Int { limit / 4 }
+
+        /// - Parameters:
+        ///   - used: the share's places.
+        ///   - teams: the places of all shares of teams' upstreams.
+        ///   - gatehouse: the places of all shares of Gatehouse's own services.
+        func admits(isGatehouse: Bool, used: Int, teams: Int, gatehouse: Int) -> Bool {
+            let free = limit - teams - gatehouse
+            return used < 2 * (isGatehouse ? free : min(free, limit - reserve - teams))
+        }
+    }
 }
 
 /// A count of places in use that all event loops share.
@@ -146,6 +171,54 @@ final class StreamPlaces: Sendable {
     func leave(_ place: Place) {
         place.network.leave()
         all.leave()
+    }
+}
+
+/// Places that are given in order of arrival. A place that becomes free goes to the longest waiting waiter.
+struct PlaceQueue<Waiter> {
+    /// Identifies a waiter. A later one has a higher number.
+    typealias Ticket = Int
+
+    private let limit: Int
+    private(set) var taken = 0
+    /// All earlier tickets have stopped waiting.
+    private var first: Ticket = 0
+    private var next: Ticket = 0
+    private var waiting: [Ticket: Waiter] = [:]
+
+    init(limit: Int) { self.limit = limit }
+
+    /// The number of waiters.
+    var count: Int { waiting.count }
+
+    /// Takes a place, unless all are taken. In that case others may be waiting.
+    mutating func take() -> Bool {
+        guard taken < limit else { return false }
+        taken += 1
+        return true
+    }
+
+    mutating func wait(_ waiter: Waiter) -> Ticket {
+        defer { next += 1 }
+        waiting[next] = waiter
+        return next
+    }
+
+    /// A place becomes free.
+    ///
+    /// - Returns: the waiter that receives the place.
+    mutating func leave() -> (ticket: Ticket, waiter: Waiter)? {
+        while first < next {
+            defer { first += 1 }
+            if let waiter = waiting.removeValue(forKey: first) { return (first, waiter) }
+        }
+        taken -= 1
+        return nil
+    }
+
+    /// - Returns: `false` if the waiter already has a place.
+    mutating func giveUp(_ ticket: Ticket) -> Bool {
+        waiting.removeValue(forKey: ticket) != nil
     }
 }
 
