@@ -59,7 +59,7 @@ struct AdmissionRulesTests {
         func takePlaceToWaitForKeys() -> Bool { choose(.placeForKeys, [true, false]) }
         var isInTime: Bool { choose(.time, [true, false]) }
         var hasRoomForStream: Bool { choose(.stream, [true, false]) }
-        func verifyBearer() -> BearerVerifier.Verification? { choose(.bearer, AdmissionRulesTests.bearers) }
+        func verifyBearer() -> CachingBearerVerifier.Verification? { choose(.bearer, AdmissionRulesTests.bearers) }
 
         func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Excess? {
             if limit == .user || limit == .route { countedUsers.append(user) } else { #expect(user == nil) }
@@ -88,7 +88,7 @@ struct AdmissionRulesTests {
         token("courier", age: 5), token("courier", age: 5_000), token("customer", age: 5),
         token("customer", age: 5_000),
     ]
-    private static let bearers: [BearerVerifier.Verification?] =
+    private static let bearers: [CachingBearerVerifier.Verification?] =
         tokens.map { .accepted($0) } + [nil, .refused(.tokenExpired), .waitsForKeys]
 
     private static func route(
@@ -147,7 +147,7 @@ struct AdmissionRulesTests {
 
         func isFirst(_ question: Question) -> Bool { checks.answer(to: question) == 0 }
         var isOptions: Bool { checks.answer(to: .isOptions) == 1 }
-        var bearer: BearerVerifier.Verification? {
+        var bearer: CachingBearerVerifier.Verification? {
             checks.answer(to: .bearer).flatMap { AdmissionRulesTests.bearers[$0] }
         }
         /// The place of its token in `tokens`.

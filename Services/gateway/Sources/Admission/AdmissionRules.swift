@@ -108,7 +108,7 @@ protocol AdmissionChecks {
     /// - Returns: `false` where there is no document at the path.
     mutating func makeDocument() -> Bool
     /// - Returns: `nil` where the request has no bearer.
-    mutating func verifyBearer() -> BearerVerifier.Verification?
+    mutating func verifyBearer() -> CachingBearerVerifier.Verification?
     /// Leaves the request's place for one among the requests that wait for keys.
     ///
     /// - Returns: `false` where the request may not wait, or too many wait already.
