@@ -83,7 +83,7 @@ public enum DevicesApplication: MigratingApplication {
             tokens: tokens, store: RevokedSessionStore(database: database), activity: activity, logger: boot.logger)
         let metrics = PushMetrics()
         var services: [any Service] = [
-            database, lastSeen, consumer, outcomes.stamper,
+            database, lastSeen, consumer, outcomes.sequencer,
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
             DatabaseWatch(service: name, database: database, logger: boot.logger),
         ]

@@ -252,7 +252,7 @@ import Testing
             }
             // All are there when the feed is read, an entry a page.
             let feed = EventFeedStore(database: pool, pageSize: 1, logger: .quiet)
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             var (types, cursor, more): ([AccountEventType], String?, Bool) = ([], nil, true)
             while more {
                 let page = try await feed.page(after: cursor, waitingUntil: .now)

@@ -81,7 +81,7 @@ extension ServiceTests {
                 let code = try await messages.code(to: "ada@example.com")
                 let answer = try await show(identity, .init(identifier: "ada@example.com", code: code))
                 #expect(answer.status == 200)
-                try await stampAudit(on: identity.database)
+                try await sequenceAudit(on: identity.database)
                 let page = try await EventFeedStore(database: identity.database, logger: .quiet)
                     .page(after: nil, waitingUntil: .now)
                 #expect(page.events.map(\.type) == [.userCreated, .sessionCreated])

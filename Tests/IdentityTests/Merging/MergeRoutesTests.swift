@@ -229,7 +229,7 @@ extension AppleServiceTests {
                 let new = try await identity.register("+491711234567", "kaffeekuchen").user
                 let request = MergeRequest(password: "tulpenzwiebel", identifier: "ada@example.com")
                 #expect(try await merge(identity, request, as: new.id).status == 200)
-                try await stampAudit(on: identity.database)
+                try await sequenceAudit(on: identity.database)
                 let page = try await EventFeedStore(database: identity.database, logger: .quiet)
                     .page(after: nil, waitingUntil: .now)
                 let told = page.events.filter { $0.userID == new.id }.suffix(2)

@@ -9,7 +9,7 @@ struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
     let worker: AuditWorker
-    let stamper: StampedFeed
+    let sequencer: SequencedFeed
 
     func handle(
         _ request: Request, context: GatehouseRequestContext,
@@ -19,7 +19,7 @@ struct AuditMiddleware: RouterMiddleware {
             userID: context.user?.id,
             origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
         // A request that reads adds no entry.
-        defer { if request.method != .get { stamper.wake() } }
+        defer { if request.method != .get { sequencer.wake() } }
         return try await AuditScope.$current.withValue(scope) {
             try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
                 do {

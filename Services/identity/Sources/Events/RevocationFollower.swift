@@ -82,7 +82,7 @@ struct RevocationFollower: Service {
             logger.error("revocation feed was lost: the audit log and events may lack the end of some sessions")
             resets.increment()
         }
-        defer { if !page.entries.isEmpty { events.stamper.wake() } }
+        defer { if !page.entries.isEmpty { events.sequencer.wake() } }
         return try await store.write(page, claim)
     }
 
