@@ -236,7 +236,7 @@ import Testing
                 for count in 1...2 {
                     let push = try await pushes.accept(.init(users: [ada.id]))
                     try await pushes.eventually(push, is: "accepted", "claimed")
-                    try await eventually("its place is free") { pushes.activity.window.room == 900 }
+                    try await eventually("its permit is free") { pushes.activity.window.room == 900 }
                     #expect(pushService.sent.count == 2 * count)
                 }
             }

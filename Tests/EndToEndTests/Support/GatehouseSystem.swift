@@ -110,8 +110,8 @@ final class GatehouseSystem: Sendable {
 
     static let databaseServices = ["identity", "tokens", "devices"]
 
-    /// Runs `body` with a system of its own, which is gone afterwards. The suite holds a place for it:
-    /// ``Testing/Trait/systemPlace``.
+    /// Runs `body` with a system of its own, which is gone afterwards. The suite holds a permit for it:
+    /// ``Testing/Trait/systemPermit``.
     ///
     /// - Parameters:
     ///   - ports: which processes there are, and where they listen.

@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-/// identity whose places for passwords are all taken.
+/// identity whose permits for passwords are all taken.
 private enum CrowdedIdentity: ServiceApplication {
     static let name = IdentityApplication.name
     static let defaultPort = IdentityApplication.defaultPort

@@ -31,8 +31,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// The budget for the chunks of the client's bodies; `nil` until a body is chunked.
     var chunkBudget: PieceBudget?
     var exchange: Exchange?
-    /// The place of a request that waits for keys.
-    var keyWaitPlace: RequestPlaces.Place?
+    /// The permit of a request that waits for keys.
+    var keyWaitPermit: RequestPermits.Permit?
     /// Whether its request counts as active at `peer`.
     private var isActive = false
     var output = PendingOutput()
@@ -137,7 +137,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     // MARK: Requests
 
-    /// The request has an exchange, or waits for keys or a place.
+    /// The request has an exchange, or waits for keys or a permit.
     func becomeActive() {
         guard !isActive else { return }
         isActive = true

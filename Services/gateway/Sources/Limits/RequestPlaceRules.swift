@@ -1,19 +1,19 @@
-extension RequestPlaces {
-    /// Decides whether a share may have one more place.
+extension RequestPermits {
+    /// Decides whether a share may have one more permit.
     ///
-    /// A share may grow while it has fewer than twice the free places. A quarter of all places is reserved for Gatehouse's own
-    /// services. So one team's upstream that hangs gets half of all places, two of them 30 % each, and every other
-    /// upstream finds some free.
+    /// A share may grow while it has fewer than twice the free permits. A quarter of all permits is reserved for
+    /// Gatehouse's own services. So one team's upstream that hangs gets half of all permits, two of them 30 % each, and
+    /// every other upstream finds some free.
     struct Rule: Sendable, Equatable {
         let limit: Int
 
-        /// Places that teams' upstreams never get.
+        /// Permits that teams' upstreams never get.
         var reserve: Int { limit / 4 }
 
         /// - Parameters:
-        ///   - used: the share's places.
-        ///   - teams: the places of all shares of teams' upstreams.
-        ///   - gatehouse: the places of all shares of Gatehouse's own services.
+        ///   - used: the share's permits.
+        ///   - teams: the permits of all shares of teams' upstreams.
+        ///   - gatehouse: the permits of all shares of Gatehouse's own services.
         func admits(isGatehouse: Bool, used: Int, teams: Int, gatehouse: Int) -> Bool {
             let free = limit - teams - gatehouse
             return used < 2 * (isGatehouse ? free : min(free, limit - reserve - teams))
@@ -21,8 +21,8 @@ extension RequestPlaces {
     }
 }
 
-/// Places that are given in order of arrival. A place that becomes free goes to the longest waiting waiter.
-struct PlaceQueue<Waiter> {
+/// Permits that are given in order of arrival. A permit that becomes free goes to the longest waiting waiter.
+struct PermitQueue<Waiter> {
     /// Identifies a waiter. A later one has a higher number.
     typealias Ticket = Int
 
@@ -38,7 +38,7 @@ struct PlaceQueue<Waiter> {
     /// The number of waiters.
     var count: Int { waiting.count }
 
-    /// Takes a place, unless all are taken. In that case others may be waiting.
+    /// Takes a permit, unless all are taken. In that case others may be waiting.
     mutating func take() -> Bool {
         guard taken < limit else { return false }
         taken += 1
@@ -51,10 +51,10 @@ struct PlaceQueue<Waiter> {
         return next
     }
 
-    /// A place becomes free.
+    /// A permit becomes free.
     ///
-    /// - Returns: the waiter that receives the place.
-    mutating func leave() -> (ticket: Ticket, waiter: Waiter)? {
+    /// - Returns: the waiter that receives the permit.
+    mutating func release() -> (ticket: Ticket, waiter: Waiter)? {
         while first < next {
             defer { first += 1 }
             if let waiter = waiting.removeValue(forKey: first) { return (first, waiter) }
@@ -63,7 +63,7 @@ struct PlaceQueue<Waiter> {
         return nil
     }
 
-    /// - Returns: `false` if the waiter already has a place.
+    /// - Returns: `false` if the waiter already has a permit.
     mutating func giveUp(_ ticket: Ticket) -> Bool {
         waiting.removeValue(forKey: ticket) != nil
     }

@@ -3,10 +3,10 @@ import Synchronization
 /// The limit of requests in flight, for the whole process.
 ///
 /// Each upstream has a share, so that an upstream that hangs leaves room for the others: see ``Rule``. Each address has
-/// at most `addressLimit` places. The counts are atomics. A request changes three when it begins and three when it
+/// at most `addressLimit` permits. The counts are atomics. A request changes three when it begins and three when it
 /// ends, which costs less than the buckets of the rate limits.
-final class RequestPlaces: Sendable {
-    /// The places of one upstream, or of the requests that wait for one resource.
+final class RequestPermits: Sendable {
+    /// The permits of one upstream, or of the requests that wait for one resource.
     final class Share: Sendable {
         /// Whether it may use the reserve.
         let isGatehouse: Bool
@@ -15,29 +15,29 @@ final class RequestPlaces: Sendable {
         init(isGatehouse: Bool) { self.isGatehouse = isGatehouse }
     }
 
-    /// A place that is in use.
-    struct Place: Sendable {
+    /// A permit that is in use.
+    struct Permit: Sendable {
         fileprivate let share: Share
-        fileprivate let address: CountedPlaces
+        fileprivate let address: CountedPermits
     }
 
     private let rule: Rule
-    /// Teams' places in the upper half, Gatehouse's own in the lower.
+    /// Teams' permits in the upper half, Gatehouse's own in the lower.
     private let inUse = Atomic<UInt64>(0)
-    private let addresses: AddressPlaces
+    private let addresses: AddressPermits
 
     private static let oneOfTeams: UInt64 = 1 << 32
 
     /// - Parameters:
-    ///   - limit: places in all.
-    ///   - addressLimit: places for one address.
+    ///   - limit: permits in all.
+    ///   - addressLimit: permits for one address.
     init(limit: Int, addressLimit: Int) {
         rule = Rule(limit: limit)
-        addresses = AddressPlaces(limit: addressLimit)
+        addresses = AddressPermits(limit: addressLimit)
     }
 
     /// - Returns: `nil` where the share, or the address, has reached its limit.
-    func take(_ share: Share, of address: AddressKey) -> Place? {
+    func take(_ share: Share, of address: AddressKey) -> Permit? {
         guard let address = addresses.take(for: address) else { return nil }
         var (isTaken, before) = (false, inUse.load(ordering: .relaxed))
         repeat {
@@ -45,30 +45,30 @@ final class RequestPlaces: Sendable {
                 isGatehouse: share.isGatehouse, used: share.used.load(ordering: .relaxed), teams: Int(before >> 32),
                 gatehouse: Int(before & 0xFFFF_FFFF))
             guard isAdmitted else {
-                address.leave()
+                address.release()
                 return nil
             }
             (isTaken, before) = inUse.compareExchange(
                 expected: before, desired: before + Self.one(of: share), ordering: .relaxed)
         } while !isTaken
         share.used.add(1, ordering: .relaxed)
-        return Place(share: share, address: address)
+        return Permit(share: share, address: address)
     }
 
-    func leave(_ place: Place) {
-        place.address.leave()
-        place.share.used.subtract(1, ordering: .relaxed)
-        inUse.subtract(Self.one(of: place.share), ordering: .relaxed)
+    func release(_ permit: Permit) {
+        permit.address.release()
+        permit.share.used.subtract(1, ordering: .relaxed)
+        inUse.subtract(Self.one(of: permit.share), ordering: .relaxed)
     }
 
     private static func one(of share: Share) -> UInt64 { share.isGatehouse ? 1 : oneOfTeams }
 }
 
-/// A count of places in use that all event loops share.
-final class CountedPlaces: Sendable {
+/// A count of permits in use that all event loops share.
+final class CountedPermits: Sendable {
     private let count = Atomic<Int>(0)
 
-    /// - Returns: `false` where `limit` places are taken.
+    /// - Returns: `false` where `limit` permits are taken.
     func take(upTo limit: Int) -> Bool {
         var (isTaken, before) = (false, count.load(ordering: .relaxed))
         while !isTaken {
@@ -78,124 +78,124 @@ final class CountedPlaces: Sendable {
         return true
     }
 
-    func leave() { count.subtract(1, ordering: .relaxed) }
+    func release() { count.subtract(1, ordering: .relaxed) }
 
-    /// Places in use.
+    /// Permits in use.
     var inUse: Int { count.load(ordering: .relaxed) }
 }
 
-/// Counts places by address, up to a limit for each.
-final class AddressPlaces: Sendable {
+/// Counts permits by address, up to a limit for each.
+final class AddressPermits: Sendable {
     private let limit: Int
     /// Indexed by the hash of the address, which no client can foresee. Two addresses with the same index count
-    /// together. That is rarely noticeable, because counts far outnumber places.
-    private let counts = (0..<8192).map { _ in CountedPlaces() }
+    /// together. That is rarely noticeable, because counts far outnumber permits.
+    private let counts = (0..<8192).map { _ in CountedPermits() }
 
-    /// - Parameter limit: places of each address.
+    /// - Parameter limit: permits of each address.
     init(limit: Int) { self.limit = limit }
 
-    private func count(of address: AddressKey) -> CountedPlaces {
+    private func count(of address: AddressKey) -> CountedPermits {
         counts[Int(UInt(bitPattern: address.hashValue) % UInt(counts.count))]
     }
 
     func hasRoom(for address: AddressKey) -> Bool { count(of: address).inUse < limit }
 
-    /// - Returns: the count that the caller has to leave; `nil` where the address has reached its limit.
-    func take(for address: AddressKey) -> CountedPlaces? {
+    /// - Returns: the count that the caller has to release; `nil` where the address has reached its limit.
+    func take(for address: AddressKey) -> CountedPermits? {
         let count = count(of: address)
         return count.take(upTo: limit) ? count : nil
     }
 }
 
-/// The places of open WebSockets and event streams, for the whole process.
-final class StreamPlaces: Sendable {
-    /// A place that is in use.
-    struct Place: Sendable {
-        fileprivate let network: CountedPlaces
+/// The permits of open WebSockets and event streams, for the whole process.
+final class StreamPermits: Sendable {
+    /// A permit that is in use.
+    struct Permit: Sendable {
+        fileprivate let network: CountedPermits
     }
 
     private let limit: Int
-    private let all = CountedPlaces()
-    private let networks: AddressPlaces
+    private let all = CountedPermits()
+    private let networks: AddressPermits
 
     /// - Parameters:
-    ///   - limit: places in all.
-    ///   - networkLimit: places for one IPv4 address or IPv6 /48.
+    ///   - limit: permits in all.
+    ///   - networkLimit: permits for one IPv4 address or IPv6 /48.
     init(limit: Int, networkLimit: Int) {
         self.limit = limit
-        networks = AddressPlaces(limit: networkLimit)
+        networks = AddressPermits(limit: networkLimit)
     }
 
-    /// Places in use.
+    /// Permits in use.
     var inUse: Int { all.inUse }
 
     func hasRoom(for address: AddressKey) -> Bool {
         inUse < limit && networks.hasRoom(for: address.connectionNetwork)
     }
 
-    /// - Returns: `nil` where all places, or those of the address's network, are taken.
-    func take(for address: AddressKey) -> Place? {
+    /// - Returns: `nil` where all permits, or those of the address's network, are taken.
+    func take(for address: AddressKey) -> Permit? {
         guard let network = networks.take(for: address.connectionNetwork) else { return nil }
         guard all.take(upTo: limit) else {
-            network.leave()
+            network.release()
             return nil
         }
-        return Place(network: network)
+        return Permit(network: network)
     }
 
-    func leave(_ place: Place) {
-        place.network.leave()
-        all.leave()
+    func release(_ permit: Permit) {
+        permit.network.release()
+        all.release()
     }
 }
 
-/// A queue for places that all event loops share: for requests that have a password hashed, or that come from a network
+/// A queue for permits that all event loops share: for requests that have a password hashed, or that come from a network
 /// with too many rejections. Such a request costs far more than a lock.
-final class OrderedPlaces: Sendable {
-    /// Called on any thread when the waiter has a place.
+final class OrderedPermits: Sendable {
+    /// Called on any thread when the waiter has a permit.
     typealias Wake = @Sendable (_ ticket: Int) -> Void
 
-    private let queue: Mutex<PlaceQueue<Wake>>
+    private let queue: Mutex<PermitQueue<Wake>>
 
-    init(limit: Int) { queue = Mutex(PlaceQueue(limit: limit)) }
+    init(limit: Int) { queue = Mutex(PermitQueue(limit: limit)) }
 
     /// Requests that wait.
     var waiting: Int { queue.withLock { $0.count } }
 
     func take() -> Bool { queue.withLock { $0.take() } }
 
-    /// Waits for a place. If one has become free since `take`, `wake` is called at once.
+    /// Waits for a permit. If one has become free since `take`, `wake` is called at once.
     func wait(_ wake: @escaping Wake) -> Int {
         let (ticket, next) = queue.withLock { queue in
             let ticket = queue.wait(wake)
-            // A free place is handed out like one that becomes free.
-            return (ticket, queue.take() ? queue.leave() : nil)
+            // A free permit is handed out like one that becomes free.
+            return (ticket, queue.take() ? queue.release() : nil)
         }
         if let next { next.waiter(next.ticket) }
         return ticket
     }
 
-    func leave() {
-        let next = queue.withLock { $0.leave() }
+    func release() {
+        let next = queue.withLock { $0.release() }
         if let next { next.waiter(next.ticket) }
     }
 
-    /// - Returns: `false` if the waiter already has a place, which it has to leave.
+    /// - Returns: `false` if the waiter already has a permit, which it has to release.
     func giveUp(_ ticket: Int) -> Bool { queue.withLock { $0.giveUp(ticket) } }
 }
 
-/// The places of requests from networks with too many rejections: a few for each network.
-final class NetworkPlaces: Sendable {
+/// The permits of requests from networks with too many rejections: a few for each network.
+final class NetworkPermits: Sendable {
     private static let queues = 1024
 
     /// Indexed by the hash of the network, which no client can foresee. Two networks with the same index share the
-    /// places.
-    private let places: [OrderedPlaces]
+    /// permits.
+    private let permits: [OrderedPermits]
 
-    /// - Parameter limit: places of each network.
-    init(limit: Int) { places = (0..<Self.queues).map { _ in OrderedPlaces(limit: limit) } }
+    /// - Parameter limit: permits of each network.
+    init(limit: Int) { permits = (0..<Self.queues).map { _ in OrderedPermits(limit: limit) } }
 
-    func places(of address: AddressKey) -> OrderedPlaces {
-        places[Int(UInt(bitPattern: address.connectionNetwork.hashValue) % UInt(places.count))]
+    func permits(of address: AddressKey) -> OrderedPermits {
+        permits[Int(UInt(bitPattern: address.connectionNetwork.hashValue) % UInt(permits.count))]
     }
 }
