@@ -107,7 +107,7 @@ public final class SequencedFeed: Service {
     public static let rest = Duration.seconds(5)
     /// The shortest time between two looks of ``run()``, unless one has found a whole batch. Each costs a transaction,
     /// and an answer to every reader.
-    private static let pace = Duration.milliseconds(100)
+    private static let shortestInterval = Duration.milliseconds(100)
     /// Entries that one call sequences at most.
     private static let batch = 1000
     /// Entries that one page looks at most.
@@ -308,7 +308,7 @@ public final class SequencedFeed: Service {
     private func pause(since start: ContinuousClock.Instant, after seen: Int) async {
         if sequencesAtOnce {
             await additions.wait(after: seen, until: start + interval)
-            try? await Task.sleep(until: start + Self.pace)
+            try? await Task.sleep(until: start + Self.shortestInterval)
         } else {
             try? await Task.sleep(until: start + interval)
         }

@@ -187,7 +187,7 @@ final class APNsConnectionPoolCore {
             let streams = connections.reduce(0) { sum, connection in
                 guard connection.role == role else { return sum }
                 let machine = connection.machine
-                return sum + machine.openStreams + (machine.pace(now: now) == .normal ? machine.capacity : 0)
+                return sum + machine.openStreams + (machine.responsiveness(now: now) == .normal ? machine.capacity : 0)
             }
             most = max(most, streams + (mayAddConnection(for: role, now) ? 1 : 0))
         }
@@ -249,11 +249,13 @@ final class APNsConnectionPoolCore {
     /// An urgent push may use a shared connection. A stalled connection is used only if the pool has no room for another
     /// one in its place, and one that hangs is not used: a push that waits is better than one that is in doubt.
     private func connection(for role: APNsConnection.Role, _ now: ContinuousClock.Instant) -> APNsConnection? {
-        func best(_ role: APNsConnection.Role, _ pace: APNsConnection.Machine.Pace) -> APNsConnection? {
+        func best(_ role: APNsConnection.Role, _ responsiveness: APNsConnection.Machine.Responsiveness)
+            -> APNsConnection?
+        {
             var best: APNsConnection?
             for connection in connections
             where connection.role == role && connection.hasRoom
-                && connection.machine.pace(now: now) == pace
+                && connection.machine.responsiveness(now: now) == responsiveness
             {
                 if connection.machine.openStreams < best?.machine.openStreams ?? .max { best = connection }
             }
@@ -293,7 +295,7 @@ final class APNsConnectionPoolCore {
             case .connecting: return false
             case .open:
                 // A connection whose provider token is not verified yet may have room for many soon.
-                let isNormal = connection.machine.pace(now: now) == .normal
+                let isNormal = connection.machine.responsiveness(now: now) == .normal
                 if isNormal, !connection.machine.isVerified { return false }
                 all += 1
                 if isNormal { usable += 1 }

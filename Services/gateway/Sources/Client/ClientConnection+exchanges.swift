@@ -196,7 +196,7 @@ extension ClientConnection {
     func flush() {
         guard let bytes = output.take() else { return }
         context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-        updatePaceAfterWriting()
+        checkMinimumRateAfterWriting()
     }
 
     func flushBothWays() {
