@@ -90,11 +90,11 @@ struct SignInTests {
         await transport.then(.json(second), .json(Sample.auth("third")))
         try await next.signIn(identifier: "ada@example.com", password: "correct horse")
         try await next.signIn(identifier: "ada@example.com", password: "correct horse")
-        let shown = await transport.requests.filter { $0.line == "POST /v1/auth/login" }.map { request in
+        let presented = await transport.requests.filter { $0.line == "POST /v1/auth/login" }.map { request in
             request.httpBody.flatMap { try? ClientJSON.decode(LoginRequest.self, from: $0) }?.device
         }
-        #expect(shown.map { $0?.deviceToken } == [nil, "ghdt_1", "ghdt_2"])
-        #expect(shown.allSatisfy { $0?.name == "phone" })
+        #expect(presented.map { $0?.deviceToken } == [nil, "ghdt_1", "ghdt_2"])
+        #expect(presented.allSatisfy { $0?.name == "phone" })
         // The last answer had none: an older server's.
         #expect(try StoredState(data: try #require(await store.load())).deviceToken?.value == "ghdt_2")
     }

@@ -23,7 +23,7 @@ struct PushBenchmark {
     func run() async throws {
         let users = (0..<Self.users).map { _ in UUID() }
         for (number, user) in users.enumerated() { try await register(user, number) }
-        // The first push verifies the provider token and proves the tokens to the pool.
+        // The first push verifies the provider token and the tokens.
         try await push(to: users[...])
         Table.header("Pushes")
         let line = try await measured(users)

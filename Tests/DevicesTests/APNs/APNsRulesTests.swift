@@ -52,18 +52,18 @@ import Testing
         #expect(action("Shutdown") { $0.moves = 3 } == .deliver)
     }
 
-    @Test("Only answers about the device prove the provider token")
-    func provingAnswers() {
-        let proving = [
+    @Test("Only answers about the device verify the provider token")
+    func verifyingAnswers() {
+        let verifying = [
             Self.answer(200), Self.answer(410, "Unregistered"), Self.answer(400, "DeviceTokenNotForTopic"),
             Self.answer(429, "TooManyRequests"),
         ]
-        #expect(proving.allSatisfy(APNsAnswerRules.provesToken))
+        #expect(verifying.allSatisfy(APNsAnswerRules.verifiesToken))
         let others = [
             Self.answer(400, "BadDeviceToken"), Self.answer(403, "InvalidProviderToken"), Self.answer(413),
             Self.answer(429, "TooManyProviderTokenUpdates"), Self.answer(503, "Shutdown"),
         ]
-        #expect(!others.contains(where: APNsAnswerRules.provesToken))
+        #expect(!others.contains(where: APNsAnswerRules.verifiesToken))
     }
 
     // MARK: - Stopping

@@ -36,7 +36,7 @@ import Testing
 
     // MARK: - Answers
 
-    @Test func acceptedProvesTheToken() {
+    @Test func acceptedVerifiesTheToken() {
         #expect(
             decide(answer(200)) == DeliveryDecision(state: .accepted, isAttempt: true, registration: .accepted))
     }

@@ -63,10 +63,10 @@ final class GatehouseSystem: Sendable {
         }
     }
 
-    /// Moves the last proof of a user's sessions into the past, as if the time had gone by.
+    /// Moves the last authentication of a user's sessions into the past, as if the time had gone by.
     ///
-    /// - Returns: the session, refreshed, so that its access token tells of the old proof.
-    func ageProof(of session: AuthResponse, by seconds: Int = 86_400) async throws -> AuthResponse {
+    /// - Returns: the session, refreshed, so that its access token tells of the old authentication.
+    func ageAuthentication(of session: AuthResponse, by seconds: Int = 86_400) async throws -> AuthResponse {
         try await withDatabase(of: "tokens") { database in
             try await database.query(
                 """

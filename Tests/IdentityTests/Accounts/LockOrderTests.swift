@@ -13,7 +13,7 @@ import Testing
 @Suite struct LockOrderTests {
     enum Change: CaseIterable {
         case taking, following, consentEnding, resetting, linking, unlinking, deleting, setting, moving, removing
-        case renaming, disabling, endingSessions, endingSession, settingPassword, proving, takingByCode, merging
+        case renaming, disabling, endingSessions, endingSession, settingPassword, verifying, takingByCode, merging
         case absorbing, undoing, transferring
     }
 
@@ -89,7 +89,7 @@ import Testing
                         _ = try await stores.accounts.endSession(UUID(), of: holder.id)
                     case .settingPassword:
                         _ = try await stores.passwords.setPassword(of: holder, to: "z", sparing: nil)
-                    case .proving:
+                    case .verifying:
                         _ = try await codes.verify(address, of: holder.id)
                     case .takingByCode:
                         _ = try await codes.account(verifiedBy: address)

@@ -416,7 +416,7 @@ final class APNsConnectionPoolCore {
         metrics.answered(answer, in: duration)
         // A server that shuts down on each connection must not be connected to again and again.
         if answer.reason != APNsAnswerRules.shutdown { backoffs[connection.role.index].succeeded() }
-        if APNsAnswerRules.provesToken(answer) { connection.verify() }
+        if APNsAnswerRules.verifiesToken(answer) { connection.verify() }
         switch APNsAnswerRules.action(for: answer, repeats: attempt.repeats) {
         case .deliver:
             count(answer, attempt)

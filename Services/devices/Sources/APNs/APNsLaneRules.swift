@@ -57,7 +57,7 @@ enum APNsAnswerRules {
 
     /// Whether the answer shows that APNs has accepted the provider token. APNs may check a request's form before its
     /// token, so only answers count that depend on the device or the channel.
-    static func provesToken(_ answer: APNsAnswer) -> Bool {
+    static func verifiesToken(_ answer: APNsAnswer) -> Bool {
         switch answer.status {
         case 200, 201, 204, 410: true
         default: Self.afterToken.contains(answer.reason ?? "")
@@ -159,7 +159,7 @@ struct ConnectionPoolAdmission: Sendable {
             if answer.status == 200 { return .accepted }
             return isToProvenDevice && APNsAnswerRules.isTokenRefusal(answer) ? .refused : .unknown
         }
-        return APNsAnswerRules.provesToken(answer) ? .accepted : .unknown
+        return APNsAnswerRules.verifiesToken(answer) ? .accepted : .unknown
     }
 }
 

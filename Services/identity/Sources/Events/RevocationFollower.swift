@@ -59,8 +59,8 @@ struct RevocationFollower: Service {
         var claim: RevocationPositionStore.Claim?
         await followRevocations(pauses: Self.backoff) {
             if claim == nil { claim = try await store.claim() }
-            guard let held = claim else { return try await Task.sleep(for: Self.interval) }
-            claim = try await readPage(held)
+            guard let existing = claim else { return try await Task.sleep(for: Self.interval) }
+            claim = try await readPage(existing)
         } onFailure: { error, _ in
             await release(claim)
             claim = nil
