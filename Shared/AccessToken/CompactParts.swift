@@ -33,7 +33,7 @@ public struct JOSEHeader: Sendable {
     public let kid: VerbatimString
 
     /// Whether the type is absent, or only says that the token is a JWT (RFC 7519 §5.1).
-    public var isJWT: Bool { MediaType.isJWT(type) }
+    public var isJWT: Bool { TokenMediaType.isJWT(type) }
 
     /// - Parameter refuses: whether the header may not have another member of that name. All others are ignored.
     private init(_ encoded: ArraySlice<UInt8>, refuses: (VerbatimString) -> Bool) throws(AccessTokenError) {
@@ -71,7 +71,7 @@ public struct JOSEHeader: Sendable {
     init(own encoded: ArraySlice<UInt8>) throws(AccessTokenError) {
         try self.init(encoded) { _ in true }
         guard algorithm == "RS256" else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is not RS256.") }
-        guard MediaType.isAccessToken(type) else { throw AccessTokenError(.wrongType, "Not an access token.") }
+        guard TokenMediaType.isAccessToken(type) else { throw AccessTokenError(.wrongType, "Not an access token.") }
     }
 
     /// The header as every `AccessTokenSigner` with that key writes it.
@@ -87,7 +87,7 @@ public struct JOSEHeader: Sendable {
 }
 
 /// A `typ`: a case-insensitive media type whose `application/` may be omitted (RFC 7515 §4.1.9).
-enum MediaType {
+enum TokenMediaType {
     /// RFC 9068 §4.
     static func isAccessToken(_ text: String) -> Bool { names(text, "at+jwt") }
 

@@ -53,7 +53,8 @@ public struct ExternalTokenVerifier: Sendable {
         let header = try JOSEHeader(foreign: parts.header)
         guard let algorithm = SignatureAlgorithm(rawValue: header.algorithm.text), form.algorithms.contains(algorithm)
         else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is none of the issuer's.") }
-        guard MediaType.isAccessToken(header.type) || (form.acceptsAnyJWT && MediaType.isJWT(header.type)) else {
+        guard TokenMediaType.isAccessToken(header.type) || (form.acceptsAnyJWT && TokenMediaType.isJWT(header.type))
+        else {
             throw AccessTokenError(.wrongType, "Not an access token.")
         }
         // A key is only ever used with its own algorithm (RFC 8725 §3.1).

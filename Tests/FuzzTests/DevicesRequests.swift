@@ -90,7 +90,7 @@ extension RequestType {
         },
     ]
 
-    /// What ``PushStore`` and the lanes do with a push.
+    /// What ``PushStore`` and the pools do with a push.
     private static func stored(_ push: ValidPush) -> [any PostgresEncodable] {
         let content = push.content
         var values: [any PostgresEncodable] = [

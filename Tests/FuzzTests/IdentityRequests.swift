@@ -193,7 +193,7 @@ extension RequestType {
         },
         // A line of an import.
         RequestType(
-            decoding: IdentityService.UserRecord.self,
+            decoding: UserRecord.self,
             [
                 """
                 {"id":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","email":"ada@example.com","emailVerified":true,\

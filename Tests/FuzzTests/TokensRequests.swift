@@ -24,7 +24,7 @@ extension RequestType {
             """
         ) { request, _ in
             try InternalRoutes.check(request)
-            let record = try TokensService.UserRecord(request.snapshot.user)
+            let record = try StoredUser(request.snapshot.user)
             let clock = Date(timeIntervalSince1970: 1_800_000_000)
             return [
                 record.profile, record.storeIDs, request.snapshot.version, request.credentialsVersion,
@@ -33,7 +33,7 @@ extension RequestType {
             ]
         },
         RequestType(UserSnapshot.self, #"{"user":\#(user),"version":7}"#) { request, _ in
-            let record = try TokensService.UserRecord(request.user)
+            let record = try StoredUser(request.user)
             return [record.bucket.rawValue, record.profile, request.version]
         },
         RequestType(

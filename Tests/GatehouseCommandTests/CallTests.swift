@@ -73,7 +73,7 @@ import Testing
         #expect(world.complaints() == "gatehouse: DELETE /v1/orders/7: \(http)\n")
     }
 
-    @Test("Where a recent proof is needed, the password is asked for, and the request sent again")
+    @Test("Where a recent authentication is needed, the password is asked for, and the request sent again")
     func recentProof() async throws {
         let world = try World(typed: ["correct horse", "correct horse", "wrong"])
         await world.run("login", "ada@example.com", "--url", "https://api.example.com")

@@ -30,7 +30,7 @@ import Testing
         #expect(next.requests.count == asked)
     }
 
-    @Test("Tokens of one server are never shown to another") func otherServer() async throws {
+    @Test("Tokens of one server are never presented to another") func otherServer() async throws {
         let world = try World(typed: ["one", "two", "three"])
         #expect(await world.run("login", "a@example.com", "--url", "https://api.example.com") == 0)
         #expect(await world.run("login", "a@example.com", "--url", "https://api.example.com/") == 0)

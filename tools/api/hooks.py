@@ -98,6 +98,6 @@ def no_other_callers(context, response, case):
     tried.add(operation["operationId"])
     url = urljoin(response.request.url, case.operation.path.replace("{id}", str(uuid.uuid4())))
     others = [credential(caller) for caller in CALLERS if caller not in operation["x-callers"]]
-    for shown in ["dev-nobody", *filter(None, others)]:
-        refused = requests.request(case.method, url, headers={"Gatehouse-Credential": shown}, timeout=30)
+    for presented in ["dev-nobody", *filter(None, others)]:
+        refused = requests.request(case.method, url, headers={"Gatehouse-Credential": presented}, timeout=30)
         assert refused.status_code == 403, f"another caller is answered {refused.status_code}"

@@ -142,7 +142,7 @@ extension GatehouseError {
     /// does not suggest a retry, unless the response is a network's sign-in page.
     ///
     /// The decoding error is dropped, because its text may hold a part of the body, such as a token.
-    static func unreadable(_ exchange: Exchange, as type: Any.Type) -> GatehouseError {
+    static func unreadable(_ exchange: CompletedExchange, as type: Any.Type) -> GatehouseError {
         GatehouseError(
             exchange.response.isCaptivePortal ? .unavailable : .unreadable, requestID: exchange.requestID,
             reason: "the answer is not a valid \(type)", status: exchange.response.statusCode)
@@ -217,7 +217,7 @@ struct ProblemBody: Decodable {
     init(response: HTTPURLResponse, body: Data) {
         let mediaType = response.value(forHTTPHeaderField: "Content-Type")?.lowercased() ?? ""
         guard mediaType.hasPrefix("application/problem+json"), body.count <= Self.maximumBytes,
-            let read = try? JSON.decode(Self.self, from: body)
+            let read = try? ClientJSON.decode(Self.self, from: body)
         else { return }
         self = read
         if let code, code.utf8.count > Self.maximumCodeBytes { self.code = nil }

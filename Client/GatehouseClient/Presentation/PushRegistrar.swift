@@ -18,7 +18,7 @@ struct PushRegistrar: Sendable, Equatable {
     }
 
     enum Event: Sendable, Equatable {
-        case token(PushToken)
+        case token(EncodedPushToken)
         case signedIn(UUID)
         /// Whether the user lets the app show notifications.
         case alertsAllowed(Bool)
@@ -38,7 +38,7 @@ struct PushRegistrar: Sendable, Equatable {
 
     /// A registration in progress, with its token and user.
     struct Attempt: Sendable, Equatable {
-        let token: PushToken
+        let token: EncodedPushToken
         let user: UUID
         let appVersion: String
         let alertsAllowed: Bool?
@@ -47,7 +47,7 @@ struct PushRegistrar: Sendable, Equatable {
     private var record: Record?
     /// The server's id of the registration.
     var registeredDevice: UUID? { record?.device }
-    private var token: PushToken?
+    private var token: EncodedPushToken?
     private var user: UUID?
     /// Until the app has read the permission: as in the record.
     private var alertsAllowed: Bool?
@@ -100,7 +100,7 @@ struct PushRegistrar: Sendable, Equatable {
         return [.register(attempt)]
     }
 
-    private func isRegistered(_ token: PushToken, _ user: UUID, _ now: Date) -> Bool {
+    private func isRegistered(_ token: EncodedPushToken, _ user: UUID, _ now: Date) -> Bool {
         guard let record else { return false }
         return record.fingerprint == token.fingerprint && record.user == user && record.appVersion == appVersion
             && record.alertsAllowed == alertsAllowed && abs(now.timeIntervalSince(record.registeredAt)) < Self.renewal
@@ -174,7 +174,7 @@ public actor PushRegistration: SessionCompanion {
     }
 
     /// Passes on a token from Apple. Apple returns one after each request at launch, and sometimes a new one.
-    public func received(deviceToken: Data) { handle(.token(PushToken(deviceToken)), for: .notifications) }
+    public func received(deviceToken: Data) { handle(.token(EncodedPushToken(deviceToken)), for: .notifications) }
 
     /// Passes on whether the user lets the app show notifications. The registration carries it, so that the team can
     /// address the devices that show notifications. `PushHelper` calls it at launch, when the app comes to the
@@ -192,7 +192,7 @@ public actor PushRegistration: SessionCompanion {
     ///     Up to 128 visible ASCII characters.
     ///   - attributesType: the name of the type of the activity's attributes.
     public func received(token: Data, forActivity activity: String, attributesType: String) {
-        handle(.token(PushToken(token)), for: .activity(activity, attributesType: attributesType))
+        handle(.token(EncodedPushToken(token)), for: .activity(activity, attributesType: attributesType))
     }
 
     /// Passes on the token by which the server starts Live Activities.
@@ -201,7 +201,7 @@ public actor PushRegistration: SessionCompanion {
     ///   - token: an element of the activity type's `pushToStartTokenUpdates`.
     ///   - attributesType: the name of the type of the activities' attributes.
     public func received(token: Data, toStart attributesType: String) {
-        handle(.token(PushToken(token)), for: .start(attributesType: attributesType))
+        handle(.token(EncodedPushToken(token)), for: .start(attributesType: attributesType))
     }
 
     /// Unregisters the token of a Live Activity that has ended. Without this call the server learns of the end from
@@ -285,11 +285,11 @@ public actor PushRegistration: SessionCompanion {
     // An unreadable or unwritable record costs only one more registration.
 
     private static func read(_ file: URL) -> PushRegistrar.Record? {
-        (try? Data(contentsOf: file)).flatMap { try? JSON.decode(PushRegistrar.Record.self, from: $0) }
+        (try? Data(contentsOf: file)).flatMap { try? ClientJSON.decode(PushRegistrar.Record.self, from: $0) }
     }
 
     private func write(_ record: PushRegistrar.Record?) {
-        guard let data = try? record.map(JSON.encode) else {
+        guard let data = try? record.map(ClientJSON.encode) else {
             try? FileManager.default.removeItem(at: file)
             return
         }
@@ -302,7 +302,7 @@ public actor PushRegistration: SessionCompanion {
 /// A device token of Apple's push service in the server's format: hexadecimal digits, of no fixed length.
 ///
 /// A party that knows the token can claim the device, so the token is neither printed nor stored.
-struct PushToken: Sendable, Equatable {
+struct EncodedPushToken: Sendable, Equatable {
     let hexadecimal: Redacted<String>
 
     /// - Parameter deviceToken: the argument of `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)`.

@@ -97,7 +97,7 @@ extension GatehouseEndpoint where Response: Decodable {
         self.init(method: method, path: path, query: query, content: .json(json), read: Self.readJSON)
     }
 
-    static func readJSON(_ data: Data) throws -> Response { try JSON.decode(Response.self, from: data) }
+    static func readJSON(_ data: Data) throws -> Response { try ClientJSON.decode(Response.self, from: data) }
 }
 
 // Endpoints whose response has no content.
@@ -124,7 +124,7 @@ extension GatehouseEndpoint where Response == Data {
 
 extension GatehouseEndpoint.Content {
     static func json(_ value: some Encodable & Sendable) -> Self {
-        Self(mediaType: "application/json") { try JSON.encode(value) }
+        Self(mediaType: "application/json") { try ClientJSON.encode(value) }
     }
 }
 

@@ -73,7 +73,7 @@ extension GatehouseClient {
     func authorized(
         _ request: URLRequest, isIdempotent: Bool? = nil, by deadline: Duration?,
         send: @escaping @Sendable (URLRequest) async throws -> (Data, HTTPURLResponse)
-    ) async throws(GatehouseError) -> Exchange {
+    ) async throws(GatehouseError) -> CompletedExchange {
         let token = try await bearer(for: request)
         // A body stream can be read only once.
         let isStreamed = request.httpBodyStream != nil

@@ -151,17 +151,17 @@ struct StoredState: Sendable, Equatable, Codable {
             var version: Int
         }
         // Check the version first, because the rest of a later format may differ.
-        if let version = try? JSON.decode(Head.self, from: data).version, version > Self.currentVersion {
+        if let version = try? ClientJSON.decode(Head.self, from: data).version, version > Self.currentVersion {
             throw TokenStoreError(.fromLaterVersion, "format \(version)")
         }
-        guard let state = try? JSON.decode(StoredState.self, from: data), state.version >= 1 else {
+        guard let state = try? ClientJSON.decode(StoredState.self, from: data), state.version >= 1 else {
             throw TokenStoreError(.corrupt, "no stored session")
         }
         self = state
     }
 
     func data() throws(TokenStoreError) -> Data {
-        do { return try JSON.encode(self) } catch { throw TokenStoreError(.failed, "cannot be written") }
+        do { return try ClientJSON.encode(self) } catch { throw TokenStoreError(.failed, "cannot be written") }
     }
 }
 

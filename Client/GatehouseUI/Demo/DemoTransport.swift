@@ -16,19 +16,19 @@
             switch (request.httpMethod, request.url?.path) {
             case (_, "/v1/auth/login"), (_, "/v1/auth/register"), (_, "/v1/auth/apple"), (_, "/v1/auth/refresh"),
                 (_, "/v1/auth/code/verify"):
-                try answer(200, to: request, JSON.encode(response()))
+                try answer(200, to: request, ClientJSON.encode(response()))
             case (_, "/v1/auth/code"):
                 try answer(
                     202, to: request,
-                    JSON.encode(CodeResponse(codeRequest: "demo", expiresIn: 600, resendAfter: 30)))
+                    ClientJSON.encode(CodeResponse(codeRequest: "demo", expiresIn: 600, resendAfter: 30)))
             case ("GET", "/v1/auth/sessions"):
-                try answer(200, to: request, JSON.encode(SessionList(sessions: [session])))
-            case (_, "/v1/auth/me"): try answer(200, to: request, JSON.encode(user))
+                try answer(200, to: request, ClientJSON.encode(SessionList(sessions: [session])))
+            case (_, "/v1/auth/me"): try answer(200, to: request, ClientJSON.encode(user))
             case (_, "/v1/auth/logout"), (_, "/v1/auth/logout-all"): try answer(204, to: request)
             case (_, "/v1/auth/password/forgot"), ("DELETE", "/v1/auth/account"): try answer(202, to: request)
             default:
                 try answer(
-                    404, to: request, JSON.encode(ProblemDocument(Problem(.notFound), requestID: "demo")))
+                    404, to: request, ClientJSON.encode(ProblemDocument(Problem(.notFound), requestID: "demo")))
             }
         }
 

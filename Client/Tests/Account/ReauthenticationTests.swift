@@ -3,7 +3,7 @@ import Testing
 
 @testable import GatehouseClient
 
-@Suite("Proving once more who the user is")
+@Suite("Authenticating once more")
 struct ReauthenticationTests {
     private static let asked = FakeTransport.Reply.problem(.reauthenticationRequired)
 
@@ -93,7 +93,7 @@ struct ReauthenticationTests {
     }
 
     @Test("A user who declines the authentication changes nothing")
-    func refusesToProve() async throws {
+    func refusesToAuthenticate() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(Self.asked)
         signedIn.client.setReauthenticationHandler { _ in throw CancellationError() }

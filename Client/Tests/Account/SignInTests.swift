@@ -90,11 +90,11 @@ struct SignInTests {
         await transport.then(.json(second), .json(Sample.auth("third")))
         try await next.signIn(identifier: "ada@example.com", password: "correct horse")
         try await next.signIn(identifier: "ada@example.com", password: "correct horse")
-        let shown = await transport.requests.filter { $0.line == "POST /v1/auth/login" }.map { request in
-            request.httpBody.flatMap { try? JSON.decode(LoginRequest.self, from: $0) }?.device
+        let presented = await transport.requests.filter { $0.line == "POST /v1/auth/login" }.map { request in
+            request.httpBody.flatMap { try? ClientJSON.decode(LoginRequest.self, from: $0) }?.device
         }
-        #expect(shown.map { $0?.deviceToken } == [nil, "ghdt_1", "ghdt_2"])
-        #expect(shown.allSatisfy { $0?.name == "phone" })
+        #expect(presented.map { $0?.deviceToken } == [nil, "ghdt_1", "ghdt_2"])
+        #expect(presented.allSatisfy { $0?.name == "phone" })
         // The last answer had none: an older server's.
         #expect(try StoredState(data: try #require(await store.load())).deviceToken?.value == "ghdt_2")
     }
@@ -122,7 +122,7 @@ struct SignInTests {
             with: AppleCredential(identityToken: token, authorizationCode: "code", nonce: nonce, fullName: name))
         let requests = await transport.requests
         #expect(requests.map(\.line) == ["POST /v1/auth/apple/nonce", "POST /v1/auth/apple"])
-        let sent = try JSON.decode(AppleSignInRequest.self, from: try #require(requests.last?.httpBody))
+        let sent = try ClientJSON.decode(AppleSignInRequest.self, from: try #require(requests.last?.httpBody))
         #expect(sent.identityToken == token)
         #expect(sent.authorizationCode == "code")
         #expect(sent.nonce == "ghn_1")

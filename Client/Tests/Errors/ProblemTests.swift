@@ -38,7 +38,7 @@ struct ProblemTests {
         #expect(Set(Self.kinds.map(\.0)) == Set(ErrorCode.allCases))
         for (code, kind) in Self.kinds {
             let document = ProblemDocument(Problem(code), requestID: "in-the-body")
-            let error = try error(code.status, String(decoding: JSON.encode(document), as: UTF8.self))
+            let error = try error(code.status, String(decoding: ClientJSON.encode(document), as: UTF8.self))
             #expect(error.kind == kind, "\(code)")
             #expect(error.code == code.rawValue)
             #expect(error.requestID == "in-the-body")

@@ -36,7 +36,7 @@ struct RefusalTests {
     @Test func aServiceSaysWhyInItsOwnWords() async throws {
         let error = try await refused(.json(Reason(why: "already-paid"), status: 409))
         #expect(error.kind == .refused && error.status == 409)
-        #expect(try JSON.decode(Reason.self, from: #require(error.body).value) == Reason(why: "already-paid"))
+        #expect(try ClientJSON.decode(Reason.self, from: #require(error.body).value) == Reason(why: "already-paid"))
         // Also where the kind is a more general one.
         let gone = try await refused(.json(Reason(why: "sold out"), status: 404))
         #expect(gone.kind == .notFound && gone.status == 404 && gone.body != nil)

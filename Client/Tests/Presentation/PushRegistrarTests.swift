@@ -6,7 +6,7 @@ import Testing
 @Suite("When a device is registered for push notifications")
 struct PushRegistrarTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
-    private let token = PushToken(Data([1, 2, 3]))
+    private let token = EncodedPushToken(Data([1, 2, 3]))
     private let ada = UUID()
     private let device = UUID()
 
@@ -58,7 +58,7 @@ struct PushRegistrarTests {
     func changes() {
         let (registrar, record) = registered()
         var other = registrar
-        #expect(begun(other.handle(.token(PushToken(Data([9]))), now: now)) != nil)
+        #expect(begun(other.handle(.token(EncodedPushToken(Data([9]))), now: now)) != nil)
         other = registrar
         #expect(begun(other.handle(.signedIn(UUID()), now: now)) != nil)
         other = registrar
@@ -78,7 +78,7 @@ struct PushRegistrarTests {
         var registrar = PushRegistrar(record: nil, appVersion: "1.0")
         _ = registrar.handle(.signedIn(ada), now: now)
         let first = try #require(begun(registrar.handle(.token(token), now: now)))
-        let newer = PushToken(Data([4]))
+        let newer = EncodedPushToken(Data([4]))
         #expect(registrar.handle(.token(newer), now: now) == [])
         var failing = registrar
         #expect(begun(failing.handle(.failed(first), now: now))?.token == newer)
@@ -119,7 +119,7 @@ struct PushRegistrarTests {
         let text = """
             {"fingerprint":1,"user":"\(ada)","appVersion":"1.0","device":"\(device)","registeredAt":"2026-11-20T12:00:00Z"}
             """
-        let record = try JSON.decode(PushRegistrar.Record.self, from: Data(text.utf8))
+        let record = try ClientJSON.decode(PushRegistrar.Record.self, from: Data(text.utf8))
         #expect(record.alertsAllowed == nil && record.device == device)
     }
 
@@ -154,11 +154,11 @@ struct PushRegistrarTests {
 
     @Test("A token is told in hexadecimal, of whatever length, and what is kept does not hold it")
     func tokens() throws {
-        #expect(PushToken(Data([0, 0x0f, 0xa0, 0xff])).hexadecimal.value == "000fa0ff")
-        #expect(PushToken(Data()).hexadecimal.value.isEmpty)
-        #expect(PushToken(Data(repeating: 7, count: 1024)).hexadecimal.value.utf8.count == 2048)
-        #expect(PushToken(Data([1])).fingerprint != PushToken(Data([2])).fingerprint)
-        let kept = String(decoding: try JSON.encode(registered().1), as: UTF8.self)
+        #expect(EncodedPushToken(Data([0, 0x0f, 0xa0, 0xff])).hexadecimal.value == "000fa0ff")
+        #expect(EncodedPushToken(Data()).hexadecimal.value.isEmpty)
+        #expect(EncodedPushToken(Data(repeating: 7, count: 1024)).hexadecimal.value.utf8.count == 2048)
+        #expect(EncodedPushToken(Data([1])).fingerprint != EncodedPushToken(Data([2])).fingerprint)
+        let kept = String(decoding: try ClientJSON.encode(registered().1), as: UTF8.self)
         #expect(!kept.contains("010203") && !"\(token)".contains("010203"))
     }
 }

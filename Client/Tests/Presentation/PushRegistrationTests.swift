@@ -33,7 +33,7 @@ struct PushRegistrationTests {
         try await until("the record is kept") { FileManager.default.fileExists(atPath: file.path) }
         let request = try #require(await signedIn.requests.first)
         #expect(request.line == "POST /v1/devices/register")
-        let body = try JSON.decode(Registration.self, from: try #require(request.httpBody))
+        let body = try ClientJSON.decode(Registration.self, from: try #require(request.httpBody))
         #expect(body.token == "abcd" && body.environment == .sandbox && body.bundleId == "com.example.app")
         #expect(body.appVersion == "1.0" && body.locale != nil && body.timeZone != nil)
 
@@ -63,7 +63,7 @@ struct PushRegistrationTests {
         await push.received(token: Data([2]), toStart: "DeliveryAttributes")
         try await until("the start is registered") { await signedIn.requests.count == 2 }
         let bodies = try await signedIn.requests.map {
-            try JSON.decode(Registration.self, from: try #require($0.httpBody))
+            try ClientJSON.decode(Registration.self, from: try #require($0.httpBody))
         }
         #expect(bodies.map(\.kind) == [.liveactivity, .pushtostart])
         #expect(bodies.map(\.activity) == ["order-7", nil])
@@ -96,7 +96,7 @@ struct PushRegistrationTests {
             return await signedIn.requests.count == 4
         }
         let bodies = try await signedIn.requests.map {
-            try JSON.decode(Registration.self, from: try #require($0.httpBody))
+            try ClientJSON.decode(Registration.self, from: try #require($0.httpBody))
         }
         #expect(bodies.map(\.alertsAllowed) == [false, false, true, true])
         #expect(bodies.prefix(2).map(\.token) == ["01", "02"] && Set(bodies.suffix(2).map(\.token)) == ["01", "02"])

@@ -202,7 +202,7 @@ struct AuthorisedRequestTests {
 
     /// Over real sockets: the first response is cut off.
     @Test func aResponseThatWasCutIsAskedForAgain() async throws {
-        let login = String(decoding: try JSON.encode(Sample.auth("first")), as: UTF8.self)
+        let login = String(decoding: try ClientJSON.encode(Sample.auth("first")), as: UTF8.self)
         let isFirst = Mutex(true)
         let server = try LoopbackServer { request in
             if request.line.hasPrefix("POST /v1/auth/login") { return .status("200 OK", body: login) }

@@ -78,7 +78,8 @@ struct EndpointTests {
         try await client.send(GatehouseEndpoint<Void>("DELETE", "/orders/7"))
         #expect(
             try await client.send(GatehouseEndpoint<[Order]>("POST", "/orders/find", json: ["open": true])) == [order])
-        #expect(try await client.send(GatehouseEndpoint<Data>("POST", "/orders", json: order)) == JSON.encode(order))
+        #expect(
+            try await client.send(GatehouseEndpoint<Data>("POST", "/orders", json: order)) == ClientJSON.encode(order))
         let requests = await signedIn.requests
         #expect(requests.allSatisfy { $0.bearer == "Bearer access-first" })
     }

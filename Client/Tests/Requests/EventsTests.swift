@@ -140,7 +140,7 @@ struct EventsTests {
     }
 
     @Test func endingTheIterationEndsTheRequest() async throws {
-        let login = String(decoding: try JSON.encode(Sample.auth("first")), as: UTF8.self)
+        let login = String(decoding: try ClientJSON.encode(Sample.auth("first")), as: UTF8.self)
         let server = try LoopbackServer { request in
             request.line.hasPrefix("POST /v1/auth/login")
                 ? .status("200 OK", body: login)

@@ -41,7 +41,7 @@ import Testing
     @Test("Requests, responses and forms do not show their secrets") func requestsAndForms() {
         let secret = "open-sesame"
         let redacted = Redacted(secret)
-        let push = PushToken(Data(secret.utf8))
+        let push = EncodedPushToken(Data(secret.utf8))
         let credential = AppleCredential(
             identityToken: secret, authorizationCode: secret, nonce: AppleNonce("nonce"))
         var form = LoginForm()
@@ -82,15 +82,15 @@ import Testing
 
     @Test("Values that are not printed are encoded and decoded unchanged") func json() throws {
         let login = LoginRequest(identifier: "ada@example.com", password: "open-sesame")
-        let text = String(decoding: try JSON.encode(login), as: UTF8.self)
+        let text = String(decoding: try ClientJSON.encode(login), as: UTF8.self)
         #expect(text == #"{"identifier":"ada@example.com","password":"open-sesame"}"#)
-        #expect(try JSON.decode(LoginRequest.self, from: Data(text.utf8)).password == "open-sesame")
+        #expect(try ClientJSON.decode(LoginRequest.self, from: Data(text.utf8)).password == "open-sesame")
     }
 
     @Test("A secret is itself again when it is written and read, and only there") func codable() throws {
         let secret = Redacted("open sesame")
-        let data = try JSON.encode(["secret": secret])
-        #expect(try JSON.decode([String: Redacted<String>].self, from: data)["secret"] == secret)
+        let data = try ClientJSON.encode(["secret": secret])
+        #expect(try ClientJSON.decode([String: Redacted<String>].self, from: data)["secret"] == secret)
         #expect("\(secret)" == "<redacted>")
         #expect(Mirror(reflecting: secret).children.isEmpty)
     }

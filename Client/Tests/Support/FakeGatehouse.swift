@@ -101,12 +101,12 @@ final class FakeGatehouse: GatehouseTransport {
         let body = request.httpBody ?? Data()
         switch path {
         case "/v1/auth/login":
-            let login = try JSON.decode(LoginRequest.self, from: body)
-            return answer(200, try JSON.encode(signIn(login.identifier)))
+            let login = try ClientJSON.decode(LoginRequest.self, from: body)
+            return answer(200, try ClientJSON.encode(signIn(login.identifier)))
         case "/v1/auth/refresh":
-            return try refresh(JSON.decode(RefreshRequest.self, from: body).refreshToken)
+            return try refresh(ClientJSON.decode(RefreshRequest.self, from: body).refreshToken)
         case "/v1/auth/logout":
-            let token = try JSON.decode(LogoutRequest.self, from: body).refreshToken ?? ""
+            let token = try ClientJSON.decode(LogoutRequest.self, from: body).refreshToken ?? ""
             state.withLock { $0.chains[Self.name(of: token)]?.isRevoked = true }
             return answer(204, Data())
         case "/v1/auth/account":
@@ -119,7 +119,7 @@ final class FakeGatehouse: GatehouseTransport {
             return answer(202, Data())
         default:
             guard let user = user(of: request) else { return problem(.tokenExpired) }
-            return answer(200, try JSON.encode(user))
+            return answer(200, try ClientJSON.encode(user))
         }
     }
 
@@ -155,7 +155,7 @@ final class FakeGatehouse: GatehouseTransport {
             return Self.response(name, chain, lifetime: state.lifetime, now: now)
         }
         guard let response else { return problem(.invalidRefreshToken) }
-        return answer(200, try JSON.encode(response))
+        return answer(200, try ClientJSON.encode(response))
     }
 
     /// Of a bearer that is genuine and lives.
@@ -182,7 +182,7 @@ final class FakeGatehouse: GatehouseTransport {
     }
 
     private func problem(_ code: ErrorCode) -> (Data, HTTPURLResponse) {
-        let document = try? JSON.encode(ProblemDocument(Problem(code), requestID: "request"))
+        let document = try? ClientJSON.encode(ProblemDocument(Problem(code), requestID: "request"))
         return answer(code.status, document ?? Data(), ["Content-Type": "application/problem+json"])
     }
 

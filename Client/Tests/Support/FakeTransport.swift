@@ -21,7 +21,7 @@ actor FakeTransport: GatehouseTransport {
         }
 
         static func json(_ value: some Encodable, status: Int = 200) -> Self {
-            let body = (try? JSON.encode(value)) ?? Data("the value cannot be encoded".utf8)
+            let body = (try? ClientJSON.encode(value)) ?? Data("the value cannot be encoded".utf8)
             return Self(status: status, headers: ["Content-Type": "application/json"], body: body)
         }
 

@@ -22,19 +22,19 @@ public enum DevicesApplication: MigratingApplication {
     ) async throws -> ServiceAssembly {
         let push = configuration.push
         // Without keys too, so that its metrics are described.
-        let lanes = try APNsLanes(
+        let pools = try APNsConnectionPools(
             keys: push.keys, endpoints: push.endpoints, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         return assemble(
-            configuration, boot: boot, lane: push.keys.isEmpty ? nil : lanes,
-            channels: { await lanes.send(.channels($0)) })
+            configuration, boot: boot, pushService: push.keys.isEmpty ? nil : pools,
+            channels: { await pools.send(.channels($0)) })
     }
 
     /// - Parameters:
-    ///   - lane: sends pushes, and runs for longer than the sender. Without one pushes are refused.
+    ///   - pushService: sends pushes, and runs for longer than the sender. Without one pushes are refused.
     ///   - channels: sends requests about channels.
     static func assemble(
-        _ configuration: DevicesConfiguration, boot: ServiceBoot, lane: (any Lane & Service)?,
-        channels: @escaping @Sendable (ChannelRequest) async -> LaneOutcome
+        _ configuration: DevicesConfiguration, boot: ServiceBoot, pushService: (any PushService & Service)?,
+        channels: @escaping @Sendable (ChannelRequest) async -> SendOutcome
     ) -> ServiceAssembly {
         var databaseConfiguration = configuration.database
         databaseConfiguration.connection.usesGenericPlans = true
@@ -68,7 +68,7 @@ public enum DevicesApplication: MigratingApplication {
         let pushRoutes = PushRoutes(
             store: pushes, outcomes: outcomes, callers: configuration.push.callers,
             templates: configuration.push.templates, activity: activity, queueLimit: configuration.push.queueLimit,
-            canSend: lane != nil)
+            canSend: pushService != nil)
         pushRoutes.add(to: router)
         OperatorPushRoutes(pushes: pushRoutes, devices: devices).add(to: router)
         PushChannelRoutes(store: PushChannelStore(database: database), pushes: pushRoutes, send: channels)
@@ -83,23 +83,24 @@ public enum DevicesApplication: MigratingApplication {
             tokens: tokens, store: RevokedSessionStore(database: database), activity: activity, logger: boot.logger)
         let metrics = PushMetrics()
         var services: [any Service] = [
-            database, lastSeen, consumer, outcomes.stamper,
+            database, lastSeen, consumer, outcomes.sequencer,
             ExpiredRegistrationStore(database: database, unseen: configuration.unseen).purger(logger: boot.logger),
             DatabaseWatch(service: name, database: database, logger: boot.logger),
         ]
         if let dryRuns { services.insert(dryRuns, at: 0) }
-        if let lane {
+        if let pushService {
             let liveness = SessionLiveness(maximumStaleness: configuration.push.limits.maximumStaleness) {
                 try await tokens.liveSessions(among: $0, timeout: SessionLiveness.timeout)
             }
             let delivery = PushDelivery(
-                queue: PushQueueStore(database: database), lane: lane, liveness: liveness, protection: protection,
+                queue: PushQueueStore(database: database), pushService: pushService, liveness: liveness,
+                protection: protection,
                 rules: DeliveryRules(retryDelay: Double(configuration.push.retryDelay), unseen: configuration.unseen),
                 limits: configuration.push.limits, metrics: metrics, logger: boot.logger)
             let sender = PushSender(delivery: delivery, activity: activity, starter: PushStarter(database: database))
             let bulk = BulkSender(delivery: delivery, activity: activity, slices: pushes.slices)
             // The last one stops first.
-            services += [lane, sender, bulk]
+            services += [pushService, sender, bulk]
         }
 
         return ServiceAssembly(

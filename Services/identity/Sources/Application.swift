@@ -131,7 +131,7 @@ struct IdentityParts {
                 .handlers
                 + DeletionDelivery(tokens: tokens, devices: devices).handlers)
         // A task may add an entry to the audit log.
-        worker = OutboxWorker(delivery, logger: logger) { events.stamper.wake() }
+        worker = OutboxWorker(delivery, logger: logger) { events.sequencer.wake() }
     }
 
     /// Ends the background work where it is not run as a service.
@@ -150,9 +150,9 @@ struct IdentityParts {
 
 extension IdentityParts {
     func assembly(_ boot: ServiceBoot) -> ServiceAssembly {
-        let auditWorker = AuditWorker(log: audit, seals: seals, stamper: events.stamper, logger: boot.logger)
+        let auditWorker = AuditWorker(log: audit, seals: seals, sequencer: events.sequencer, logger: boot.logger)
         let router = ServiceRouter()
-        router.add(middleware: AuditMiddleware(worker: auditWorker, stamper: events.stamper))
+        router.add(middleware: AuditMiddleware(worker: auditWorker, sequencer: events.sequencer))
         let actions = AccountActions(delivery: delivery, worker: worker, unlinking: unlinking) { [deletion] in
             try await deletion($0, actor: $1)
         }
@@ -169,7 +169,7 @@ extension IdentityParts {
         adminRoutes.add(to: router)
         ConsoleRoutes.add(to: router)
         let others: [any Service] = [
-            unusedSessions, worker, purger, events.stamper, auditWorker, webhookWorker, revocationFollower,
+            unusedSessions, worker, purger, events.sequencer, auditWorker, webhookWorker, revocationFollower,
             DatabaseWatch(service: IdentityApplication.name, database: core.database, logger: boot.logger),
         ]
         return ServiceAssembly(

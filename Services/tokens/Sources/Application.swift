@@ -44,7 +44,7 @@ public enum TokensApplication: MigratingApplication {
         keys.registerMetrics()
         let feed = RevocationFeed(database: database, logger: boot.logger)
         let store = SessionStore(
-            database: database, lifetimes: configuration.lifetimes, didRevoke: { feed.stamper.wake() })
+            database: database, lifetimes: configuration.lifetimes, didRevoke: { feed.sequencer.wake() })
         let signingKeySource = try SigningKeySource(
             configuration.signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
             audience: configuration.audience, logger: boot.logger)
@@ -87,7 +87,7 @@ public enum TokensApplication: MigratingApplication {
             service: name, database: database, expiry: SweepStore.firstExpiry, logger: boot.logger)
         // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
-            services: [database, redis, feed.stamper, purger, watch, signingKeySource],
+            services: [database, redis, feed.sequencer, purger, watch, signingKeySource],
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }

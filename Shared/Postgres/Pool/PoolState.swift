@@ -20,8 +20,8 @@ struct PoolLease<Connection: Sendable>: Sendable {
 /// All connections lead to one server. A connection to another server replaces it: the former one failed, or is not
 /// the primary any more.
 ///
-/// A connection whose caller gave up before the result keeps its place until the server has answered. The server may
-/// still run the statement, or wait for a standby, and a new connection in its place would exceed the maximum.
+/// A connection whose caller gave up before the result counts until the server has answered. The server may still run
+/// the statement, or wait for a standby, and a new connection in its place would exceed the maximum.
 struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
     typealias Member = PoolMember<Connection>

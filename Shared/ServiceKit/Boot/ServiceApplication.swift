@@ -63,7 +63,7 @@ public struct ServiceAssembly: Sendable {
     /// The methods by path template.
     let methods: [String: Set<String>]
     let descriptors: Int
-    let admin: [AdminRoute]
+    let admin: [AdminPortRoute]
 
     struct Server: Sendable {
         let routes: RoutingResponder
@@ -86,14 +86,14 @@ public struct ServiceAssembly: Sendable {
     public init(
         services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
         methods: [String: Set<String>] = [:], credentials: CallerCredentials = CallerCredentials([:]),
-        endsAtDeadline: Bool = false, descriptors: Int = 0, admin: [AdminRoute] = [], boot: ServiceBoot
+        endsAtDeadline: Bool = false, descriptors: Int = 0, admin: [AdminPortRoute] = [], boot: ServiceBoot
     ) {
         self.admin = admin
         self.services = services
         self.descriptors = descriptors
         self.readiness = readiness
         server = router.map { router in
-            AdminRoutes.addHealth(to: router, readiness: boot.readiness)
+            AdminPortRoutes.addHealth(to: router, readiness: boot.readiness)
             return Server(
                 routes: router.makeResponder(), credentials: credentials, endsAtDeadline: endsAtDeadline)
         }

@@ -150,8 +150,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
 
-    private func adminServer(_ limits: ServerConnections, _ own: [AdminRoute]) -> HTTPServer {
-        let routes = AdminRoutes.make(readiness: readiness, metrics: Telemetry.metrics, own: own).makeResponder()
+    private func adminServer(_ limits: ServerConnections, _ own: [AdminPortRoute]) -> HTTPServer {
+        let routes = AdminPortRoutes.make(readiness: readiness, metrics: Telemetry.metrics, own: own).makeResponder()
         return HTTPServer(
             address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(

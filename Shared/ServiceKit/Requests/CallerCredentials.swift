@@ -23,11 +23,11 @@ public struct CallerCredentials: Sendable {
 
     /// The caller with this credential. The time does not depend on which credential matches: each is compared in
     /// constant time.
-    public func caller(showing credential: String) -> String? {
+    public func caller(presenting credential: String) -> String? {
         var credential = credential
-        return credential.withUTF8 { shown in
+        return credential.withUTF8 { presented in
             var found: String?
-            for entry in accepted where constantTimeEqual(entry.credential, shown) {
+            for entry in accepted where constantTimeEqual(entry.credential, presented) {
                 found = entry.caller
             }
             return found

@@ -54,7 +54,7 @@ public struct GatehouseRequestContext: RequestContext {
     ) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
-        caller = fields[.gatehouseCredential].flatMap(credentials.caller(showing:))
+        caller = fields[.gatehouseCredential].flatMap(credentials.caller(presenting:))
         let isFromGateway = caller == Self.gateway
         fieldsOfGateway = isFromGateway ? fields : nil
         self.readAt = readAt

@@ -106,7 +106,7 @@ extension Response {
 }
 
 /// The `Date` field, written once a second.
-final class HTTPDate: Sendable {
+final class DateFieldCache: Sendable {
     private let cached = Mutex<(second: Int64, text: String)>((-1, ""))
 
     func now() -> String {

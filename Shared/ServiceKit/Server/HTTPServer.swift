@@ -39,7 +39,7 @@ struct HTTPServer: Service {
                         idleTimeout: Self.idleTimeout,
                         httpDecoderConfiguration: limits)))
         }
-        let date = HTTPDate()
+        let date = DateFieldCache()
         let server = try http1.buildServer(
             configuration: ServerConfiguration(
                 address: .hostname(address.host, port: address.port), backlog: 1024,

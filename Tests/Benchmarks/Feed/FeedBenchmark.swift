@@ -5,8 +5,8 @@ import NIOCore
 import NIOHTTP1
 import Postgres
 
-/// What an idle system costs, and what the revocation feed costs its stamper and readers among a million entries, while
-/// a snapshot keeps PostgreSQL from discarding anything.
+/// What an idle system costs, and what the revocation feed costs its sequencer and readers among a million entries,
+/// while a snapshot keeps PostgreSQL from discarding anything.
 struct FeedBenchmark {
     let system: RunningSystem
     let http: HTTPClient
@@ -65,7 +65,7 @@ struct FeedBenchmark {
         Table.columns("together", [Table.number(costs.reduce(0, +))])
     }
 
-    /// The stamper's look for entries.
+    /// The sequencer's look for entries.
     ///
     /// - Parameter reach: how many seconds back; `NULL` for everything.
     private func sweep(_ name: String, reach: String) async throws -> Measurement {
@@ -80,7 +80,7 @@ struct FeedBenchmark {
         return sweep
     }
 
-    /// The stamper's usual look, and a reader's poll at the feed's end.
+    /// The sequencer's usual look, and a reader's poll at the feed's end.
     private func costs(_ state: String) async throws -> [Measurement] {
         let sweep = try await sweep("sweep, \(state)", reach: "10")
         let latest: RevocationPage = try await page(after: RevocationPage.latest)

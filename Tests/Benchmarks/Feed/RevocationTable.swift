@@ -29,7 +29,7 @@ struct RevocationTable {
         """
     }
 
-    /// Adds entries to the log, as if a stamper had done so. Of `aliveEvery` entries, one has access tokens that live.
+    /// Adds entries to the log, as if a sequencer had done so. Of `aliveEvery` entries, one has live access tokens.
     func addToLog(_ count: Int, aliveEvery: Int) async throws {
         try await connection.execute(
             script: """
@@ -49,7 +49,7 @@ struct RevocationTable {
                 """, deadline: .now + .seconds(60))
     }
 
-    /// Adds entries, and waits until tokens has stamped them.
+    /// Adds entries, and waits until tokens has sequenced them.
     func revoke(_ count: Int) async throws {
         try await fill(count)
         while try await !connection.query("SELECT entry_id FROM pending_revocations LIMIT 1").isEmpty {

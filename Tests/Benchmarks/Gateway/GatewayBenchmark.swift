@@ -125,7 +125,7 @@ struct GatewayBenchmark {
     }
 
     private func p99(_ proxy: Proxy, _ perSecond: Double) async throws -> Double {
-        try await PacedLoad.p99(
+        try await ConstantRateLoad.p99(
             port: proxy.port, bearer: tokens.one, perSecond: perSecond, lasting: min(schedule.measured, .seconds(3)),
             on: loop)
     }

@@ -23,7 +23,7 @@ struct PushBenchmark {
     func run() async throws {
         let users = (0..<Self.users).map { _ in UUID() }
         for (number, user) in users.enumerated() { try await register(user, number) }
-        // The first push verifies the provider token and proves the tokens to the lane.
+        // The first push verifies the provider token and the tokens.
         try await push(to: users[...])
         Table.header("Pushes")
         let line = try await measured(users)
@@ -172,7 +172,7 @@ struct PushBenchmark {
 
     // MARK: - Peers
 
-    /// The same requests over as many connections as a lane has.
+    /// The same requests over as many connections as a pool has.
     private func h2load(requests: Int) async throws -> Measurement {
         let file = FileManager.default.temporaryDirectory.appending(path: "push-\(UUID().uuidString).json")
         try JSON.encode(Self.payload).write(to: file)

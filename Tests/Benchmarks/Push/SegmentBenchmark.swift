@@ -11,7 +11,7 @@ extension PushBenchmark {
         for number in registered..<Self.devices { try await register(UUID(), number) }
         let processes = try system.processes("devices", "postgres")
         let idle = try processes[0].privateMemory()
-        // The first push proves the tokens to the lane, and writes so.
+        // The first push verifies the tokens, and writes so.
         try await waitUntilDone(push(to: .init(segment: .init())))
         var most = idle
         let before = try processes.map { try $0.cpuTime() }

@@ -29,7 +29,7 @@ struct SystemBenchmarks {
         ) { bearer in try await client.get("/bench", bearer: bearer) }
     }
 
-    /// No token is shown twice, so that none can come from the gateway's cache.
+    /// No token is presented twice, so that none can come from the gateway's cache.
     private func proxiedGetWithNewTokens() async throws -> Measurement {
         let workers = 16
         let perWorker = Int((schedule.warmUp + schedule.measured).seconds) * 12_000 / workers

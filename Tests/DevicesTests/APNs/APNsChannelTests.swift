@@ -27,11 +27,11 @@ import Testing
     }
 
     @Test func aBroadcastHasApplesFields() async throws {
-        try await TestAPNs.withLanes(script: { _ in [.status(200)] }) { lanes, apns in
+        try await TestAPNs.withConnectionPools(script: { _ in [.status(200)] }) { pools, apns in
             let push = Self.broadcast()
-            #expect(await lanes.send(push) == .accepted)
+            #expect(await pools.send(push) == .accepted)
             #expect(
-                await lanes.send(Self.broadcast(expiresAt: Date(timeIntervalSince1970: 1_800_000_000))) == .accepted)
+                await pools.send(Self.broadcast(expiresAt: Date(timeIntervalSince1970: 1_800_000_000))) == .accepted)
             let request = try #require(apns.requests.first)
             #expect(request.field(":method") == "POST")
             #expect(request.field(":path") == "/4/broadcasts/apps/com.example.app")
@@ -43,7 +43,7 @@ import Testing
             #expect(apns.requests.map { $0.field("apns-expiration") } == ["0", "1800000000"])
             #expect(request.body == #"{"aps":{"event":"update"}}"#)
             // Devices' pushes use the same connection.
-            #expect(await lanes.send(.test()) == .accepted)
+            #expect(await pools.send(.test()) == .accepted)
             #expect(apns.connections == 1)
         }
     }
@@ -56,16 +56,16 @@ import Testing
             default: [.channels(200, body: "{}")]
             }
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
             let create = Self.request(.create(.mostRecentMessage))
             #expect(
-                await lanes.send(.channels(create)) == .answered(APNsAnswer(status: 201, channelID: Self.channelID)))
+                await pools.send(.channels(create)) == .answered(APNsAnswer(status: 201, channelID: Self.channelID)))
             for (operation, answer) in [
                 (.list, APNsAnswer(status: 200, body: Array("{}".utf8))),
                 (.read(Self.channelID), APNsAnswer(status: 200, body: Array("{}".utf8))),
                 (.delete(Self.channelID), APNsAnswer(status: 204)),
             ] as [(ChannelRequest.Operation, APNsAnswer)] {
-                #expect(await lanes.send(.channels(Self.request(operation))) == .answered(answer))
+                #expect(await pools.send(.channels(Self.request(operation))) == .answered(answer))
             }
             let requests = apns.requests
             #expect(
@@ -83,8 +83,8 @@ import Testing
 
     @Test func aListIsLongerThanAnAnswerToAPush() async throws {
         let list = #"{"channels":["\#(String(repeating: "A", count: 600_000))"]}"#
-        try await TestAPNs.withLanes(script: { _ in [.channels(200, body: list)] }) { lanes, _ in
-            let outcome = await lanes.send(.channels(Self.request(.list)))
+        try await TestAPNs.withConnectionPools(script: { _ in [.channels(200, body: list)] }) { pools, _ in
+            let outcome = await pools.send(.channels(Self.request(.list)))
             #expect(outcome == .answered(APNsAnswer(status: 200, body: Array(list.utf8))))
         }
     }
@@ -92,8 +92,8 @@ import Testing
     @Test func aManagementServerThatIsSilentEndsARequestInTime() async throws {
         var limits = TestAPNs.limits
         limits.sendTimeout = .milliseconds(200)
-        try await TestAPNs.withLanes(limits: limits, script: { _ in [] }) { lanes, _ in
-            #expect(await lanes.send(.channels(Self.request(.list))) == .inDoubt)
+        try await TestAPNs.withConnectionPools(limits: limits, script: { _ in [] }) { pools, _ in
+            #expect(await pools.send(.channels(Self.request(.list))) == .inDoubt)
         }
     }
 
@@ -106,22 +106,22 @@ import Testing
                     var endpoints = try TestAPNs.endpoints("http://127.0.0.1:\(pushPort)")
                     endpoints.productionBroadcasts = try .init("http://127.0.0.1:\(broadcastPort)")
                     endpoints.productionChannels = try .init("http://127.0.0.1:\(port)")
-                    let lanes = try APNsLanes(
+                    let pools = try APNsConnectionPools(
                         keys: [TestAPNs.key(topics: ["com.example.app"])], endpoints: endpoints,
                         limits: TestAPNs.limits, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet)
-                    let refused = await lanes.send(.channels(Self.request(.list)))
+                    let refused = await pools.send(.channels(Self.request(.list)))
                     guard case .answered(let answer) = refused else { throw TestKitError("\(refused)") }
                     #expect(answer.reason == "InvalidProviderToken")
-                    #expect(await lanes.send(.channels(Self.request(.list))) == .notSent(.laneStopped))
-                    #expect(await lanes.send(Self.broadcast()) == .accepted)
-                    #expect(await lanes.send(.test()) == .accepted)
+                    #expect(await pools.send(.channels(Self.request(.list))) == .notSent(.connectionPoolStopped))
+                    #expect(await pools.send(Self.broadcast()) == .accepted)
+                    #expect(await pools.send(.test()) == .accepted)
                     #expect(pushes.requests.count == 1 && broadcasts.requests.count == 1)
                     #expect(channels.requests.count == 1)
                     let other = ChannelRequest(
                         bundleID: "com.example.other", environment: .production, operation: .list,
                         sendBefore: .now + .seconds(60))
-                    #expect(await lanes.send(.channels(other)) == .notSent(.noKey))
-                    await lanes.close()
+                    #expect(await pools.send(.channels(other)) == .notSent(.noKey))
+                    await pools.close()
                 }
             }
         }

@@ -284,21 +284,21 @@ import Testing
     }
 
     @Test("A connection is stalled, then hangs, while streams wait and nothing comes")
-    func paces() {
+    func responsiveness() {
         var machine = Self.open()
-        #expect(machine.pace(now: Self.at(100)) == .normal)
+        #expect(machine.responsiveness(now: Self.at(100)) == .normal)
         _ = Self.send(&machine, 1, deadline: Self.at(110), now: Self.at(100))
-        #expect(machine.pace(now: Self.at(100.1)) == .normal)
-        #expect(machine.pace(now: Self.at(100.2)) == .stalled)
+        #expect(machine.responsiveness(now: Self.at(100.1)) == .normal)
+        #expect(machine.responsiveness(now: Self.at(100.2)) == .stalled)
         _ = Self.send(&machine, 2, deadline: Self.at(110), now: Self.at(100.2))
-        #expect(machine.pace(now: Self.at(100.9)) == .stalled)
-        #expect(machine.pace(now: Self.at(101)) == .hanging)
+        #expect(machine.responsiveness(now: Self.at(100.9)) == .stalled)
+        #expect(machine.responsiveness(now: Self.at(101)) == .hanging)
         machine.heard(Self.at(101))
-        #expect(machine.pace(now: Self.at(101.1)) == .normal)
-        #expect(machine.pace(now: Self.at(101.2)) == .stalled)
+        #expect(machine.responsiveness(now: Self.at(101.1)) == .normal)
+        #expect(machine.responsiveness(now: Self.at(101.2)) == .stalled)
         _ = Self.accept(&machine, 1, at: 101.2)
         _ = Self.accept(&machine, 3, at: 101.2)
-        #expect(machine.pace(now: Self.at(200)) == .normal)
+        #expect(machine.responsiveness(now: Self.at(200)) == .normal)
     }
 
     // MARK: - Any order of events

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DevicesService
 
-/// What answers mean for a lane, when it stops and tries again, and which configuration is accepted.
+/// What answers mean for a pool, when it stops and tries again, and which configuration is accepted.
 @Suite struct APNsRulesTests {
     private static let start = ContinuousClock.now
 
@@ -28,7 +28,7 @@ import Testing
         #expect(APNsAnswerRules.action(for: answer, repeats: Repeats()) == .deliver)
     }
 
-    @Test("Answers that concern the key stop the lane", arguments: APNsAnswerRules.stopping)
+    @Test("Answers that concern the key stop the pool", arguments: APNsAnswerRules.stopping)
     func stoppingAnswers(reason: String) {
         #expect(APNsAnswerRules.action(for: Self.answer(403, reason), repeats: Repeats()) == .stop(reason))
     }
@@ -52,67 +52,69 @@ import Testing
         #expect(action("Shutdown") { $0.moves = 3 } == .deliver)
     }
 
-    @Test("Only answers about the device prove the provider token")
-    func provingAnswers() {
-        let proving = [
+    @Test("Only answers about the device verify the provider token")
+    func verifyingAnswers() {
+        let verifying = [
             Self.answer(200), Self.answer(410, "Unregistered"), Self.answer(400, "DeviceTokenNotForTopic"),
             Self.answer(429, "TooManyRequests"),
         ]
-        #expect(proving.allSatisfy(APNsAnswerRules.provesToken))
+        #expect(verifying.allSatisfy(APNsAnswerRules.verifiesToken))
         let others = [
             Self.answer(400, "BadDeviceToken"), Self.answer(403, "InvalidProviderToken"), Self.answer(413),
             Self.answer(429, "TooManyProviderTokenUpdates"), Self.answer(503, "Shutdown"),
         ]
-        #expect(!others.contains(where: APNsAnswerRules.provesToken))
+        #expect(!others.contains(where: APNsAnswerRules.verifiesToken))
     }
 
     // MARK: - Stopping
 
-    @Test("A stopped lane tries one push after its pause, and goes on if that is accepted")
+    @Test("A stopped pool tries one push after its pause, and goes on if that is accepted")
     func stopsAndProbes() {
-        var lane = LaneAdmission(limits: APNsLimits())
+        var pool = ConnectionPoolAdmission(limits: APNsLimits())
         let start = Self.start
-        #expect(lane.admit(isToProvenDevice: true, now: start) == .send)
-        lane.stop(reason: "InvalidProviderToken", now: start)
-        #expect(lane.reason == "InvalidProviderToken")
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(299)) == .refuse)
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(300)) == .probe)
-        #expect(lane.reason == "InvalidProviderToken")
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(301)) == .refuse)
-        lane.probeEnded(.accepted, now: start + .seconds(302))
-        #expect(lane.reason == nil)
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(302)) == .send)
-        lane.probeEnded(.refused, now: start + .seconds(303))
-        #expect(lane.reason == nil)
+        #expect(pool.admit(isToProvenDevice: true, now: start) == .send)
+        pool.stop(reason: "InvalidProviderToken", now: start)
+        #expect(pool.reason == "InvalidProviderToken")
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(299)) == .refuse)
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(300)) == .probe)
+        #expect(pool.reason == "InvalidProviderToken")
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(301)) == .refuse)
+        pool.probeEnded(.accepted, now: start + .seconds(302))
+        #expect(pool.reason == nil)
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(302)) == .send)
+        pool.probeEnded(.refused, now: start + .seconds(303))
+        #expect(pool.reason == nil)
     }
 
     @Test("A refused probe starts the pause anew, one of unknown result is repeated soon")
     func refusedProbes() {
         let start = Self.start
-        var lane = LaneAdmission(limits: APNsLimits())
-        lane.stop(reason: "TopicDisallowed", now: start)
-        _ = lane.admit(isToProvenDevice: true, now: start + .seconds(300))
-        lane.probeEnded(.refused, now: start + .seconds(300))
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(599)) == .refuse)
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(600)) == .probe)
-        lane.probeEnded(.unknown, now: start + .seconds(600))
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(609)) == .refuse)
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(610)) == .probe)
-        lane.stop(reason: "InvalidProviderToken", now: start + .seconds(611))
-        lane.probeEnded(.accepted, now: start + .seconds(612))
-        #expect(lane.reason == "InvalidProviderToken")
+        var pool = ConnectionPoolAdmission(limits: APNsLimits())
+        pool.stop(reason: "TopicDisallowed", now: start)
+        _ = pool.admit(isToProvenDevice: true, now: start + .seconds(300))
+        pool.probeEnded(.refused, now: start + .seconds(300))
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(599)) == .refuse)
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(600)) == .probe)
+        pool.probeEnded(.unknown, now: start + .seconds(600))
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(609)) == .refuse)
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(610)) == .probe)
+        pool.stop(reason: "InvalidProviderToken", now: start + .seconds(611))
+        pool.probeEnded(.accepted, now: start + .seconds(612))
+        #expect(pool.reason == "InvalidProviderToken")
     }
 
-    @Test("Refused device tokens stop a lane for an hour, until one is accepted")
+    @Test("Refused device tokens stop a pool for an hour, until one is accepted")
     func refusalsStop() {
         let start = Self.start
         let reason = APNsAnswerRules.tokenRefusals
-        var lane = LaneAdmission(limits: APNsLimits())
-        lane.stop(reason: reason, now: start)
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(3599)) == .refuse)
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(3600)) == .probe)
-        func result(_ answer: APNsAnswer, _ reason: String, isProven: Bool = true) -> LaneAdmission.ProbeResult {
-            LaneAdmission.result(of: answer, isToProvenDevice: isProven, stoppedFor: reason)
+        var pool = ConnectionPoolAdmission(limits: APNsLimits())
+        pool.stop(reason: reason, now: start)
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(3599)) == .refuse)
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(3600)) == .probe)
+        func result(_ answer: APNsAnswer, _ reason: String, isProven: Bool = true)
+            -> ConnectionPoolAdmission.ProbeResult
+        {
+            ConnectionPoolAdmission.result(of: answer, isToProvenDevice: isProven, stoppedFor: reason)
         }
         #expect(result(Self.answer(200), reason) == .accepted)
         for refusal in ["BadDeviceToken", "DeviceTokenNotForTopic"] {
@@ -124,18 +126,18 @@ import Testing
         #expect(result(Self.answer(500), "InvalidProviderToken") == .unknown)
     }
 
-    @Test("A lane that refused tokens have stopped tries a token first that Apple had accepted")
+    @Test("A pool that refused tokens have stopped tries a token first that Apple had accepted")
     func inventedTokens() {
         let start = Self.start
-        var lane = LaneAdmission(limits: APNsLimits())
-        lane.stop(reason: APNsAnswerRules.tokenRefusals, now: start)
-        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(3609)) == .refuse)
-        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(3610)) == .probe)
-        lane.probeEnded(.unknown, now: start + .seconds(3610))
-        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(3620)) == .refuse)
-        #expect(lane.admit(isToProvenDevice: true, now: start + .seconds(3620)) == .probe)
-        lane.stop(reason: "InvalidProviderToken", now: start)
-        #expect(lane.admit(isToProvenDevice: false, now: start + .seconds(300)) == .probe)
+        var pool = ConnectionPoolAdmission(limits: APNsLimits())
+        pool.stop(reason: APNsAnswerRules.tokenRefusals, now: start)
+        #expect(pool.admit(isToProvenDevice: false, now: start + .seconds(3609)) == .refuse)
+        #expect(pool.admit(isToProvenDevice: false, now: start + .seconds(3610)) == .probe)
+        pool.probeEnded(.unknown, now: start + .seconds(3610))
+        #expect(pool.admit(isToProvenDevice: false, now: start + .seconds(3620)) == .refuse)
+        #expect(pool.admit(isToProvenDevice: true, now: start + .seconds(3620)) == .probe)
+        pool.stop(reason: "InvalidProviderToken", now: start)
+        #expect(pool.admit(isToProvenDevice: false, now: start + .seconds(300)) == .probe)
     }
 
     // MARK: - Refused device tokens

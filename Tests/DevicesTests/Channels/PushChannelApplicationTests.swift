@@ -11,7 +11,7 @@ private final class FakeChannels: Sendable {
     private struct State {
         var channels: [String: PushChannelStorage] = [:]
         var requests: [ChannelRequest] = []
-        var failure: LaneOutcome?
+        var failure: SendOutcome?
         var losesAnswers = false
     }
 
@@ -20,10 +20,10 @@ private final class FakeChannels: Sendable {
     var channels: [String: PushChannelStorage] { state.withLock { $0.channels } }
     var requests: [ChannelRequest] { state.withLock { $0.requests } }
 
-    func fail(with outcome: LaneOutcome?) { state.withLock { $0.failure = outcome } }
+    func fail(with outcome: SendOutcome?) { state.withLock { $0.failure = outcome } }
     func loseAnswers(_ loses: Bool) { state.withLock { $0.losesAnswers = loses } }
 
-    @Sendable func answer(_ request: ChannelRequest) async -> LaneOutcome {
+    @Sendable func answer(_ request: ChannelRequest) async -> SendOutcome {
         state.withLock { state in
             state.requests.append(request)
             if let failure = state.failure { return failure }
@@ -74,14 +74,14 @@ private final class FakeChannels: Sendable {
         """
 
     private func withDevices(
-        _ lane: FakeLane = FakeLane(),
+        _ pushService: FakePushService = FakePushService(),
         _ body: @escaping @Sendable (TestHTTPClient, FakeChannels) async throws -> Void
     ) async throws {
         let apple = FakeChannels()
-        try await DevicesWithLane.$lane.withValue(lane) {
-            try await DevicesWithLane.$channels.withValue(apple.answer) {
+        try await DevicesWithPushService.$pushService.withValue(pushService) {
+            try await DevicesWithPushService.$channels.withValue(apple.answer) {
                 try await withDevicesDependencies(callers: Self.callers) { dependencies in
-                    try await withService(DevicesWithLane.self, settings: dependencies.settings) { service in
+                    try await withService(DevicesWithPushService.self, settings: dependencies.settings) { service in
                         try await body(TestHTTPClient(service.url), apple)
                     }
                 }
@@ -118,8 +118,8 @@ private final class FakeChannels: Sendable {
     }
 
     @Test func aChannelIsCreatedUsedAndDeleted() async throws {
-        let lane = FakeLane()
-        try await withDevices(lane) { client, apple in
+        let pushService = FakePushService()
+        try await withDevices(pushService) { client, apple in
             let channel = try await create(client, .mostRecentMessage)
             #expect(apple.channels == [channel.channelId: .mostRecentMessage] && channel.storage == .mostRecentMessage)
             #expect(try await list(client) == [channel])
@@ -132,8 +132,8 @@ private final class FakeChannels: Sendable {
             try await eventually("it is sent") {
                 try await client.get("/internal/push/\(id)", headers: headers()).decode(PushStatus.self).state == .done
             }
-            #expect(lane.sent.map(\.payload) == [Array(#"{"aps" : {"event":"update","timestamp":1}}"#.utf8)])
-            #expect(lane.sent.first?.destination == .channel(channel.channelId))
+            #expect(pushService.sent.map(\.payload) == [Array(#"{"aps" : {"event":"update","timestamp":1}}"#.utf8)])
+            #expect(pushService.sent.first?.destination == .channel(channel.channelId))
 
             #expect(try await client.delete("\(Self.path)/\(channel.id)", headers: headers()).status == 204)
             #expect(apple.channels.isEmpty)
@@ -164,8 +164,8 @@ private final class FakeChannels: Sendable {
     }
 
     @Test func aLostAnswerLeavesAChannelThatTheListShows() async throws {
-        let lane = FakeLane()
-        try await withDevices(lane) { client, apple in
+        let pushService = FakePushService()
+        try await withDevices(pushService) { client, apple in
             apple.loseAnswers(true)
             let request = PushChannelRequest(bundleId: "com.example.app", environment: .sandbox, storage: .noMessage)
             let lost = try await client.post(Self.path, json: request, headers: headers())

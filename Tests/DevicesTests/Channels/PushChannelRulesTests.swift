@@ -161,7 +161,7 @@ import Testing
 
     private func answer(
         _ status: Int, _ reason: String? = nil, channelID: String? = nil, body: String = ""
-    ) -> LaneOutcome {
+    ) -> SendOutcome {
         .answered(APNsAnswer(status: status, reason: reason, channelID: channelID, body: Array(body.utf8)))
     }
 
@@ -196,9 +196,9 @@ import Testing
             (answer(429, "TooManyRequests"), .rateLimited, 10), (answer(503, "Shutdown"), .unavailable, 60),
             (answer(500), .unavailable, 60), (answer(400, "BadMessageId"), .badGateway, nil),
             (.inDoubt, .timeout, nil), (.notSent(.noKey), .unavailable, 60),
-            (.notSent(.laneStopped), .unavailable, 60), (.notSent(.unreachable), .unavailable, 5),
+            (.notSent(.connectionPoolStopped), .unavailable, 60), (.notSent(.unreachable), .unavailable, 5),
             (.notSent(.tooLate), .unavailable, 5), (.notSent(.saturated), .unavailable, 5),
-        ] as [(LaneOutcome, ErrorCode, Int?)] {
+        ] as [(SendOutcome, ErrorCode, Int?)] {
             let found = problem { try PushChannelRules.created(outcome) }
             #expect(found?.code == code && found?.retryAfter == retryAfter, "\(outcome)")
         }

@@ -97,12 +97,12 @@ import Testing
             ] as [(PushChannelStorage, Double)] {
                 let channel = Self.channel(storage.rawValue, storage: storage)
                 try await pushes.channels.keep(channel)
-                let lane = FakeLane()
+                let pushService = FakePushService()
                 let expiresAt = storage == .noMessage ? nil : Date(timeIntervalSinceNow: 3600)
                 let id = try await publish(pushes, to: channel) { $0.expiresAt = expiresAt }
-                try await pushes.sending(through: lane) { try await pushes.eventually(id, is: "accepted") }
-                let sent = try #require(lane.sent.first)
-                #expect(lane.sent.count == 1 && sent.destination == .channel(channel.channelId))
+                try await pushes.sending(through: pushService) { try await pushes.eventually(id, is: "accepted") }
+                let sent = try #require(pushService.sent.first)
+                #expect(pushService.sent.count == 1 && sent.destination == .channel(channel.channelId))
                 #expect(sent.environment == .sandbox && sent.type == .liveactivity && sent.isProven)
                 #expect(sent.bundleID == Self.app && sent.id == PushRules.id(of: id, on: channel.id))
                 #expect((sent.expiresAt.timeIntervalSince1970 == 0) == (expiration == 0))
@@ -117,20 +117,20 @@ import Testing
             let (slow, fast) = (Self.channel("YQ=="), Self.channel("Yg=="))
             try await pushes.channels.keep(slow)
             try await pushes.channels.keep(fast)
-            let lane = FakeLane { push in
+            let pushService = FakePushService { push in
                 push.destination == .channel("YQ==")
                     ? .answered(APNsAnswer(status: 429, reason: "TooManyRequests", retryAfter: 3600))
-                    : FakeLane.accepted
+                    : FakePushService.accepted
             }
             let first = try await publish(pushes, to: slow)
-            try await pushes.sending(through: lane) {
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(first, is: "retryAt TooManyRequests")
                 let second = try await publish(pushes, to: slow)
                 try await pushes.eventually(second, is: "queued TooManyRequests")
                 let other = try await publish(pushes, to: fast)
                 try await pushes.eventually(other, is: "accepted")
             }
-            #expect(lane.sent.count { $0.destination == .channel("YQ==") } == 1)
+            #expect(pushService.sent.count { $0.destination == .channel("YQ==") } == 1)
         }
     }
 
@@ -138,15 +138,15 @@ import Testing
         try await TestPushes.with { pushes in
             let channel = Self.channel()
             try await pushes.channels.keep(channel)
-            let lane = FakeLane.refusing(400, "ChannelNotRegistered")
+            let pushService = FakePushService.refusing(400, "ChannelNotRegistered")
             let first = try await publish(pushes, to: channel)
-            try await pushes.sending(through: lane) {
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(first, is: "rejected ChannelNotRegistered")
                 #expect(try await pushes.channels.channel(channel.id) == nil)
                 let second = try await publish(pushes, to: channel)
                 try await pushes.eventually(second, is: "rejected ChannelNotRegistered")
             }
-            #expect(lane.sent.count == 1)
+            #expect(pushService.sent.count == 1)
         }
     }
 
@@ -162,7 +162,7 @@ import Testing
             let due = try await publish(pushes, to: channel) { $0.sendAt = .now + 3600 }
             try await pushes.database.query("UPDATE pushes SET send_at = now() WHERE id = \(due)")
             let waiting = try await publish(pushes, to: channel)
-            let unavailable = FakeLane.refusing(503, "ServiceUnavailable")
+            let unavailable = FakePushService.refusing(503, "ServiceUnavailable")
             try await pushes.sending(through: unavailable) {
                 try await pushes.eventually(waiting, is: "retryAt ServiceUnavailable")
                 try await pushes.eventually(due, is: "retryAt ServiceUnavailable")
@@ -173,7 +173,7 @@ import Testing
             #expect(dead.map(\.push) == [waiting] && dead.map(\.device) == [channel.id])
             #expect(try await pushes.store.replay(waiting, of: TestPushes.caller, until: .now + 3600) == 1)
             pushes.activity.notePending()
-            try await pushes.sending(through: FakeLane()) {
+            try await pushes.sending(through: FakePushService()) {
                 pushes.activity.accepted(QueueLoad(devices: 1), of: TestPushes.caller)
                 try await pushes.eventually(waiting, is: "accepted")
             }

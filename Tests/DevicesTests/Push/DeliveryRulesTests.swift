@@ -18,12 +18,12 @@ import Testing
     }
 
     private func decide(
-        _ outcome: LaneOutcome, attempts: Int = 0, of content: PushContent = content(), random: Double = 0
+        _ outcome: SendOutcome, attempts: Int = 0, of content: PushContent = content(), random: Double = 0
     ) -> DeliveryDecision {
         rules.decide(outcome, attempts: attempts, of: content, now: Self.now, random: random)
     }
 
-    private func answer(_ status: Int, _ reason: String? = nil, retryAfter: Int? = nil) -> LaneOutcome {
+    private func answer(_ status: Int, _ reason: String? = nil, retryAfter: Int? = nil) -> SendOutcome {
         .answered(APNsAnswer(status: status, reason: reason, invalidSince: nil, retryAfter: retryAfter))
     }
 
@@ -36,14 +36,14 @@ import Testing
 
     // MARK: - Answers
 
-    @Test func acceptedProvesTheToken() {
+    @Test func acceptedVerifiesTheToken() {
         #expect(
             decide(answer(200)) == DeliveryDecision(state: .accepted, isAttempt: true, registration: .accepted))
     }
 
     @Test func aTokenThatIsGoneIsInvalidUnlessItRegisteredLater() {
         let since = Self.now - 60
-        let outcome = LaneOutcome.answered(
+        let outcome = SendOutcome.answered(
             APNsAnswer(status: 410, reason: "Unregistered", invalidSince: since, retryAfter: nil))
         #expect(
             decide(outcome)
@@ -78,7 +78,7 @@ import Testing
         (403, "BadEnvironmentKeyIdInToken"), (403, "UnrelatedKeyIdInToken"), (403, "BadCertificateEnvironment"),
         (400, "TopicDisallowed"), (400, "IdleTimeout"), (429, "TooManyProviderTokenUpdates"),
     ])
-    func theLanesTroubleIsNotThePushs(_ status: Int, _ reason: String) {
+    func theConnectionPoolsTroubleIsNotThePushs(_ status: Int, _ reason: String) {
         let decision = decide(answer(status, reason))
         #expect(decision.state == .retryAt && decision.dueAt == Self.now + 60 && decision.registration == .none)
     }

@@ -31,8 +31,8 @@ extension PushApplicationTests {
     }
 
     /// Refuses the token `bb`.
-    private static func lane() -> FakeLane {
-        FakeLane { push in
+    private static func pushService() -> FakePushService {
+        FakePushService { push in
             let isGood = push.destination == .device(PushToken(bytes: [0xAA]))
             return .answered(
                 APNsAnswer(
@@ -42,9 +42,9 @@ extension PushApplicationTests {
     }
 
     @Test func anOperatorSeesWhatBecomesOfATestPush() async throws {
-        let lane = Self.lane()
+        let pushService = Self.pushService()
         let bob = SignedIn()
-        try await withDevices(lane) { devices in
+        try await withDevices(pushService) { devices in
             _ = try await devices.register(token: "aa", as: ada)
             _ = try await devices.register(token: "bb", as: ada)
             _ = try await devices.register(token: "cc", as: bob)
@@ -61,7 +61,9 @@ extension PushApplicationTests {
             #expect(Set(status.devices.map(\.reason)) == [nil, "BadDeviceToken"])
             #expect(!shown.text.contains("secret") && shown.header("Cache-Control") == "no-store")
             // Bob's device received nothing, and Bob's operator does not see the push.
-            #expect(lane.sent.count == 2 && lane.sent.allSatisfy { $0.isUrgent && $0.topic == "com.example.app" })
+            #expect(
+                pushService.sent.count == 2
+                    && pushService.sent.allSatisfy { $0.isUrgent && $0.topic == "com.example.app" })
             #expect(try await testStatus(accepted.id, of: bob, from: devices).status == 404)
             let entries = try await undelivered(ada, from: devices)
             #expect(entries.map(\.push.uuidString.localizedLowercase) == [accepted.id])
@@ -73,9 +75,9 @@ extension PushApplicationTests {
     }
 
     @Test func aTestPushIsSentOnceForAKey() async throws {
-        let lane = Self.lane()
+        let pushService = Self.pushService()
         let bob = SignedIn()
-        try await withDevices(lane) { devices in
+        try await withDevices(pushService) { devices in
             _ = try await devices.register(token: "aa", as: ada)
             let first = try await sendTest(to: ada, key: "k", of: devices)
             let again = try await sendTest(to: ada, key: "k", of: devices)
@@ -93,7 +95,7 @@ extension PushApplicationTests {
     }
 
     @Test func aTestPushIsRefusedWithAReason() async throws {
-        try await withDevices(Self.lane()) { devices in
+        try await withDevices(Self.pushService()) { devices in
             let nowhere = try await sendTest(to: ada, of: devices)
             let reason = try nowhere.problem().detail
             #expect(nowhere.status == 404 && reason.hasPrefix("None of your devices receives pushes."))
@@ -114,7 +116,7 @@ extension PushApplicationTests {
 
     /// A push of a service is not a test push, and is listed if it failed.
     @Test func pushesOfServicesAreListedWithTheirCaller() async throws {
-        try await withDevices(Self.lane()) { devices in
+        try await withDevices(Self.pushService()) { devices in
             _ = try await devices.register(token: "bb", as: ada)
             let response = try await devices.client.post("/internal/push", json: request(), headers: headers())
             let push = try response.decode(PushAccepted.self).id

@@ -7,7 +7,7 @@ import Testing
 
 @testable import DevicesService
 
-/// The real application on a free port, with PostgreSQL, a feed and a lane of the test.
+/// The real application on a free port, with PostgreSQL, a feed and a push service of the test.
 @Suite struct PushApplicationTests {
     let ada = SignedIn()
 
@@ -41,13 +41,13 @@ import Testing
     }
 
     func withDevices(
-        _ lane: FakeLane, settings more: [String: String] = [:],
+        _ pushService: FakePushService, settings more: [String: String] = [:],
         _ body: @escaping @Sendable (TestDevices) async throws -> Void
     ) async throws {
-        try await DevicesWithLane.$lane.withValue(lane) {
+        try await DevicesWithPushService.$pushService.withValue(pushService) {
             try await withDevicesDependencies(callers: Self.callers) { dependencies in
                 let settings = dependencies.settings.merging(more) { $1 }
-                try await withService(DevicesWithLane.self, settings: settings) { service in
+                try await withService(DevicesWithPushService.self, settings: settings) { service in
                     try await body(TestDevices(url: service.url, tokens: dependencies.tokens))
                 }
             }
@@ -75,8 +75,8 @@ import Testing
     }
 
     @Test func aPushIsAcceptedSentAndShown() async throws {
-        let lane = FakeLane()
-        try await withDevices(lane) { devices in
+        let pushService = FakePushService()
+        try await withDevices(pushService) { devices in
             _ = try await devices.register(token: "aabb", as: ada)
             // White space, order and numbers stay as the caller wrote them.
             let payload =
@@ -91,7 +91,7 @@ import Testing
             #expect(accepted.devices == 1)
             try await eventually("it is accepted") { try await status(devices, of: accepted.id).state == .done }
             #expect(try await status(devices, of: accepted.id).counts == ["accepted": 1])
-            #expect(lane.sent.map(\.payload) == [Array(payload.utf8)])
+            #expect(pushService.sent.map(\.payload) == [Array(payload.utf8)])
             let text = try await devices.client.get("/internal/push/\(accepted.id ?? "")", headers: headers()).text
             #expect(!text.contains("aabb") && !text.contains("Gr"))
         }
@@ -106,8 +106,8 @@ import Testing
                 "news/en.json": #"{"aps": {"alert": "{{team}} won"}}"#,
                 "news/de.json": #"{"aps": {"alert": "{{team}} hat gewonnen"}}"#,
             ], to: folder)
-        let lane = FakeLane()
-        try await withDevices(lane, settings: ["DEVICES_PUSH_TEMPLATES_DIRECTORY": folder.path]) { devices in
+        let pushService = FakePushService()
+        try await withDevices(pushService, settings: ["DEVICES_PUSH_TEMPLATES_DIRECTORY": folder.path]) { devices in
             let registration = Registration(
                 token: "aabb", environment: .sandbox, bundleId: "com.example.app", locale: "de_DE", timeZone: "UTC")
             let registered = try await devices.client.post(
@@ -132,7 +132,7 @@ import Testing
             try await expect(push { $0.expiresAt = .now + 3600 }, .suppressed, "quietHours")
             try await expect(push { $0.ignoreQuietHours = true }, .accepted, nil)
             try await expect(push { $0.ignoreQuietHours = true }, .suppressed, "capped")
-            #expect(lane.sent.map(\.payload) == [Array(#"{"aps":{"alert":"Köln \"05\" hat gewonnen"}}"#.utf8)])
+            #expect(pushService.sent.map(\.payload) == [Array(#"{"aps":{"alert":"Köln \"05\" hat gewonnen"}}"#.utf8)])
             let refused = try await push {
                 $0.template?.arguments = ["player": "x"]
                 $0.sendAtLocal = "tomorrow"
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test func aRequestIsAcceptedOnce() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             _ = try await devices.register(token: "aabb", as: ada)
             let first = try await devices.client.post("/internal/push", json: request(), headers: headers(key: "k"))
             let again = try await devices.client.post("/internal/push", json: request(), headers: headers(key: "k"))
@@ -165,7 +165,7 @@ import Testing
 
     /// A caller without an answer may repeat its request late.
     @Test func aRequestIsAcceptedOnceAlsoAfterItsExpiration() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             var (end, key, id) = (Date.now, "", String?.none)
             try await eventually("a push that expires soon is accepted") {
                 (end, key) = (Date.now + 1, UUID().uuidString)
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test func aCallerFollowsItsOutcomes() async throws {
-        try await withDevices(FakeLane.refusing(400, "BadDeviceToken")) { devices in
+        try await withDevices(FakePushService.refusing(400, "BadDeviceToken")) { devices in
             _ = try await devices.register(token: "aabb", as: ada)
             func read(_ query: String, as caller: String = "orders") async throws -> PushOutcomePage {
                 try await devices.client.get("/internal/push/outcomes?\(query)", headers: headers(caller)).decode()
@@ -203,22 +203,22 @@ import Testing
     }
 
     @Test func aDryRunCountsDevices() async throws {
-        let lane = FakeLane()
-        try await withDevices(lane) { devices in
+        let pushService = FakePushService()
+        try await withDevices(pushService) { devices in
             _ = try await devices.register(token: "aabb", as: ada)
             let response = try await devices.client.post(
                 "/internal/push", json: request { $0.dryRun = true }, headers: headers())
             #expect(response.status == 200)
             #expect(try response.decode(PushAccepted.self) == PushAccepted(devices: 1))
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
         }
     }
 
     /// It may read many devices.
     @Test func aCallersDryRunsCountOneAtATime() async throws {
-        try await DevicesWithLane.$lane.withValue(FakeLane()) {
+        try await DevicesWithPushService.$pushService.withValue(FakePushService()) {
             try await withDevicesDependencies(callers: Self.callers) { dependencies in
-                try await withService(DevicesWithLane.self, settings: dependencies.settings) { service in
+                try await withService(DevicesWithPushService.self, settings: dependencies.settings) { service in
                     let devices = TestDevices(url: service.url, tokens: dependencies.tokens)
                     @Sendable func run(as caller: String) async throws -> TestHTTPClient.Response {
                         try await devices.client.post(
@@ -245,7 +245,7 @@ import Testing
     }
 
     @Test func callersPushToTheirAppsOnly() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             for (credential, change, status) in [
                 (
                     "dev-orders-devices",
@@ -281,7 +281,7 @@ import Testing
     }
 
     @Test func aBadRequestIsRefusedFieldByField() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             let start = #"{"targets": {"users": ["\#(ada.id)"]}, "bundleId": "com.example.app""#
             for (rest, field) in [
                 (#", "pushType": "alert", "payload": []}"#, "payload"), (#", "pushType": "alert"}"#, "payload"),
@@ -310,10 +310,10 @@ import Testing
 
     @Test func aFullQueueRefuses() async throws {
         let settings = ["DEVICES_PUSH_QUEUE_LIMIT": "2"]
-        let lane = FakeLane()
+        let pushService = FakePushService()
         // What is sent at once does not wait.
-        lane.streams.withLock { $0 = 0 }
-        try await withDevices(lane, settings: settings) { devices in
+        pushService.streams.withLock { $0 = 0 }
+        try await withDevices(pushService, settings: settings) { devices in
             _ = try await devices.register(token: "aa", as: ada)
             _ = try await devices.register(token: "bb", as: ada)
             let first = try await devices.client.post("/internal/push", json: request(), headers: headers())
@@ -344,7 +344,7 @@ import Testing
                 if answer.status != 503 { return answer }
             }
         }
-        try await withDevices(FakeLane(), settings: ["DEVICES_PUSH_QUEUE_LIMIT": "30"]) { devices in
+        try await withDevices(FakePushService(), settings: ["DEVICES_PUSH_QUEUE_LIMIT": "30"]) { devices in
             #expect(try await send(devices, users: 29).status == 202)
             #expect(try await send(devices, users: 1).status == 202)
             let refused = try await send(devices, users: 1)
@@ -352,7 +352,7 @@ import Testing
             #expect(try refused.problem().detail == "Too many pushes wait.")
             #expect(try await send(devices, users: 1, caller: "news").status == 202)
         }
-        try await withDevices(FakeLane(), settings: ["DEVICES_PUSH_QUEUE_BYTES": "1000000"]) { devices in
+        try await withDevices(FakePushService(), settings: ["DEVICES_PUSH_QUEUE_BYTES": "1000000"]) { devices in
             // Each has 3 KB of payload and 42 KB of recipients.
             for _ in 0..<23 { #expect(try await send(devices, users: 1000).status == 202) }
             let refused = try await send(devices, users: 1)
@@ -364,8 +364,8 @@ import Testing
 
     /// Many users, so many devices: more than one statement may add.
     @Test func aPushToManyUsersIsAddedInSteps() async throws {
-        let lane = FakeLane()
-        try await withDevices(lane) { devices in
+        let pushService = FakePushService()
+        try await withDevices(pushService) { devices in
             _ = try await devices.register(token: "aabb", as: ada)
             let others = (0..<999).map { _ in UUID() }
             let response = try await devices.client.post(
@@ -374,25 +374,25 @@ import Testing
             let accepted = try response.decode(PushAccepted.self)
             #expect(accepted.devices == nil)
             try await eventually("it is done") { try await status(devices, of: accepted.id).state == .done }
-            #expect(try await status(devices, of: accepted.id).counts == ["accepted": 1] && lane.sent.count == 1)
+            #expect(try await status(devices, of: accepted.id).counts == ["accepted": 1] && pushService.sent.count == 1)
         }
     }
 
     @Test func aRevokedSessionReceivesNothing() async throws {
-        let lane = FakeLane { _ in .notSent(.noKey) }
-        try await withDevices(lane) { devices in
+        let pushService = FakePushService { _ in .notSent(.noKey) }
+        try await withDevices(pushService) { devices in
             _ = try await devices.register(token: "aa", as: ada)
             devices.tokens.end(ada.session)
             try await eventually("the device is detached") { try await devices.list(ada).isEmpty }
             let accepted = try await devices.client.post("/internal/push", json: request(), headers: headers())
             #expect(try accepted.decode(PushAccepted.self).devices == 0)
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
         }
     }
 
     /// A lost connection to tokens must be noticed soon while pushes could be sent to ended sessions.
     @Test func theFeedIsPolledEverySecondWhilePushesArePending() async throws {
-        try await withDevices(FakeLane { _ in .notSent(.saturated) }) { devices in
+        try await withDevices(FakePushService { _ in .notSent(.saturated) }) { devices in
             func waits() -> [Int] { devices.tokens.state.withLock { $0.feed.waits } }
             try await eventually("the feed is followed") { waits().count == 2 }
             #expect(waits() == [0, RevocationConsumer.wait])
@@ -406,8 +406,8 @@ import Testing
     }
 
     @Test func nothingIsSentBeforeTheFeedIsRead() async throws {
-        let lane = FakeLane()
-        try await withDevices(lane) { devices in
+        let pushService = FakePushService()
+        try await withDevices(pushService) { devices in
             devices.tokens.state.withLock { $0.feed.isDown = true }
             _ = try await devices.register(token: "aa", as: ada)
             let response = try await devices.client.post("/internal/push", json: request(), headers: headers())
@@ -418,7 +418,7 @@ import Testing
     }
 
     @Test func deadLettersAreListedAndReplayed() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             let list = try await devices.client.get("/internal/push/dead", headers: headers())
             #expect(list.status == 200)
             #expect(try list.decode(DeadPushList.self) == DeadPushList(entries: [], next: nil))
@@ -430,7 +430,7 @@ import Testing
     }
 
     /// Without Apple's keys nothing could be sent.
-    @Test func withoutALanePushesAreRefused() async throws {
+    @Test func withoutAPushServicePushesAreRefused() async throws {
         try await withDevicesDependencies(callers: Self.callers) { dependencies in
             try await withService(DevicesApplication.self, settings: dependencies.settings) { service in
                 let client = TestHTTPClient(service.url)

@@ -17,12 +17,12 @@ import Testing
             let scheduled = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
             for id in [push, push, scheduled] { #expect(try await pushes.store.cancel(id, of: "orders")) }
             try await pushes.database.query("UPDATE pushes SET send_at = now() WHERE send_at IS NOT NULL")
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 let marker = try await pushes.accept(.init(users: [ada.id]))
                 try await pushes.eventually(marker, is: "accepted")
             }
-            #expect(lane.sent.count == 1)
+            #expect(pushService.sent.count == 1)
             #expect(try await pushes.states(of: push) == ["cancelled"])
             #expect(try await pushes.status(of: scheduled).state == .cancelled)
             #expect(try await pushes.status(of: scheduled).devices.isEmpty)
@@ -46,9 +46,9 @@ import Testing
             #expect(log.lines.count { $0.hasPrefix("error ") && $0.contains(push.uuidString.lowercased()) } == 1)
             #expect(try await pushes.status(of: push).state == .cancelled)
             #expect(try await pushes.states(of: push) == ["queued"])
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "cancelled") }
-            #expect(lane.sent.isEmpty)
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) { try await pushes.eventually(push, is: "cancelled") }
+            #expect(pushService.sent.isEmpty)
         }
     }
 
@@ -59,12 +59,12 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
-            let lane = FakeLane { _ in
+            let pushService = FakePushService { _ in
                 for await _ in gate {}
                 return .answered(APNsAnswer(status: 503, reason: "ServiceUnavailable"))
             }
-            try await pushes.sending(through: lane) {
-                try await eventually("it is in flight") { lane.sent.count == 1 }
+            try await pushes.sending(through: pushService) {
+                try await eventually("it is in flight") { pushService.sent.count == 1 }
                 #expect(try await pushes.store.cancel(push, of: "orders"))
                 #expect(try await pushes.states(of: push) == ["claimed"])
                 open.finish()
@@ -72,15 +72,15 @@ import Testing
                 try await pushes.makeDue()
                 try await pushes.eventually(push, is: "cancelled")
             }
-            #expect(lane.sent.count == 1)
+            #expect(pushService.sent.count == 1)
         }
     }
 
     @Test func cancellingRacesWithSending() async throws {
         try await TestPushes.with { pushes in
             for number in 0..<20 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 for _ in 0..<5 {
                     let push = try await pushes.accept(.init(users: [ada.id]))
                     #expect(try await pushes.store.cancel(push, of: "orders"))
@@ -92,7 +92,7 @@ import Testing
             }
             let accepted = try await pushes.database.query(
                 "SELECT count(*) FROM push_targets WHERE state = 'accepted'")[0].decode(Int.self)
-            #expect(lane.sent.count == accepted)
+            #expect(pushService.sent.count == accepted)
         }
     }
 }

@@ -17,7 +17,7 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
-            let (dead, other) = (FakeLane.silent(), FakeLane())
+            let (dead, other) = (FakePushService.silent(), FakePushService())
             try await pushes.sending(through: dead) {
                 try await eventually("it is in flight") { dead.sent.count == 1 }
             }
@@ -39,7 +39,7 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id])) { $0.onDoubt = .drop }
-            let (dead, other) = (FakeLane.silent(), FakeLane())
+            let (dead, other) = (FakePushService.silent(), FakePushService())
             try await pushes.sending(through: dead) {
                 try await eventually("it is in flight") { dead.sent.count == 1 }
             }
@@ -58,10 +58,10 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id])) { $0.onDoubt = .drop }
             try await TestPushes.withLink(to: url) { proxy, pool in
-                let lane = FakeLane()
+                let pushService = FakePushService()
                 pushes.activity.feedWasRead()
                 try await pushes.gate("push_targets") { open in
-                    let sender = pushes.sender(lane, queue: PushQueueStore(database: pool))
+                    let sender = pushes.sender(pushService, queue: PushQueueStore(database: pool))
                     let task = Task { await sender.run() }
                     try await eventually("the claim runs") {
                         try await pushes.database.lockWaiters(running: "claim_push_target").count == 1
@@ -69,7 +69,7 @@ import Testing
                     proxy.silenceConnections()
                     try await open()
                     try await eventually("it is claimed") { try await pushes.states(of: push) == ["claimed"] }
-                    #expect(lane.sent.isEmpty)
+                    #expect(pushService.sent.isEmpty)
                     proxy.sever()
                     proxy.join()
                     // The lease of 30 seconds goes on.
@@ -77,7 +77,7 @@ import Testing
                     task.cancel()
                     await task.value
                 }
-                #expect(lane.sent.count == 1)
+                #expect(pushService.sent.count == 1)
                 #expect(try await pushes.status(of: push).devices.map(\.attempts) == [1])
             }
         }
@@ -89,8 +89,8 @@ import Testing
             for number in 0..<6 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
             let valid = try TestPushes.valid(.init(users: [ada.id])) { $0.onDoubt = .drop }
             let window = pushes.activity.window
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await eventually("the sender runs") { window.room > 0 }
                 try await TestPushes.withLink(to: url, connections: 1) { proxy, pool in
                     let store = PushStore(database: pool, unseen: TestPushes.unseen, logger: .quiet)
@@ -110,7 +110,7 @@ import Testing
                 #expect(try await pushes.status(of: id).devices.allSatisfy { $0.attempts == 1 })
                 #expect(window.room == 900)
             }
-            #expect(lane.sent.count == 6)
+            #expect(pushService.sent.count == 6)
         }
     }
 

@@ -23,7 +23,7 @@ import Testing
     @Test func callersHaveACredentialAppsAndTypes() throws {
         let good = "{name: a, credential: dev-secret, bundleIds: [com.example.app], pushTypes: [alert, voip]}"
         let callers = try PushCallers(yaml: "callers: [\(good)]", reserved: [])
-        #expect(callers.names == ["a"] && callers.credentials.caller(showing: "dev-secret") == "a")
+        #expect(callers.names == ["a"] && callers.credentials.caller(presenting: "dev-secret") == "a")
         #expect(callers.callers["a"]?.allows(.voip, to: "com.example.app") == true)
         #expect(callers.callers["a"]?.allows(.background, to: "com.example.app") == false)
         #expect(callers.callers["a"]?.quietHours == nil && callers.callers["a"]?.capPerDay == nil)

@@ -28,12 +28,12 @@ import Testing
             let feed = PushOutcomeFeed(database: pushes.database, pageSize: pageSize, logger: .quiet)
             let phone = try await pushes.register(ada, token: "aa")
             let pad = try await pushes.register(bob, token: "bb")
-            let lane = FakeLane { push in
+            let pushService = FakePushService { push in
                 push.destination == .device(PushToken(bytes: [0xAA]))
-                    ? FakeLane.accepted : .answered(APNsAnswer(status: 400, reason: "BadDeviceToken"))
+                    ? FakePushService.accepted : .answered(APNsAnswer(status: 400, reason: "BadDeviceToken"))
             }
             let sent = try await pushes.accept(.init(users: [ada.id, bob.id]))
-            try await pushes.sending(through: lane) {
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(sent, is: "accepted", "rejected BadDeviceToken")
             }
             let first = try await read(feed)

@@ -16,7 +16,7 @@ import Testing
     func refusedTokens() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
-            let bad = FakeLane.refusing(400, "BadDeviceToken")
+            let bad = FakePushService.refusing(400, "BadDeviceToken")
             try await pushes.sending(through: bad) {
                 for _ in 0..<2 {
                     let push = try await pushes.accept(.init(users: [ada.id]))
@@ -28,7 +28,7 @@ import Testing
             // Nothing has changed, and the last registration was moments ago.
             _ = try await pushes.register(ada, token: "aa")
             #expect(try await pushes.registry.devices(of: ada.id).map(\.status) == [.active])
-            try await pushes.sending(through: FakeLane()) {
+            try await pushes.sending(through: FakePushService()) {
                 try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
             }
         }
@@ -39,8 +39,8 @@ import Testing
     func aGoneTokenIsInvalidUnlessItRegisteredLater(_ since: Double, _ status: DeviceStatus) async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
-            let lane = FakeLane.refusing(410, "Unregistered", since: .now + since)
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService.refusing(410, "Unregistered", since: .now + since)
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(
                     try await pushes.accept(.init(users: [ada.id])), is: "rejected Unregistered")
             }
@@ -54,8 +54,8 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             try await pushes.database.query("UPDATE devices SET last_seen_at = now() - interval '2 hours'")
             _ = try await pushes.register(ada, token: "aa")
-            let lane = FakeLane.refusing(410, "Unregistered", since: .now - 3600)
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService.refusing(410, "Unregistered", since: .now - 3600)
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(
                     try await pushes.accept(.init(users: [ada.id])), is: "rejected Unregistered")
             }
@@ -72,13 +72,13 @@ import Testing
                     try await pushes.registry.register(registration, user: ada.id, session: ada.session) != nil)
             }
             try await register("aa")
-            let lane = FakeLane { [ada, registry = pushes.registry] _ in
+            let pushService = FakePushService { [ada, registry = pushes.registry] _ in
                 if let registration = try? DeviceStoreTests.registration(token: "bb", installation: "phone") {
                     _ = try? await registry.register(registration, user: ada.id, session: ada.session)
                 }
                 return .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: .now + 60))
             }
-            try await pushes.sending(through: lane) {
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(
                     try await pushes.accept(.init(users: [ada.id])), is: "rejected Unregistered")
             }
@@ -91,16 +91,16 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             _ = try await pushes.register(bob, token: "bb")
-            let lane = FakeLane { push in
-                guard push.destination == .device(PushToken(bytes: [0xAA])) else { return FakeLane.accepted }
+            let pushService = FakePushService { push in
+                guard push.destination == .device(PushToken(bytes: [0xAA])) else { return FakePushService.accepted }
                 return .answered(APNsAnswer(status: 429, reason: "TooManyRequests", retryAfter: 600))
             }
-            try await pushes.sending(through: lane) {
+            try await pushes.sending(through: pushService) {
                 let first = try await pushes.accept(.init(users: [ada.id]))
                 try await pushes.eventually(first, is: "retryAt TooManyRequests")
                 let second = try await pushes.accept(.init(users: [ada.id, bob.id]))
                 try await pushes.eventually(second, is: "accepted", "queued TooManyRequests")
-                #expect(lane.sent.count == 2)
+                #expect(pushService.sent.count == 2)
             }
         }
     }
@@ -117,7 +117,7 @@ import Testing
             let due = try await pushes.database.query("SELECT due_at FROM push_targets")[0].decode(Date.self)
             #expect(due.timeIntervalSinceNow > 800 && due.timeIntervalSinceNow < 1200)
             try await pushes.makeDue()
-            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(push, is: "accepted") }
+            try await pushes.sending(through: FakePushService()) { try await pushes.eventually(push, is: "accepted") }
             #expect(try await pushes.status(of: push).devices.map(\.attempts) == [2])
         }
     }
@@ -127,9 +127,9 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
             try await pushes.expire(push)
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "expired") }
-            #expect(lane.sent.isEmpty)
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) { try await pushes.eventually(push, is: "expired") }
+            #expect(pushService.sent.isEmpty)
             #expect(try await pushes.store.dead(of: "orders", after: nil).entries.isEmpty)
         }
     }
@@ -152,7 +152,7 @@ import Testing
 
             #expect(try await pushes.store.replay(push, of: "orders", until: .now + 3600) == 1)
             #expect(try await pushes.store.replay(push, of: "orders", until: .now + 3600) == 0)
-            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(push, is: "accepted") }
+            try await pushes.sending(through: FakePushService()) { try await pushes.eventually(push, is: "accepted") }
             #expect(try await pushes.store.dead(of: "orders", after: nil).entries.isEmpty)
         }
     }
@@ -179,11 +179,11 @@ import Testing
         }
     }
 
-    @Test func whatWasNotSentWaitsForTheLane() async throws {
+    @Test func whatWasNotSentWaitsForThePushService() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
-            try await pushes.sending(through: FakeLane { _ in .notSent(.noKey) }) {
+            try await pushes.sending(through: FakePushService { _ in .notSent(.noKey) }) {
                 try await pushes.eventually(push, is: "queued noKey")
             }
             #expect(try await pushes.status(of: push).devices.map(\.attempts) == [0])
@@ -198,13 +198,13 @@ import Testing
     func refusedOutcomes(_ since: Double) async throws {
         try await TestPushes.with { pushes in
             for token in ["aa", "bb", "cc", "dd", "ee"] { _ = try await pushes.register(ada, token: token) }
-            let lane = FakeLane { push in
-                guard push.destination == .device(PushToken(bytes: [0xCC])) else { return FakeLane.accepted }
+            let pushService = FakePushService { push in
+                guard push.destination == .device(PushToken(bytes: [0xCC])) else { return FakePushService.accepted }
                 let time = Date(timeIntervalSince1970: since)
                 return .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: time))
             }
             pushes.activity.feedWasRead()
-            let sender = pushes.sender(lane)
+            let sender = pushes.sender(pushService)
             let service = ServiceGroup(services: [sender], logger: .quiet)
             let task = Task { try await service.run() }
             for _ in 0..<2 {
@@ -216,7 +216,7 @@ import Testing
             #expect(pushes.activity.window.room == 900)
             await service.triggerGracefulShutdown()
             try await task.value
-            #expect(lane.sent.count == 10)
+            #expect(pushService.sent.count == 10)
             #expect(pushes.log.lines.count { $0.hasPrefix("error ") && $0.contains("cannot be recorded") } == 2)
         }
     }
@@ -231,13 +231,13 @@ import Testing
                 ALTER TABLE push_targets ADD CHECK (
                     device_id <> '\(unescaped: "\(refused.id)")' OR state IN ('queued', 'claimed'))
                 """)
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 for count in 1...2 {
                     let push = try await pushes.accept(.init(users: [ada.id]))
                     try await pushes.eventually(push, is: "accepted", "claimed")
-                    try await eventually("its place is free") { pushes.activity.window.room == 900 }
-                    #expect(lane.sent.count == 2 * count)
+                    try await eventually("its permit is free") { pushes.activity.window.room == 900 }
+                    #expect(pushService.sent.count == 2 * count)
                 }
             }
         }
@@ -251,13 +251,13 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
             let database = pushes.database
-            let lane = FakeLane { _ in
+            let pushService = FakePushService { _ in
                 _ = try? await database.query(
                     "ALTER FUNCTION record_push_outcome RENAME TO record_push_outcome_away")
-                return FakeLane.accepted
+                return FakePushService.accepted
             }
-            try await pushes.sending(through: lane) {
-                try await eventually("it is sent") { lane.sent.count == 1 }
+            try await pushes.sending(through: pushService) {
+                try await eventually("it is sent") { pushService.sent.count == 1 }
                 #expect(try await pushes.states(of: push) == ["claimed"])
                 try await eventually("the function is away, and then back") {
                     (try? await database.query(
@@ -265,7 +265,7 @@ import Testing
                 }
                 try await pushes.eventually(push, is: "accepted")
             }
-            #expect(lane.sent.count == 1)
+            #expect(pushService.sent.count == 1)
         }
     }
 }

@@ -22,11 +22,11 @@ import Testing
             let push = try await pushes.accept(.init(users: [ada.id]), templates: PushTemplates(["hello": template])) {
                 ($0.payload, $0.template) = (nil, .init(name: "hello", arguments: ["n": "\"ö"]))
             }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(push, is: "accepted", "accepted", "accepted", "accepted")
             }
-            let sent = lane.sent.compactMap { push -> (UInt8, String)? in
+            let sent = pushService.sent.compactMap { push -> (UInt8, String)? in
                 guard case .device(let token) = push.destination else { return nil }
                 return (token.bytes[0], String(decoding: push.payload, as: UTF8.self))
             }
@@ -52,8 +52,8 @@ import Testing
             let never = try await pushes.accept(.init(users: [ada.id])) {
                 ($0.quietHours, $0.expiresAt) = (quiet, .now + 3600)
             }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(later, is: "accepted", "queued quietHours", "queued quietHours")
                 try await pushes.eventually(never, is: "accepted", "suppressed quietHours", "suppressed quietHours")
                 let due = try await pushes.database.query(
@@ -63,7 +63,8 @@ import Testing
                 #expect(due.count == 1 && due[0] > .now + 3600 && due[0] <= .now + 3 * 3600)
             }
             #expect(
-                lane.sent.count == 2 && lane.sent.allSatisfy { $0.destination == .device(PushToken(bytes: [0xBB])) })
+                pushService.sent.count == 2
+                    && pushService.sent.allSatisfy { $0.destination == .device(PushToken(bytes: [0xBB])) })
         }
     }
 
@@ -78,8 +79,8 @@ import Testing
             let push = try await pushes.accept(.init(users: [ada.id])) {
                 ($0.sendAtLocal, $0.fallbackTimeZone) = (local.text, "Etc/GMT+12")
             }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(push, is: "accepted", "queued sendAtLocal", "queued sendAtLocal")
                 let due = try await pushes.database.query("SELECT due_at FROM push_targets WHERE due_at IS NOT NULL")
                     .decode(Date.self).sorted()
@@ -114,8 +115,8 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             _ = try await pushes.register(ada, token: "bb")
             _ = try await pushes.register(bob, token: "cc")
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 for capped in [false, false, true] {
                     let push = try await pushes.accept(.init(users: [ada.id])) { $0.capPerDay = 2 }
                     let state = capped ? "suppressed capped" : "accepted"
@@ -126,7 +127,7 @@ import Testing
                 let free = try await pushes.accept(.init(users: [ada.id, bob.id]))
                 try await pushes.eventually(free, is: "accepted", "accepted", "accepted")
             }
-            #expect(lane.sent.count == 8)
+            #expect(pushService.sent.count == 8)
             let counts = try await pushes.database.query(
                 "SELECT cardinality(pushes) FROM push_user_days ORDER BY 1"
             ).decode(Int.self)
@@ -144,7 +145,7 @@ import Testing
             }
             var limits = TestPushes.limits
             limits.capPerDay = capOfAll
-            try await pushes.sending(through: FakeLane(), limits: limits) {
+            try await pushes.sending(through: FakePushService(), limits: limits) {
                 var states: [String] = []
                 for app in [apps[0], apps[0], apps[0], apps[1], apps[1], apps[1]] {
                     let push = try await pushes.accept(.init(users: [ada.id])) {
@@ -167,7 +168,7 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id])) { $0.capPerDay = 1 }
-            let (dead, other) = (FakeLane.silent(), FakeLane())
+            let (dead, other) = (FakePushService.silent(), FakePushService())
             try await pushes.sending(through: dead) {
                 try await eventually("it is in flight") { dead.sent.count == 1 }
             }
@@ -183,10 +184,10 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
-            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(push, is: "accepted") }
+            try await pushes.sending(through: FakePushService()) { try await pushes.eventually(push, is: "accepted") }
             let late = try await pushes.accept(.init(users: [ada.id])) { $0.capPerDay = 1 }
             try await pushes.expire(late)
-            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(late, is: "expired") }
+            try await pushes.sending(through: FakePushService()) { try await pushes.eventually(late, is: "expired") }
             #expect(try await pushes.registry.count("push_user_days") == 0)
         }
     }
@@ -198,14 +199,14 @@ import Testing
             try await pushes.database.query("ALTER FUNCTION count_app_push RENAME TO count_app_push_away")
             let free = try await pushes.accept(.init(users: [ada.id]))
             let capped = try await pushes.accept(.init(users: [ada.id])) { $0.capPerDay = 1 }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(capped, is: "queued unreadable")
                 try await pushes.database.query("ALTER FUNCTION count_app_push_away RENAME TO count_app_push")
                 try await pushes.eventually(capped, is: "accepted")
                 try await pushes.eventually(free, is: "accepted")
             }
-            #expect(lane.sent.count == 2)
+            #expect(pushService.sent.count == 2)
         }
     }
 
@@ -214,8 +215,8 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa", locale: "de", timeZone: "Asia/Tokyo")
             let template = try PushTemplateTests.template(["en": #"{"a": "Hi"}"#, "de": #"{"a": "Hallo"}"#])
-            let lane = FakeLane()
-            try await pushes.sending(through: lane, limits: TestPushes.withoutLooks) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService, limits: TestPushes.withoutLooks) {
                 let window = pushes.activity.window
                 try await eventually("the sender runs") { window.room > 0 }
                 func push(_ change: @escaping (inout PushRequest) -> Void) async throws -> UUID {
@@ -231,7 +232,7 @@ import Testing
                 let local = LocalTime(seconds: Int64(Date.now.timeIntervalSince1970) + 10 * 3600)
                 try await pushes.eventually(push { $0.sendAtLocal = local.text }, is: "queued sendAtLocal")
             }
-            #expect(lane.sent.map { String(decoding: $0.payload, as: UTF8.self) } == [#"{"a":"Hallo"}"#])
+            #expect(pushService.sent.map { String(decoding: $0.payload, as: UTF8.self) } == [#"{"a":"Hallo"}"#])
         }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import DevicesService
 
-/// Senders with real PostgreSQL and a lane that answers as configured.
+/// Senders with real PostgreSQL and a push service that answers as configured.
 @Suite struct PushSenderTests {
     let ada = SignedIn()
 
@@ -21,10 +21,10 @@ import Testing
                 $0.priority = .considerate
                 $0.urgency = .urgent
             }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "accepted") }
-            let sent = try #require(lane.sent.first)
-            #expect(lane.sent.count == 1 && sent.id == PushRules.id(of: push, on: phone.id))
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) { try await pushes.eventually(push, is: "accepted") }
+            let sent = try #require(pushService.sent.first)
+            #expect(pushService.sent.count == 1 && sent.id == PushRules.id(of: push, on: phone.id))
             #expect(sent.destination == .device(PushToken(bytes: [0xAA, 0xBB])) && sent.environment == .sandbox)
             #expect(sent.topic == "com.example.app" && sent.type == .alert && sent.priority == .considerate)
             #expect(sent.collapseID == "match" && sent.isUrgent && !sent.isProven)
@@ -38,11 +38,11 @@ import Testing
     @Test func aTokenIsProvenByItsFirstAcceptance() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
-            let lane = FakeLane()
+            let pushService = FakePushService()
             func acceptedAt() async throws -> Date? {
                 try await pushes.database.query("SELECT apns_accepted_at FROM devices")[0].decode(Date?.self)
             }
-            try await pushes.sending(through: lane) {
+            try await pushes.sending(through: pushService) {
                 #expect(try await acceptedAt() == nil)
                 try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
                 let first = try await acceptedAt()
@@ -50,7 +50,7 @@ import Testing
                 try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
                 #expect(try await acceptedAt() == first)
             }
-            #expect(lane.sent.map(\.isProven) == [false, true])
+            #expect(pushService.sent.map(\.isProven) == [false, true])
         }
     }
 
@@ -63,7 +63,7 @@ import Testing
                 }
             }
             let push = try await pushes.accept(.init(users: users.map(\.id)))
-            let (first, second) = (FakeLane(), FakeLane())
+            let (first, second) = (FakePushService(), FakePushService())
             try await pushes.sending(through: first) {
                 try await pushes.sending(through: second, activity: PushActivity()) {
                     try await eventually("all are accepted") {
@@ -85,14 +85,14 @@ import Testing
             limits.concurrency = 3
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
             let inFlight = Mutex((now: 0, most: 0))
-            let lane = FakeLane { _ in
+            let pushService = FakePushService { _ in
                 inFlight.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
                 for await _ in gate { break }
                 inFlight.withLock { $0.now -= 1 }
-                return FakeLane.accepted
+                return FakePushService.accepted
             }
-            try await pushes.sending(through: lane, limits: limits) {
-                try await eventually("three are in flight") { lane.sent.count == 3 }
+            try await pushes.sending(through: pushService, limits: limits) {
+                try await eventually("three are in flight") { pushService.sent.count == 3 }
                 #expect(try await pushes.status(of: push).counts == ["claimed": 3, "queued": 7])
                 open.finish()
                 try await eventually("all are accepted") {
@@ -108,15 +108,15 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id])) { $0.sendAt = .now + 3600 }
             let immediate = try await pushes.accept(.init(users: [ada.id]))
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(immediate, is: "accepted")
                 #expect(try await pushes.status(of: push).state == .scheduled)
                 _ = try await pushes.register(ada, token: "bb")
                 try await pushes.database.query("UPDATE pushes SET send_at = now() WHERE id = \(push)")
                 try await pushes.eventually(push, is: "accepted", "accepted")
             }
-            #expect(try await pushes.status(of: push).state == .done && lane.sent.count == 3)
+            #expect(try await pushes.status(of: push).state == .done && pushService.sent.count == 3)
         }
     }
 
@@ -130,16 +130,16 @@ import Testing
             }
             await #expect(throws: DeviceAdministration.UnknownApp.self) { try await push() }
             _ = try await pushes.register(ada, token: "aa")
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 let sent = try await push()
                 #expect(sent.devices == 1 && UUID(uuidString: sent.id) != nil)
-                try await eventually("it is sent") { lane.sent.count == 1 }
+                try await eventually("it is sent") { pushService.sent.count == 1 }
             }
             #expect(
-                lane.sent[0].payload
+                pushService.sent[0].payload
                     == Array(#"{"aps":{"alert":{"body":"Hello","title":"Grüße"},"sound":"default"}}"#.utf8))
-            #expect(lane.sent[0].isUrgent && lane.sent[0].topic == "com.example.app")
+            #expect(pushService.sent[0].isUrgent && pushService.sent[0].topic == "com.example.app")
             _ = try await pushes.register(ada, token: "bb", bundle: "com.example.other")
             await #expect(throws: DeviceAdministration.UnknownApp.self) { try await push() }
             #expect(try await push("com.example.other").devices == 1)
@@ -172,7 +172,7 @@ import Testing
             try await pushes.database.query("DROP FUNCTION push_callers()")
             var limits = TestPushes.limits
             limits.surveyInterval = .zero
-            try await pushes.sending(through: FakeLane(), limits: limits) {
+            try await pushes.sending(through: FakePushService(), limits: limits) {
                 let push = try await pushes.accept(.init(users: [ada.id]))
                 try await pushes.eventually(push, is: "accepted")
             }

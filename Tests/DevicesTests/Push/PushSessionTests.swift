@@ -23,11 +23,11 @@ import Testing
                         reason: .logout)
                 ], cursor: "1", reset: false, more: false)
             #expect(try await RevokedSessionStore(database: pushes.database).apply(page, after: nil) == 1)
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(push, is: "suppressed sessionEnded")
             }
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
         }
     }
 
@@ -37,12 +37,12 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             _ = try await pushes.register(bob, token: "bb")
             pushes.sessions.state.withLock { $0.ended = [ada.session] }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 let push = try await pushes.accept(.init(users: [ada.id, bob.id]))
                 try await pushes.eventually(push, is: "suppressed sessionEnded", "accepted")
             }
-            #expect(lane.sent.map(\.destination) == [.device(PushToken(bytes: [0xBB]))])
+            #expect(pushService.sent.map(\.destination) == [.device(PushToken(bytes: [0xBB]))])
             #expect(pushes.sessions.asked == [[ada.session, bob.session]])
         }
     }
@@ -59,7 +59,7 @@ import Testing
                         == true
                 }
             }
-            try await pushes.sending(through: FakeLane()) {
+            try await pushes.sending(through: FakePushService()) {
                 try await push()
                 try await isKept()
                 try await push()
@@ -81,11 +81,11 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
-            let lane = FakeLane()
+            let pushService = FakePushService()
             try await pushes.database.withTransaction { transaction in
                 try await transaction.query("SELECT FROM devices FOR UPDATE")
-                try await pushes.sending(through: lane) {
-                    try await eventually("the push is sent") { lane.sent.count == 1 }
+                try await pushes.sending(through: pushService) {
+                    try await eventually("the push is sent") { pushService.sent.count == 1 }
                 }
             }
             #expect(try await pushes.status(of: push).devices.count == 1)
@@ -96,13 +96,13 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
-            let lane = FakeLane()
+            let pushService = FakePushService()
             var limits = TestPushes.limits
             limits.freshness = .zero
-            try await pushes.sending(through: lane, limits: limits) {
+            try await pushes.sending(through: pushService, limits: limits) {
                 try await pushes.eventually(push, is: "queued tooLate")
             }
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
         }
     }
 
@@ -111,7 +111,7 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             pushes.sessions.state.withLock { $0.isDown = true }
-            try await pushes.sending(through: FakeLane()) {
+            try await pushes.sending(through: FakePushService()) {
                 for _ in 0..<2 {
                     try await pushes.eventually(try await pushes.accept(.init(users: [ada.id])), is: "accepted")
                 }
@@ -127,11 +127,11 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
             try await pushes.registry.own(DeviceStoreTests.registration(token: "aa"), by: bob.id)
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 try await pushes.eventually(push, is: "suppressed sessionEnded")
             }
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
         }
     }
 
@@ -140,9 +140,11 @@ import Testing
             _ = try await pushes.register(ada, token: "aa")
             let push = try await pushes.accept(.init(users: [ada.id]))
             try await pushes.database.query("UPDATE devices SET last_seen_at = now() - interval '61 days'")
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) { try await pushes.eventually(push, is: "suppressed unseen") }
-            #expect(lane.sent.isEmpty)
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
+                try await pushes.eventually(push, is: "suppressed unseen")
+            }
+            #expect(pushService.sent.isEmpty)
         }
     }
 
@@ -150,16 +152,16 @@ import Testing
     @Test func nothingIsSentToSessionsThatTokensHasNotAnsweredFor() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
-            let (lane, sessions) = (FakeLane(), FakeSessions())
+            let (pushService, sessions) = (FakePushService(), FakeSessions())
             sessions.state.withLock { $0.isDown = true }
             let liveness = SessionLiveness(maximumStaleness: .zero, sessions.read)
             pushes.activity.feedWasRead()
-            let task = Task { await pushes.sender(lane, liveness: liveness).run() }
+            let task = Task { await pushes.sender(pushService, liveness: liveness).run() }
             let push = try await pushes.accept(.init(users: [ada.id]))
             try await eventually("it waits") {
                 try await pushes.status(of: push).devices.map(\.reason) == ["sessionUnknown"]
             }
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
             sessions.state.withLock { $0.isDown = false }
             try await pushes.eventually(push, is: "accepted")
             task.cancel()
@@ -171,10 +173,10 @@ import Testing
     @Test func nothingIsSentWithoutTheRevocationFeed() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
-            let lane = FakeLane()
+            let pushService = FakePushService()
             var limits = TestPushes.limits
             limits.surveyInterval = .zero
-            let sender = pushes.sender(lane, limits: limits)
+            let sender = pushes.sender(pushService, limits: limits)
             let task = Task { await sender.run() }
             // The sender learns of them by surveys, a look apart.
             var push = UUID()
@@ -186,7 +188,7 @@ import Testing
                     pushes.activity.queueLoad(of: "orders").devices == count
                 }
             }
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
             pushes.activity.feedWasRead()
             try await pushes.eventually(push, is: "accepted")
             task.cancel()

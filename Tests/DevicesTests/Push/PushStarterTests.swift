@@ -65,13 +65,13 @@ import Testing
         try await TestPushes.with { pushes in
             let ada = SignedIn()
             _ = try await pushes.register(ada, token: "aa")
-            let lane = FakeLane()
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService) {
                 let push = try id(
                     try await acceptance(.init(users: [ada.id] + (0..<120).map { _ in UUID() }), in: pushes))
                 pushes.activity.acceptedUnstarted()
                 try await eventually("it is done") { try await pushes.status(of: push).state == .done }
-                #expect(try await pushes.status(of: push).counts == ["accepted": 1] && lane.sent.count == 1)
+                #expect(try await pushes.status(of: push).counts == ["accepted": 1] && pushService.sent.count == 1)
             }
         }
     }

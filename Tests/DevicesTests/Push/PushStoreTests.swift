@@ -251,7 +251,7 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             let sent = try await pushes.accept(.init(users: [ada.id]))
-            try await pushes.sending(through: FakeLane()) { try await pushes.eventually(sent, is: "accepted") }
+            try await pushes.sending(through: FakePushService()) { try await pushes.eventually(sent, is: "accepted") }
             let nobodys = try await pushes.accept(.init(users: [UUID()]))
             for id in [sent, nobodys] {
                 #expect(try await pushes.store.cancel(id, of: TestPushes.caller))

@@ -15,8 +15,8 @@ import Testing
     @Test func aPushIsSentWithoutALookAtTheQueue() async throws {
         try await TestPushes.with { pushes in
             for number in 0..<3 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
-            let lane = FakeLane()
-            try await pushes.sending(through: lane, limits: TestPushes.withoutLooks) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService, limits: TestPushes.withoutLooks) {
                 try await eventually("the sender runs") { pushes.activity.window.room > 0 }
                 let acceptance = try await pushes.store.accept(
                     TestPushes.valid(.init(users: [ada.id])), of: "orders", key: "k", hash: Data(count: 32),
@@ -36,7 +36,7 @@ import Testing
                 #expect(again == .accepted(answer, isNew: false))
                 try await eventually("no room is held") { pushes.activity.window.room == 900 }
             }
-            #expect(lane.sent.count == 3)
+            #expect(pushService.sent.count == 3)
         }
     }
 
@@ -45,7 +45,7 @@ import Testing
     func claimAtAcceptance() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
-            let (dead, other) = (FakeLane.silent(), FakeLane())
+            let (dead, other) = (FakePushService.silent(), FakePushService())
             var push = UUID()
             try await pushes.sending(through: dead, limits: TestPushes.withoutLooks) {
                 try await eventually("the sender runs") { pushes.activity.window.room > 0 }
@@ -69,26 +69,26 @@ import Testing
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")
             try await pushes.registry.own(DeviceStoreTests.registration(token: "aa"), by: bob.id)
-            let lane = FakeLane()
-            try await pushes.sending(through: lane, limits: TestPushes.withoutLooks) {
+            let pushService = FakePushService()
+            try await pushes.sending(through: pushService, limits: TestPushes.withoutLooks) {
                 try await eventually("the sender runs") { pushes.activity.window.room > 0 }
                 let push = try await pushes.accept(.init(users: [ada.id]), through: pushes.activity.window)
                 try await pushes.eventually(push, is: "suppressed sessionEnded")
             }
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
         }
     }
 
     /// A target without a stream would be in doubt if the process died.
-    @Test func noMoreIsClaimedThanTheLaneHasStreams() async throws {
+    @Test func noMoreIsClaimedThanThePushServiceHasStreams() async throws {
         try await TestPushes.with { pushes in
             for number in 0..<10 { _ = try await pushes.register(ada, token: String(format: "%04x", number)) }
-            let lane = FakeLane.silent()
-            lane.streams.withLock { $0 = 2 }
-            try await pushes.sending(through: lane) {
+            let pushService = FakePushService.silent()
+            pushService.streams.withLock { $0 = 2 }
+            try await pushes.sending(through: pushService) {
                 try await eventually("the sender runs") { pushes.activity.window.room > 0 }
                 let push = try await pushes.accept(.init(users: [ada.id]), through: pushes.activity.window)
-                try await eventually("two are in flight") { lane.sent.count == 2 }
+                try await eventually("two are in flight") { pushService.sent.count == 2 }
                 #expect(try await pushes.status(of: push).counts == ["claimed": 2, "queued": 8])
                 #expect(pushes.activity.window.room == 0)
             }

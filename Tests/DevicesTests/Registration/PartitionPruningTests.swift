@@ -156,7 +156,7 @@ import Testing
                 "WHERE state = 'dead'": "operators and callers list dead letters now and then",
                 "SELECT DISTINCT bucket, session_id FROM devices": "after a reset of the feed every session is checked",
                 "SELECT bucket, session_id FROM revoked_sessions": "a sweep",
-                "FROM pending_push_outcomes": "the stamper collects the entries of all buckets",
+                "FROM pending_push_outcomes": "the sequencer collects the entries of all buckets",
             ]
             let scattered = Set(statements.filter(\.isScattered).map(\.text)).filter { text in
                 !spread.keys.contains { text.contains($0) }

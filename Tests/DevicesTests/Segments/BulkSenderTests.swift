@@ -7,7 +7,7 @@ import Testing
 
 @testable import DevicesService
 
-/// Senders of pushes to segments with real PostgreSQL and a lane that answers as configured.
+/// Senders of pushes to segments with real PostgreSQL and a push service that answers as configured.
 @Suite struct BulkSenderTests {
     /// Devices of users in any bucket, or in the first slice. Returns them.
     @discardableResult
@@ -57,7 +57,7 @@ import Testing
         try await TestPushes.with { pushes in
             let devices = try await register(pushes, 60)
             _ = try await pushes.register(SignedIn(), token: "ff", bundle: "com.example.other")
-            let (first, second) = (FakeLane(), FakeLane())
+            let (first, second) = (FakePushService(), FakePushService())
             let push = try await pushes.accept(.init(segment: .init())) { $0.collapseId = "news" }
             try await pushes.sendingBulk(through: first) {
                 try await pushes.sendingBulk(through: second) { try await isDone(pushes, push) }
@@ -78,17 +78,17 @@ import Testing
     @Test func refusalsAreRepeatedAndRecordedOneByOne() async throws {
         try await TestPushes.with { pushes in
             try await register(pushes, 6)
-            let lane = FakeLane { push in
+            let pushService = FakePushService { push in
                 guard case .device(let token) = push.destination else { return .notSent(.noKey) }
                 return switch token.bytes[1] {
                 case 0: .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: .now + 60))
                 case 1: .answered(APNsAnswer(status: 503, reason: "ServiceUnavailable"))
                 case 2: .inDoubt
-                default: FakeLane.accepted
+                default: FakePushService.accepted
                 }
             }
             let push = try await pushes.accept(.init(segment: .init()))
-            try await pushes.sendingBulk(through: lane) {
+            try await pushes.sendingBulk(through: pushService) {
                 try await eventually(pushes, push, has: ["accepted": 3, "rejected": 1, "retryAt": 2])
                 try await TestKit.eventually("the slices have ended") {
                     try await pushes.status(of: push).slices?.done == 64
@@ -100,10 +100,10 @@ import Testing
                 ])
             // The other sender repeats them.
             try await pushes.makeDue()
-            let repeated = FakeLane()
+            let repeated = FakePushService()
             try await pushes.sending(through: repeated) { try await isDone(pushes, push) }
             #expect(try await pushes.status(of: push).counts == ["accepted": 5, "rejected": 1])
-            #expect(Set(repeated.sent.map(\.id)).isSubset(of: lane.sent.map(\.id)) && repeated.sent.count == 2)
+            #expect(Set(repeated.sent.map(\.id)).isSubset(of: pushService.sent.map(\.id)) && repeated.sent.count == 2)
         }
     }
 
@@ -118,11 +118,15 @@ import Testing
                 }
             }
             try await pushes.expire(push)
-            try await pushes.sending(through: FakeLane()) { try await eventually(pushes, push, has: ["dead": 2]) }
+            try await pushes.sending(through: FakePushService()) {
+                try await eventually(pushes, push, has: ["dead": 2])
+            }
             let dead = try await pushes.store.dead(of: TestPushes.caller, after: nil).entries
             #expect(Set(dead.map(\.device)) == Set(devices.map(\.id)))
             #expect(try await pushes.store.replay(push, of: TestPushes.caller, until: .now + 3600) == 2)
-            try await pushes.sending(through: FakeLane()) { try await eventually(pushes, push, has: ["accepted": 2]) }
+            try await pushes.sending(through: FakePushService()) {
+                try await eventually(pushes, push, has: ["accepted": 2])
+            }
         }
     }
 
@@ -134,10 +138,10 @@ import Testing
             let devices = 2000
             try await registerProven(pushes, devices)
             try await pushes.database.countRowWrites()
-            let lane = FakeLane()
+            let pushService = FakePushService()
             let push = try await pushes.accept(.init(segment: .init()))
-            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
-            #expect(lane.sent.count == devices)
+            try await pushes.sendingBulk(through: pushService) { try await isDone(pushes, push) }
+            #expect(pushService.sent.count == devices)
             #expect(try await pushes.status(of: push).counts == ["accepted": devices])
 
             let written = try await pushes.database.rowWrites()
@@ -162,22 +166,22 @@ import Testing
         try await TestPushes.with { pushes in
             let devices = try await register(pushes, 5, inFirstSlice: true)
             let push = try await pushes.accept(.init(segment: .init())) { $0.onDoubt = onDoubt }
-            let silent = FakeLane.silent()
+            let silent = FakePushService.silent()
             try await pushes.sendingBulk(through: silent) {
                 try await TestKit.eventually("the page is in flight") { silent.sent.count == 5 }
             }
             #expect(try await pushes.status(of: push).counts.isEmpty)
-            let lane = FakeLane()
-            try await pushes.sendingBulk(through: lane) {
+            let pushService = FakePushService()
+            try await pushes.sendingBulk(through: pushService) {
                 // The lease lasts.
                 try await TestKit.eventually("the other slices have ended") {
                     try await pushes.status(of: push).slices?.done == 63
                 }
-                #expect(lane.sent.isEmpty)
+                #expect(pushService.sent.isEmpty)
                 try await pushes.makeSlicesDue()
                 try await isDone(pushes, push)
             }
-            #expect(Set(lane.sent.map(\.id)) == (onDoubt == .repeat ? ids(push, devices) : []))
+            #expect(Set(pushService.sent.map(\.id)) == (onDoubt == .repeat ? ids(push, devices) : []))
             let counts = try await pushes.status(of: push).counts
             #expect(counts == (onDoubt == .repeat ? ["accepted": 5] : ["inDoubt": 5]))
         }
@@ -190,18 +194,18 @@ import Testing
             try await register(pushes, 3)
             var limits = TestPushes.limits
             if limit == "lease" { limits.lease = limits.leaseMargin } else { limits.freshness = .zero }
-            let lane = FakeLane()
+            let pushService = FakePushService()
             let push = try await pushes.accept(.init(segment: .init()))
-            try await pushes.sendingBulk(through: lane, limits: limits) {
+            try await pushes.sendingBulk(through: pushService, limits: limits) {
                 try await TestKit.eventually("the slices without devices have ended") {
                     try await pushes.status(of: push).slices.map { $0.done >= 61 } ?? false
                 }
             }
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
             #expect(try await pushes.status(of: push).counts.isEmpty)
             try await pushes.makeSlicesDue()
-            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
-            #expect(lane.sent.count == 3)
+            try await pushes.sendingBulk(through: pushService) { try await isDone(pushes, push) }
+            #expect(pushService.sent.count == 3)
         }
     }
 
@@ -210,20 +214,20 @@ import Testing
         try await TestPushes.with { pushes in
             try await register(pushes, 1)
             let database = pushes.database
-            let lane = FakeLane { _ in
+            let pushService = FakePushService { _ in
                 _ = try? await database.query("ALTER FUNCTION advance_push_slice RENAME TO advance_push_slice_away")
-                return FakeLane.accepted
+                return FakePushService.accepted
             }
             let push = try await pushes.accept(.init(segment: .init()))
-            try await pushes.sendingBulk(through: lane) {
-                try await TestKit.eventually("it is sent") { lane.sent.count == 1 }
+            try await pushes.sendingBulk(through: pushService) {
+                try await TestKit.eventually("it is sent") { pushService.sent.count == 1 }
                 try await TestKit.eventually("the function is away, and then back") {
                     (try? await database.query(
                         "ALTER FUNCTION advance_push_slice_away RENAME TO advance_push_slice")) != nil
                 }
                 try await isDone(pushes, push)
             }
-            #expect(lane.sent.count == 1)
+            #expect(pushService.sent.count == 1)
             #expect(try await pushes.status(of: push).counts == ["accepted": 1])
         }
     }
@@ -233,17 +237,17 @@ import Testing
     func aPageWithAnOutcomeThatPostgreSQLRefusesIsRecorded(_ since: Double) async throws {
         try await TestPushes.with { pushes in
             let devices = try await register(pushes, 5, inFirstSlice: true)
-            let lane = FakeLane { push in
-                guard push.destination == .device(PushToken(bytes: [0, 2])) else { return FakeLane.accepted }
+            let pushService = FakePushService { push in
+                guard push.destination == .device(PushToken(bytes: [0, 2])) else { return FakePushService.accepted }
                 let time = Date(timeIntervalSince1970: since)
                 return .answered(APNsAnswer(status: 410, reason: "Unregistered", invalidSince: time))
             }
             let push = try await pushes.accept(.init(segment: .init()))
-            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            try await pushes.sendingBulk(through: pushService) { try await isDone(pushes, push) }
             let status = try await pushes.status(of: push)
             #expect(status.counts == ["accepted": 4, "rejected": 1])
             #expect(status.devices.map(\.device) == [devices[2].id] && status.devices.map(\.reason) == ["notRecorded"])
-            #expect(lane.sent.count == 5)
+            #expect(pushService.sent.count == 5)
             #expect(pushes.log.lines.count { $0.contains("cannot be recorded") } == 1)
         }
     }
@@ -254,14 +258,14 @@ import Testing
             let devices = try await register(pushes, 5, inFirstSlice: true)
             try await pushes.database.query(
                 "ALTER TABLE push_targets ADD CHECK (device_id <> '\(unescaped: "\(devices[2].id)")')")
-            let lane = FakeLane { push in
-                guard push.destination == .device(PushToken(bytes: [0, 2])) else { return FakeLane.accepted }
+            let pushService = FakePushService { push in
+                guard push.destination == .device(PushToken(bytes: [0, 2])) else { return FakePushService.accepted }
                 return .answered(APNsAnswer(status: 400, reason: "BadDeviceToken"))
             }
             let push = try await pushes.accept(.init(segment: .init()))
-            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            try await pushes.sendingBulk(through: pushService) { try await isDone(pushes, push) }
             #expect(try await pushes.status(of: push).counts == ["accepted": 4])
-            #expect(lane.sent.count == 5)
+            #expect(pushService.sent.count == 5)
             #expect(pushes.log.lines.count { $0.contains("cannot be recorded") } == 2)
         }
     }
@@ -288,11 +292,11 @@ import Testing
                 #expect(try await pushes.queue.release(.slice(first, id: UUID())) == 0)
                 pushes.activity.window.lose(LostClaim(.slice(first, id: id), lostUntil: .now + .seconds(3600)))
             }
-            let lane = FakeLane()
-            try await pushes.sending(through: FakeLane()) {
-                try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
+            let pushService = FakePushService()
+            try await pushes.sending(through: FakePushService()) {
+                try await pushes.sendingBulk(through: pushService) { try await isDone(pushes, push) }
             }
-            #expect(lane.sent.count == 3)
+            #expect(pushService.sent.count == 3)
             #expect(try await pushes.status(of: push).counts == ["accepted": 3])
         }
     }
@@ -306,10 +310,10 @@ import Testing
             try await pushes.database.query("UPDATE push_slices SET state = 'done' WHERE slice > 0")
             try await TestPushes.withLink(to: url) { proxy, pool in
                 let slices = PushStore(database: pool, unseen: TestPushes.unseen, logger: .quiet).slices
-                let lane = FakeLane()
+                let pushService = FakePushService()
                 pushes.activity.feedWasRead()
                 try await pushes.gate("push_slices") { open in
-                    let sender = pushes.bulkSender(lane, slices: slices)
+                    let sender = pushes.bulkSender(pushService, slices: slices)
                     let task = Task { await sender.run() }
                     try await TestKit.eventually("the claim runs") {
                         try await pushes.database.lockWaiters(running: "advance_push_slice").count >= 1
@@ -322,24 +326,24 @@ import Testing
                     }
                     proxy.sever()
                     proxy.join()
-                    try await pushes.sending(through: FakeLane()) { try await isDone(pushes, push) }
+                    try await pushes.sending(through: FakePushService()) { try await isDone(pushes, push) }
                     task.cancel()
                     await task.value
                 }
-                #expect(lane.sent.count == 3)
+                #expect(pushService.sent.count == 3)
                 #expect(try await pushes.status(of: push).counts == ["accepted": 3])
             }
         }
     }
 
     /// The segment is not turned into rows while nothing can be sent.
-    @Test func withoutALaneSlicesWait() async throws {
+    @Test func withoutAPushServiceSlicesWait() async throws {
         try await TestPushes.with { pushes in
             try await register(pushes, 8)
-            let lane = FakeLane { _ in .notSent(.noKey) }
+            let pushService = FakePushService { _ in .notSent(.noKey) }
             let push = try await pushes.accept(.init(segment: .init()))
-            try await pushes.sendingBulk(through: lane) {
-                try await TestKit.eventually("each device was tried once") { lane.sent.count == 8 }
+            try await pushes.sendingBulk(through: pushService) {
+                try await TestKit.eventually("each device was tried once") { pushService.sent.count == 8 }
                 try await TestKit.eventually("the pages are put back, and the other slices have ended") {
                     try await pushes.database.query(
                         """
@@ -355,7 +359,7 @@ import Testing
             ).decode(Double.self)
             #expect(!waits.isEmpty && waits.allSatisfy { $0 > 30 && $0 <= 60 })
             try await pushes.makeSlicesDue()
-            try await pushes.sendingBulk(through: FakeLane()) { try await isDone(pushes, push) }
+            try await pushes.sendingBulk(through: FakePushService()) { try await isDone(pushes, push) }
         }
     }
 
@@ -364,10 +368,10 @@ import Testing
     @Test func bulkPushesYieldToOthers() async throws {
         try await TestPushes.with { pushes in
             try await register(pushes, 3)
-            let lane = FakeLane()
+            let pushService = FakePushService()
             let push = try await pushes.accept(.init(segment: .init()))
             // The queue of named targets is longer than what may be in flight.
-            let gate = FakeLane.silent()
+            let gate = FakePushService.silent()
             var limits = TestPushes.limits
             limits.concurrency = 1
             let user = SignedIn()
@@ -376,16 +380,16 @@ import Testing
             try await pushes.sending(through: gate, limits: limits) {
                 try await TestKit.eventually("one is in flight, and others wait") { gate.sent.count == 1 }
                 try await TestKit.eventually("they have priority") { pushes.activity.hasPriority }
-                try await pushes.sendingBulk(through: lane) {
+                try await pushes.sendingBulk(through: pushService) {
                     pushes.activity.wake()
                     #expect(try await pushes.slices.due().count == 8)
-                    #expect(lane.sent.isEmpty)
+                    #expect(pushService.sent.isEmpty)
                     // A replica without others in its queue.
                     pushes.activity.setPriority(false)
                     try await isDone(pushes, push)
                 }
             }
-            #expect(lane.sent.count == 7)
+            #expect(pushService.sent.count == 7)
         }
     }
 
@@ -405,7 +409,7 @@ import Testing
                     """
                 ).decode(Int.self)
             }
-            try await pushes.sendingBulk(through: FakeLane()) {
+            try await pushes.sendingBulk(through: FakePushService()) {
                 try await TestKit.eventually("one of them has ended") { try await open().contains(0) }
                 // The other one has had about as many turns.
                 #expect(try await open().allSatisfy { $0 <= 32 })
@@ -416,13 +420,13 @@ import Testing
     @Test func nothingIsSentWithoutTheRevocationFeed() async throws {
         try await TestPushes.with { pushes in
             try await register(pushes, 2)
-            let lane = FakeLane()
+            let pushService = FakePushService()
             let push = try await pushes.accept(.init(segment: .init()))
-            let sender = pushes.bulkSender(lane)
+            let sender = pushes.bulkSender(pushService)
             let task = Task { await sender.run() }
             pushes.activity.wake()
             #expect(try await pushes.status(of: push).slices?.done == 0)
-            #expect(lane.sent.isEmpty)
+            #expect(pushService.sent.isEmpty)
             pushes.activity.feedWasRead()
             try await isDone(pushes, push)
             task.cancel()
@@ -439,7 +443,7 @@ import Testing
             pushes.sessions.state.withLock { _ = $0.ended.insert(bob.session) }
             for _ in 0..<2 {
                 let push = try await pushes.accept(.init(segment: .init()))
-                try await pushes.sendingBulk(through: FakeLane()) { try await isDone(pushes, push) }
+                try await pushes.sendingBulk(through: FakePushService()) { try await isDone(pushes, push) }
                 #expect(try await pushes.status(of: push).counts == ["accepted": 1, "suppressed": 1])
             }
             #expect(pushes.sessions.asked.count { $0.contains(ada.session) } == 1)
@@ -461,9 +465,9 @@ import Testing
                 ], cursor: "1", reset: false, more: false)
             #expect(try await RevokedSessionStore(database: pushes.database).apply(page, after: nil) == 1)
             try await pushes.registry.own(DeviceStoreTests.registration(token: "bb"), by: UUID())
-            let lane = FakeLane()
-            try await pushes.sendingBulk(through: lane) { try await isDone(pushes, push) }
-            #expect(lane.sent.isEmpty)
+            let pushService = FakePushService()
+            try await pushes.sendingBulk(through: pushService) { try await isDone(pushes, push) }
+            #expect(pushService.sent.isEmpty)
             #expect(try await pushes.states(of: push) == ["suppressed sessionEnded"])
         }
     }

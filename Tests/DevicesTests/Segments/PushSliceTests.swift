@@ -37,11 +37,11 @@ import Testing
         #expect(progress.outcomes.map(\.index) == [1] && progress.outcomes.map(\.decision.state) == [.queued])
     }
 
-    /// Without a lane the slice waits, and no device gets a row.
-    @Test func aSliceWaitsForItsLane() {
+    /// Without a connection pool the slice waits, and no device gets a row.
+    @Test func aSliceWaitsForItsConnectionPool() {
         let progress = SliceProgress([DeviceResult](repeating: Self.notSent(.noKey), count: 5))
         #expect(progress.devices == 0 && progress.outcomes.isEmpty && progress.obstacle == .noKey)
-        // One environment's lane alone delays no others.
+        // One environment's connection pool alone delays no others.
         let mixed = SliceProgress([Self.accepted, Self.notSent(.noKey), Self.accepted, Self.accepted])
         #expect(mixed.obstacle == nil && mixed.devices == 4 && mixed.targets == 1)
     }

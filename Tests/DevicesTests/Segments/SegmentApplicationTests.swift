@@ -18,9 +18,9 @@ extension PushApplicationTests {
     }
 
     @Test func aSegmentIsPushedToByTag() async throws {
-        let lane = FakeLane()
+        let pushService = FakePushService()
         let bob = SignedIn()
-        try await withDevices(lane) { devices in
+        try await withDevices(pushService) { devices in
             _ = try await devices.register(token: "aa", as: ada)
             _ = try await devices.register(token: "bb", as: bob)
             #expect(try await put(["gold"], of: ada.id, to: devices).status == 204)
@@ -40,14 +40,14 @@ extension PushApplicationTests {
             let shown = try await status(devices, of: id)
             #expect(shown.counts == ["accepted": 1])
             #expect(shown.slices == .init(total: 64, done: 64, expired: 0, cancelled: 0, devices: 1))
-            #expect(lane.sent.map(\.destination) == [.device(PushToken(bytes: [0xAA]))])
+            #expect(pushService.sent.map(\.destination) == [.device(PushToken(bytes: [0xAA]))])
         }
     }
 
     /// The user's permission is a condition of segments. It withholds no push to a user.
     @Test func aDeviceThatShowsNoNotificationsIsPushedTo() async throws {
-        let lane = FakeLane()
-        try await withDevices(lane) { devices in
+        let pushService = FakePushService()
+        try await withDevices(pushService) { devices in
             let registration = Registration(
                 token: "aa", environment: .sandbox, bundleId: "com.example.app", alertsAllowed: false)
             let registered = try await devices.client.post(
@@ -69,12 +69,12 @@ extension PushApplicationTests {
             let response = try await devices.client.post(
                 "/internal/push", json: request { $0.targets = .init(users: [ada.id]) }, headers: headers())
             #expect(response.status == 202, "\(response.text)")
-            try await eventually("it is sent") { lane.sent.count == 1 }
+            try await eventually("it is sent") { pushService.sent.count == 1 }
         }
     }
 
     @Test func aMistypedPropertyIsRefused() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             for (segment, field) in [
                 (#"{"locale": ["de"]}"#, "targets.segment.locale"),
                 (#"{"tags": {"all": [], "some": ["a"]}}"#, "targets.segment.tags.some"),
@@ -93,7 +93,7 @@ extension PushApplicationTests {
     }
 
     @Test func tooManyOpenSegmentsAreRefused() async throws {
-        try await withDevices(FakeLane(), settings: ["DEVICES_PUSH_BULK_LIMIT": "1"]) { devices in
+        try await withDevices(FakePushService(), settings: ["DEVICES_PUSH_BULK_LIMIT": "1"]) { devices in
             let later = request {
                 $0.targets = .init(segment: .init())
                 $0.sendAt = .now + 3600
@@ -108,7 +108,7 @@ extension PushApplicationTests {
     }
 
     @Test func tagsAreSetShownExportedAndErased() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             let path = "/internal/users/\(ada.id)"
             #expect(try await put(["b", "a", "a"], of: ada.id, to: devices).status == 204)
             let tags = try await devices.client.get(path + "/tags", headers: headers())
@@ -132,7 +132,7 @@ extension PushApplicationTests {
     }
 
     @Test func aCallerNeitherSeesNorChangesTheTagsOfAnother() async throws {
-        try await withDevices(FakeLane()) { devices in
+        try await withDevices(FakePushService()) { devices in
             let path = "/internal/users/\(ada.id)/tags"
             _ = try await devices.register(token: "aa", as: ada)
             #expect(try await put(["gold"], of: ada.id, to: devices).status == 204)

@@ -303,33 +303,33 @@ extension TestAPNs {
     static let accept: Script = { _ in [.status(200)] }
 
     /// The outcomes of pushes that are sent at once, in the order of their numbers.
-    static func send(_ count: Int, isProven: Bool = true, to lanes: APNsLanes) async -> [LaneOutcome] {
-        await withTaskGroup(of: (Int, LaneOutcome).self) { group in
+    static func send(_ count: Int, isProven: Bool = true, to pools: APNsConnectionPools) async -> [SendOutcome] {
+        await withTaskGroup(of: (Int, SendOutcome).self) { group in
             for number in 0..<count {
-                group.addTask { (number, await lanes.send(.numbered(number, isProven: isProven))) }
+                group.addTask { (number, await pools.send(.numbered(number, isProven: isProven))) }
             }
-            var outcomes = [LaneOutcome](repeating: .inDoubt, count: count)
+            var outcomes = [SendOutcome](repeating: .inDoubt, count: count)
             for await (number, outcome) in group { outcomes[number] = outcome }
             return outcomes
         }
     }
 
-    /// Runs `body` with lanes that send to a server.
-    static func withLanes(
+    /// Runs `body` with pools that send to a server.
+    static func withConnectionPools(
         _ options: Options = Options(), limits: APNsLimits = limits, keys: [APNsKey]? = nil,
         logger: Logger = .quiet, metrics: (any MetricsFactory)? = nil, clock: MovableDate = MovableDate(),
-        script: @escaping Script, _ body: (APNsLanes, TestAPNs) async throws -> Void
+        script: @escaping Script, _ body: (APNsConnectionPools, TestAPNs) async throws -> Void
     ) async throws {
         try await run(options, script: script) { apns, port in
             let url = "http\(options.tls == nil ? "" : "s")://127.0.0.1:\(port)"
-            let lanes = try APNsLanes(
+            let pools = try APNsConnectionPools(
                 keys: keys ?? [key()], endpoints: TestAPNs.endpoints(url), limits: limits,
                 eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger, metrics: metrics,
                 clock: { clock.now })
             try await runFinally {
-                try await body(lanes, apns)
+                try await body(pools, apns)
             } finally: {
-                await lanes.close()
+                await pools.close()
             }
         }
     }
@@ -365,6 +365,6 @@ extension RenderedPush {
     }
 }
 
-extension LaneOutcome {
+extension SendOutcome {
     static let accepted = answered(APNsAnswer(status: 200))
 }

@@ -11,32 +11,32 @@ import Testing
 
 @testable import DevicesService
 
-/// A lane that answers as a test configures it.
-final class FakeLane: Lane, Service {
+/// A push service that answers as a test configures it.
+final class FakePushService: PushService, Service {
     private struct State {
         var sent: [RenderedPush] = []
-        var answer: @Sendable (RenderedPush) async -> LaneOutcome
+        var answer: @Sendable (RenderedPush) async -> SendOutcome
     }
 
-    static let accepted = LaneOutcome.answered(
+    static let accepted = SendOutcome.answered(
         APNsAnswer(status: 200, reason: nil, invalidSince: nil, retryAfter: nil))
 
     private let state: Mutex<State>
 
-    init(_ answer: @escaping @Sendable (RenderedPush) async -> LaneOutcome = { _ in accepted }) {
+    init(_ answer: @escaping @Sendable (RenderedPush) async -> SendOutcome = { _ in accepted }) {
         state = Mutex(State(answer: answer))
     }
 
-    /// A lane whose answers never come.
-    static func silent() -> FakeLane {
-        FakeLane { _ in
+    /// A push service whose answers never come.
+    static func silent() -> FakePushService {
+        FakePushService { _ in
             for await _ in AsyncStream(Void.self, { _ in }) {}
             return .inDoubt
         }
     }
 
-    static func refusing(_ status: Int, _ reason: String?, since: Date? = nil) -> FakeLane {
-        FakeLane { _ in
+    static func refusing(_ status: Int, _ reason: String?, since: Date? = nil) -> FakePushService {
+        FakePushService { _ in
             .answered(APNsAnswer(status: status, reason: reason, invalidSince: since, retryAfter: nil))
         }
     }
@@ -51,7 +51,7 @@ final class FakeLane: Lane, Service {
 
     func run() async throws { try await gracefulShutdown() }
 
-    func send(_ push: RenderedPush) async -> LaneOutcome {
+    func send(_ push: RenderedPush) async -> SendOutcome {
         let answer = state.withLock { state in
             state.sent.append(push)
             return state.answer
@@ -256,37 +256,39 @@ struct TestPushes: Sendable {
     }
 
     private func delivery(
-        _ lane: FakeLane, _ limits: PushSender.Limits, liveness: SessionLiveness? = nil, queue: PushQueueStore? = nil
+        _ pushService: FakePushService, _ limits: PushSender.Limits, liveness: SessionLiveness? = nil,
+        queue: PushQueueStore? = nil
     ) -> PushDelivery {
         PushDelivery(
-            queue: queue ?? self.queue, lane: lane,
+            queue: queue ?? self.queue, pushService: pushService,
             liveness: liveness ?? SessionLiveness(maximumStaleness: .seconds(60), sessions.read),
             protection: registry.protection, rules: DeliveryRules(unseen: Self.unseen), limits: limits,
             metrics: PushMetrics(), logger: log.logger)
     }
 
     func sender(
-        _ lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
+        _ pushService: FakePushService, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
         liveness: SessionLiveness? = nil, queue: PushQueueStore? = nil
     ) -> PushSender {
         PushSender(
-            delivery: delivery(lane, limits, liveness: liveness, queue: queue), activity: activity ?? self.activity,
+            delivery: delivery(pushService, limits, liveness: liveness, queue: queue),
+            activity: activity ?? self.activity,
             starter: starter)
     }
 
     /// - Parameter slices: those of another link to PostgreSQL.
     func bulkSender(
-        _ lane: FakeLane, limits: PushSender.Limits = limits, slices: PushSliceStore? = nil
+        _ pushService: FakePushService, limits: PushSender.Limits = limits, slices: PushSliceStore? = nil
     ) -> BulkSender {
-        BulkSender(delivery: delivery(lane, limits), activity: activity, slices: slices ?? self.slices)
+        BulkSender(delivery: delivery(pushService, limits), activity: activity, slices: slices ?? self.slices)
     }
 
     /// Runs a sender of bulk pushes for as long as `body` runs. Then it is cancelled, as if the process had died.
     func sendingBulk(
-        through lane: FakeLane, limits: PushSender.Limits = limits, _ body: () async throws -> Void
+        through pushService: FakePushService, limits: PushSender.Limits = limits, _ body: () async throws -> Void
     ) async throws {
         activity.feedWasRead()
-        let sender = bulkSender(lane, limits: limits)
+        let sender = bulkSender(pushService, limits: limits)
         let task = Task { await sender.run() }
         let result: Result<Void, any Error>
         do { result = .success(try await body()) } catch { result = .failure(error) }
@@ -299,11 +301,11 @@ struct TestPushes: Sendable {
     ///
     /// - Parameter activity: of a second replica.
     func sending(
-        through lane: FakeLane, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
+        through pushService: FakePushService, limits: PushSender.Limits = limits, activity: PushActivity? = nil,
         _ body: () async throws -> Void
     ) async throws {
         (activity ?? self.activity).feedWasRead()
-        let sender = sender(lane, limits: limits, activity: activity)
+        let sender = sender(pushService, limits: limits, activity: activity)
         let task = Task { await sender.run() }
         do {
             try await body()
@@ -381,11 +383,11 @@ extension PushQueueStore {
     }
 }
 
-/// The service with a lane of a test.
-enum DevicesWithLane: ServiceApplication {
-    @TaskLocal static var lane = FakeLane()
+/// The service with a push service of a test.
+enum DevicesWithPushService: ServiceApplication {
+    @TaskLocal static var pushService = FakePushService()
     /// Answers requests about channels.
-    @TaskLocal static var channels: @Sendable (ChannelRequest) async -> LaneOutcome = { _ in
+    @TaskLocal static var channels: @Sendable (ChannelRequest) async -> SendOutcome = { _ in
         .notSent(.unreachable)
     }
 
@@ -397,6 +399,6 @@ enum DevicesWithLane: ServiceApplication {
     }
 
     static func build(_ configuration: DevicesConfiguration, boot: ServiceBoot) async throws -> ServiceAssembly {
-        DevicesApplication.assemble(configuration, boot: boot, lane: lane, channels: channels)
+        DevicesApplication.assemble(configuration, boot: boot, pushService: pushService, channels: channels)
     }
 }

@@ -14,14 +14,14 @@ extension SystemTests {
 
         /// The user who has the address before the claimant claims it.
         enum Holder: CaseIterable, Sendable {
-            case nobody, claimant, anotherProved, anotherWithPassword, anotherWithMore
+            case nobody, claimant, anotherVerified, anotherWithPassword, anotherWithMore
         }
 
-        /// The account that the claimant gets, and whether the address is proved there afterwards.
+        /// The account that the claimant gets, and whether the address is verified there afterwards.
         enum Outcome: Equatable, Sendable {
-            case holders(proved: Bool)
+            case holders(verified: Bool)
             /// Another one, which has the address.
-            case new(proved: Bool)
+            case new(verified: Bool)
             /// Another one, without the address.
             case without
             /// No account: it is refused, or nothing is sent.
@@ -62,7 +62,7 @@ extension SystemTests {
             switch holder {
             case .nobody: break
             case .claimant: situation.holder = try await apple(situation.sub, situation.email)
-            case .anotherProved: situation.holder = try await apple("sub-\(UUID())", situation.email)
+            case .anotherVerified: situation.holder = try await apple("sub-\(UUID())", situation.email)
             case .anotherWithPassword: situation.holder = try await journey.register(identifier: situation.email)
             case .anotherWithMore:
                 let session = try await journey.register(identifier: situation.email)
@@ -84,16 +84,16 @@ extension SystemTests {
             let outcome: Outcome =
                 switch user {
                 case nil: .none
-                case let user? where isHolders: .holders(proved: user.emailVerified)
-                // Apple's address is shown where it is no user's identifier here, but not as proved.
+                case let user? where isHolders: .holders(verified: user.emailVerified)
+                // Apple's address is shown where it is no user's identifier here, but not as verified.
                 case let user? where hasIt && (user.emailVerified || !user.authProviders.contains(.apple)):
-                    .new(proved: user.emailVerified)
+                    .new(verified: user.emailVerified)
                 default: .without
                 }
             #expect(outcome == expected, comment)
             guard let holder = situation.holder, user != nil else { return }
             let now = try await journey.me(holder.accessToken).decode(User.self)
-            let isTaken = expected == .new(proved: true)
+            let isTaken = expected == .new(verified: true)
             #expect(now.lostIdentifiers == (isTaken ? [.email] : nil), comment)
             if isTaken { #expect(user?.mergeableIdentifiers == [.email], comment) }
         }
@@ -102,9 +102,10 @@ extension SystemTests {
             arguments: zip(
                 Holder.allCases,
                 [
-                    Outcome.new(proved: true), .holders(proved: true), .without, .new(proved: true), .new(proved: true),
+                    Outcome.new(verified: true), .holders(verified: true), .without, .new(verified: true),
+                    .new(verified: true),
                 ]))
-        func whoProvesItByApple(holder: Holder, outcome: Outcome) async throws {
+        func whoVerifiesItByApple(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             let session = try await apple(situation.sub, situation.email)
             try await expect(outcome, session.user, in: situation, "\(holder)")
@@ -114,16 +115,17 @@ extension SystemTests {
             arguments: zip(
                 Holder.allCases,
                 [
-                    Outcome.new(proved: true), .holders(proved: true), .holders(proved: true), .new(proved: true),
-                    .new(proved: true),
+                    Outcome.new(verified: true), .holders(verified: true), .holders(verified: true),
+                    .new(verified: true),
+                    .new(verified: true),
                 ]))
-        func whoProvesItByCode(holder: Holder, outcome: Outcome) async throws {
+        func whoVerifiesItByCode(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             let session = try await code(situation.email)
             try await expect(outcome, session.user, in: situation, "\(holder)")
         }
 
-        @Test(arguments: zip(Holder.allCases, [Outcome.new(proved: false), .none, .none, .none, .none]))
+        @Test(arguments: zip(Holder.allCases, [Outcome.new(verified: false), .none, .none, .none, .none]))
         func whoRegistersIt(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
             let answer = try await journey.api.call(
@@ -138,7 +140,7 @@ extension SystemTests {
             arguments: zip(
                 Holder.allCases,
                 [
-                    Outcome.none, .holders(proved: true), .holders(proved: true), .holders(proved: true), .none,
+                    Outcome.none, .holders(verified: true), .holders(verified: true), .holders(verified: true), .none,
                 ]))
         func whoIsSentAResetThere(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
@@ -161,7 +163,7 @@ extension SystemTests {
             let session = try await journey.api.call(
                 "POST", "/v1/auth/login", json: LoginRequest(identifier: situation.email, password: password)
             ).decode(AuthResponse.self)
-            #expect(outcome == .holders(proved: session.user.emailVerified))
+            #expect(outcome == .holders(verified: session.user.emailVerified))
             #expect(session.user.id == situation.holder?.user.id, "\(holder)")
         }
 
@@ -169,7 +171,8 @@ extension SystemTests {
             arguments: zip(
                 Holder.allCases,
                 [
-                    Outcome.new(proved: true), .holders(proved: true), .none, .new(proved: true), .new(proved: true),
+                    Outcome.new(verified: true), .holders(verified: true), .none, .new(verified: true),
+                    .new(verified: true),
                 ]))
         func whomAnOperatorGivesIt(holder: Holder, outcome: Outcome) async throws {
             let situation = try await make(holder)
@@ -222,7 +225,7 @@ extension SystemTests {
             }
         }
 
-        /// The account that loses an address is told at its number, which it has proved.
+        /// The account that loses an address is told at its number, which it has verified.
         @Test func whoLosesAnAddressIsToldAtTheNumber() async throws {
             let (email, phone) = (Journey.uniqueEmail(), Journey.uniquePhone())
             let session = try await journey.register(identifier: email)

@@ -60,14 +60,14 @@ extension SystemTests {
             let registered = try await journey.register(identifier: boss)
             let refreshed = try await journey.refresh(registered.refreshToken).decode(AuthResponse.self)
             let apple = try await journey.appleToken(.init(email: Journey.uniqueEmail(), emailVerified: true))
-            let proved = try await journey.signInWithApple(AppleSignInRequest(identityToken: apple.identityToken))
+            let verified = try await journey.signInWithApple(AppleSignInRequest(identityToken: apple.identityToken))
             let phone = try await journey.register(identifier: Journey.uniquePhone())
 
             struct Claims: Decodable, Equatable {
                 var email: String?
                 var email_verified: Bool?
             }
-            let tokens = [registered, refreshed, proved, phone].map(\.accessToken)
+            let tokens = [registered, refreshed, verified, phone].map(\.accessToken)
             let claims = try tokens.map { token in
                 let payload = try #require(Base64URL.decode(token.split(separator: ".")[1]))
                 return try JSONDecoder().decode(Claims.self, from: Data(payload))
@@ -75,7 +75,7 @@ extension SystemTests {
             #expect(
                 claims == [
                     Claims(email: boss, email_verified: false), Claims(email: boss, email_verified: false),
-                    Claims(email: proved.user.email, email_verified: true), Claims(),
+                    Claims(email: verified.user.email, email_verified: true), Claims(),
                 ])
 
             let router = Router()
@@ -96,7 +96,7 @@ extension SystemTests {
                     let api = TestHTTPClient(gateway.url)
                     var told: [String] = []
                     for token in tokens { told.append(try await api.call("GET", "/team", bearer: token).text) }
-                    #expect(told == ["\(boss) false", "\(boss) false", "\(proved.user.email ?? "") true", "- -"])
+                    #expect(told == ["\(boss) false", "\(boss) false", "\(verified.user.email ?? "") true", "- -"])
                 }
             }
         }

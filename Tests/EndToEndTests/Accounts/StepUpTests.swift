@@ -36,7 +36,7 @@ extension SystemTests {
             #expect(answer.header("www-authenticate")?.contains(#"max_age="600""#) == true)
         }
 
-        /// Each step is refused to the old token, and allowed once the user has proved themself and refreshed.
+        /// Each step is refused to the old token, and allowed once the user has authenticated again and refreshed.
         @Test func aPasswordStepsUpASession() async throws {
             let apple = try await journey.appleToken()
             let steps = [
@@ -47,14 +47,14 @@ extension SystemTests {
                 Step(method: "GET", path: "/v1/auth/export", status: 200),
                 Step(method: "DELETE", path: "/v1/auth/account", status: 202),
             ]
-            var session = try await system.ageProof(of: journey.register())
+            var session = try await system.ageAuthentication(of: journey.register())
             for step in steps { try await expectRefused(step, as: session) }
             #expect(try await journey.me(session.accessToken).status == 200, "all else goes on")
             for step in steps {
-                session = try await system.ageProof(of: session)
+                session = try await system.ageAuthentication(of: session)
                 try await expectRefused(step, as: session)
-                let proved = try await reauthenticate(session)
-                #expect(proved.status == 204, "\(proved.text)")
+                let reauthenticated = try await reauthenticate(session)
+                #expect(reauthenticated.status == 204, "\(reauthenticated.text)")
                 try await expectRefused(step, as: session)
                 session = try await refreshed(session)
                 let answer = try await send(step, as: session)

@@ -37,7 +37,7 @@ extension SystemTests {
             }
         }
 
-        @Test("An address is proved in a session, and the session knows it")
+        @Test("An address is verified in a session, and the session knows it")
         func verifying() async throws {
             let email = Journey.uniqueEmail()
             let client = try await ClientDevice().registered(email)

@@ -7,7 +7,7 @@ import Testing
 @testable import GatehouseClient
 
 extension SystemTests {
-    /// Changing an address, undoing that, and proving oneself by a code, as the app's library does it.
+    /// Changing an address, undoing that, and authenticating again by a code, as the app's library does it.
     @Suite struct ClientIdentifiers {
         private let system = GatehouseSystem.current
         private var messages: MessageFiles { system.messages }
@@ -19,7 +19,7 @@ extension SystemTests {
             return client
         }
 
-        @Test("An address is changed after a proof by code, and the former one undoes it")
+        @Test("An address is changed after authentication by a code, and the former one undoes it")
         func changingAndUndoing() async throws {
             let (old, new) = (Journey.uniqueEmail(), Journey.uniqueEmail())
             let client = try await signedIn(old)

@@ -73,7 +73,7 @@ import Testing
             try await other.start()
             let counts = try await caller.ended(pushes[0].id, within: .seconds(120), through: other).counts
             let doubted = counts["inDoubt", default: 0]
-            // A lane has at most three connections for such pushes, and claims one push for another connection.
+            // A pool has at most three connections for such pushes, and claims one push for another connection.
             #expect((1...10).contains(doubted) && counts["accepted"] == 20 - doubted, "\(counts)")
         }
         try await system.process("devices").start()

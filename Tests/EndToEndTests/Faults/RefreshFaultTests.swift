@@ -8,7 +8,7 @@ import Testing
 /// session forks, and no client is told anything but 200 and 503.
 ///
 /// Runs for a given time: half a minute with `make test`, two with `make test-faults`.
-@Suite(.systemPlace) struct RefreshFaultTests {
+@Suite(.systemPermit) struct RefreshFaultTests {
     @Test func noUserIsSignedOut() async throws {
         let plan = try FaultPlan()
         let ports = try SystemPorts(tokensReplicas: Fault.replicas.count)

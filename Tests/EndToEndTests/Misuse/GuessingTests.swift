@@ -86,7 +86,7 @@ struct GuessingTests {
         try await again.signOut()
     }
 
-    /// While hashing is blocked, the gateway refuses passwords that have no place, and refreshes go on.
+    /// While hashing is blocked, the gateway refuses passwords that have no permit, and refreshes go on.
     @Test func aFloodIsRefusedAtTheGateway() async throws {
         try await system.withIdentity(settings: ["GATEWAY_MAXIMUM_PASSWORDS_IN_FLIGHT": "1"]) { gateway, identity in
             let journey = system.journey(through: gateway)

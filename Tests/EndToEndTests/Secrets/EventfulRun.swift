@@ -67,10 +67,10 @@ struct EventfulRun {
         let registered = try await journey.api.call(
             "POST", "/v1/devices/register", bearer: session.accessToken, json: registration)
         #expect(registered.status == 200, "\(registered.text)")
-        let proved = try await journey.api.call(
+        let verified = try await journey.api.call(
             "POST", "/v1/auth/reauthenticate", bearer: session.accessToken,
             json: ReauthenticateRequest(password: Journey.password))
-        #expect(proved.status == 204, "\(proved.text)")
+        #expect(verified.status == 204, "\(verified.text)")
         let changed = try await journey.api.call(
             "POST", "/v1/auth/password", bearer: session.accessToken,
             json: ChangePasswordRequest(currentPassword: Journey.password, newPassword: Self.newPassword))
@@ -127,7 +127,7 @@ struct EventfulRun {
         }
     }
 
-    /// The change of a proved address is undone, after the token was tried where it does not belong.
+    /// The change of a verified address is undone, after the token was tried where it does not belong.
     mutating func changedIdentifiers() async throws {
         let (old, new) = (Journey.uniqueEmail(), Journey.uniqueEmail())
         func ask(_ email: String, _ purpose: CodePurpose) async throws -> String {
@@ -155,7 +155,7 @@ struct EventfulRun {
         }
     }
 
-    /// With an account that is deleted, so that Apple is shown the token that was kept sealed.
+    /// With an account that is deleted, so that the sealed token is presented to Apple.
     mutating func apple() async throws {
         struct Log: Decodable {
             struct Entry: Decodable {

@@ -171,24 +171,24 @@ import Testing
         #expect(try listed.decode(PushChannelList.self).channels.contains(channel) == !isGone)
     }
 
-    /// The lane waits for minutes. A restart, which an operator makes with a new key, begins anew.
+    /// The pool waits for minutes. A restart, which an operator makes with a new key, begins anew.
     @Test(arguments: [
         Answer(403, "InvalidProviderToken"), Answer(403, "MissingProviderToken"),
         Answer(403, "BadEnvironmentKeyIdInToken"), Answer(400, "TopicDisallowed"),
         Answer(403, "BadCertificateEnvironment"),
     ])
-    func aRefusedKeyStopsTheLane(_ answer: Answer) async throws {
+    func aRefusedKeyStopsTheConnectionPool(_ answer: Answer) async throws {
         let (ada, bob) = (try await caller.recipient(), try await caller.recipient())
         try await caller.register(bob) { $0.environment = .production }
         try await caller.plan(answer, for: ada.token)
         let push = try await push("for later", to: ada.user)
         let name = "devices_apns_lane_stopped"
-        try await eventually("the lane has stopped") {
+        try await eventually("the pool has stopped") {
             try await TestHTTPClient(system.process("devices").adminURL).get("/metrics").text
                 .split(separator: "\n").contains { $0.hasPrefix(name) && $0.hasSuffix(" 1.0") }
         }
         #expect(try await caller.statuses(of: ada.token) == [answer.status])
-        // Of the lane of the other environment the key is not refused.
+        // Of the pool of the other environment the key is not refused.
         let both = try await self.push("for both", to: bob.user)
         try await eventually("one of both arrives") {
             try await caller.status(of: both).counts == ["accepted": 1, "queued": 1]

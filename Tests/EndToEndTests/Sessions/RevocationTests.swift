@@ -26,15 +26,15 @@ extension FaultTests {
         }
 
         /// A replica answers the sign-out and is killed or stopped before its entry has a number. The answer does not
-        /// wait for that, and another replica's stamper does not wait for a stopped one.
+        /// wait for that, and another replica's sequencer does not wait for a stopped one.
         @Test(arguments: ["killed", "stopped"])
         func aRevocationSurvivesTheReplicaThatMadeIt(fault: String) async throws {
             try await system.withReplica(of: "tokens") { replica in
                 try await replica.start()
                 let session = try await system.journey.register()
                 #expect(try await system.journey.me(session.accessToken).status == 200)
-                try await system.withDatabase(of: "tokens") { stampers in
-                    try await stampers.withTransaction { transaction in
+                try await system.withDatabase(of: "tokens") { sequencers in
+                    try await sequencers.withTransaction { transaction in
                         try await transaction.query("SELECT only_row FROM revocation_head FOR UPDATE")
                         let logout = try await TestHTTPClient(replica.url).post(
                             "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))

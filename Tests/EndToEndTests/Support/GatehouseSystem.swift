@@ -63,10 +63,10 @@ final class GatehouseSystem: Sendable {
         }
     }
 
-    /// Moves the last proof of a user's sessions into the past, as if the time had gone by.
+    /// Moves the last authentication of a user's sessions into the past, as if the time had gone by.
     ///
-    /// - Returns: the session, refreshed, so that its access token tells of the old proof.
-    func ageProof(of session: AuthResponse, by seconds: Int = 86_400) async throws -> AuthResponse {
+    /// - Returns: the session, refreshed, so that its access token tells of the old authentication.
+    func ageAuthentication(of session: AuthResponse, by seconds: Int = 86_400) async throws -> AuthResponse {
         try await withDatabase(of: "tokens") { database in
             try await database.query(
                 """
@@ -110,8 +110,8 @@ final class GatehouseSystem: Sendable {
 
     static let databaseServices = ["identity", "tokens", "devices"]
 
-    /// Runs `body` with a system of its own, which is gone afterwards. The suite holds a place for it:
-    /// ``Testing/Trait/systemPlace``.
+    /// Runs `body` with a system of its own, which is gone afterwards. The suite holds a permit for it:
+    /// ``Testing/Trait/systemPermit``.
     ///
     /// - Parameters:
     ///   - ports: which processes there are, and where they listen.

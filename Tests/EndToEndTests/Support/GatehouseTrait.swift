@@ -23,7 +23,7 @@ struct GatehouseTrait: SuiteTrait, TestScoping {
     ) async throws {
         guard RunningElsewhere.gateway == nil else { return try await function() }
         let ports = try SystemPorts(tokensReplicas: tokensReplicas)
-        try await SystemPlaces.shared.hold { [settings] in
+        try await SystemPermits.shared.hold { [settings] in
             try await GatehouseSystem.run(ports: ports, settings: settings) { system in
                 try await GatehouseSystem.$running.withValue(system, operation: function)
             }
@@ -31,13 +31,13 @@ struct GatehouseTrait: SuiteTrait, TestScoping {
     }
 }
 
-/// Waits for a place for the system that a suite's test starts itself. A test that waited for the place would keep one
-/// of the few that run at once from the others.
-struct SystemPlaceTrait: SuiteTrait, TestScoping {
+/// Waits for a permit for the system that a suite's test starts itself. A test that waited for the permit would keep
+/// one of the few that run at once from the others.
+struct SystemPermitTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await SystemPlaces.ofTests.hold(function)
+        try await SystemPermits.ofTests.hold(function)
     }
 }
 
@@ -47,6 +47,6 @@ extension Trait where Self == GatehouseTrait {
     }
 }
 
-extension Trait where Self == SystemPlaceTrait {
-    static var systemPlace: SystemPlaceTrait { SystemPlaceTrait() }
+extension Trait where Self == SystemPermitTrait {
+    static var systemPermit: SystemPermitTrait { SystemPermitTrait() }
 }

@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// One request through all services, by its identifier: in every trace and every log.
-@Suite(.systemPlace) struct TraceTests {
+@Suite(.systemPermit) struct TraceTests {
     /// What a test has of a system that records everything.
     private struct Scene: Sendable {
         let system: GatehouseSystem

@@ -10,14 +10,14 @@ import Testing
 struct AdmissionRulesTests {
     /// What the rules can ask about a request, in the order of the contract.
     private enum Question: Int, CaseIterable {
-        case connectionLimit, place, address, isOptions, preflight, hasMaxForwards, maxForwards, memory, document,
-            signIn, bearer, placeForKeys, user, route, bodyLength, expectation, time, stream
+        case connectionLimit, permit, address, isOptions, preflight, hasMaxForwards, maxForwards, memory, document,
+            signIn, bearer, permitForKeys, user, route, bodyLength, expectation, time, stream
     }
 
     /// Answers what the rules ask: as a script says, and after its end each time with the first possible answer.
     private final class Checks: AdmissionChecks {
         private let script: [Int]
-        /// The questions that were asked, and the place of each answer among the possible ones.
+        /// The questions that were asked, and the position of each answer among the possible ones.
         private(set) var answers: [(question: Question, answer: Int, of: Int)] = []
         private(set) var countedUsers: [UserKey?] = []
 
@@ -53,13 +53,13 @@ struct AdmissionRulesTests {
         var hasUnknownExpectation: Bool { choose(.expectation, [false, true]) }
         var wallClock: Int64 { AdmissionRulesTests.wallClock }
 
-        func takePlace() -> Bool { choose(.place, [true, false]) }
+        func takePermit() -> Bool { choose(.permit, [true, false]) }
         func makePreflightResponse() -> Bool { choose(.preflight, [false, true]) }
         func makeDocument() -> Bool { choose(.document, [true, false]) }
-        func takePlaceToWaitForKeys() -> Bool { choose(.placeForKeys, [true, false]) }
+        func takePermitToWaitForKeys() -> Bool { choose(.permitForKeys, [true, false]) }
         var isInTime: Bool { choose(.time, [true, false]) }
         var hasRoomForStream: Bool { choose(.stream, [true, false]) }
-        func verifyBearer() -> BearerVerifier.Verification? { choose(.bearer, AdmissionRulesTests.bearers) }
+        func verifyBearer() -> CachingBearerVerifier.Verification? { choose(.bearer, AdmissionRulesTests.bearers) }
 
         func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Excess? {
             if limit == .user || limit == .route { countedUsers.append(user) } else { #expect(user == nil) }
@@ -88,7 +88,7 @@ struct AdmissionRulesTests {
         token("courier", age: 5), token("courier", age: 5_000), token("customer", age: 5),
         token("customer", age: 5_000),
     ]
-    private static let bearers: [BearerVerifier.Verification?] =
+    private static let bearers: [CachingBearerVerifier.Verification?] =
         tokens.map { .accepted($0) } + [nil, .refused(.tokenExpired), .waitsForKeys]
 
     private static func route(
@@ -147,10 +147,10 @@ struct AdmissionRulesTests {
 
         func isFirst(_ question: Question) -> Bool { checks.answer(to: question) == 0 }
         var isOptions: Bool { checks.answer(to: .isOptions) == 1 }
-        var bearer: BearerVerifier.Verification? {
+        var bearer: CachingBearerVerifier.Verification? {
             checks.answer(to: .bearer).flatMap { AdmissionRulesTests.bearers[$0] }
         }
-        /// The place of its token in `tokens`.
+        /// The position of its token in `tokens`.
         var token: Int? { checks.answer(to: .bearer).flatMap { $0 < AdmissionRulesTests.tokens.count ? $0 : nil } }
         var isCourier: Bool { token == 0 || token == 1 }
         var isRecent: Bool { token == 0 || token == 2 }
@@ -170,7 +170,7 @@ struct AdmissionRulesTests {
     private static var contract: [Step] {
         [
             refusal(.connectionLimit, "UNAVAILABLE"),
-            refusal(.place, "UNAVAILABLE"),
+            refusal(.permit, "UNAVAILABLE"),
             refusal(.address, "RATE_LIMITED address"),
             fact(.isOptions),
             Step(question: .preflight, applies: \.isOptions) { $0.isFirst(.preflight) ? nil : "preflight" },
@@ -186,7 +186,7 @@ struct AdmissionRulesTests {
                 case .accepted, .waitsForKeys: nil
                 }
             },
-            Step(question: .placeForKeys, applies: \.waits) { $0.isFirst(.placeForKeys) ? "waits" : "UNAVAILABLE" },
+            Step(question: .permitForKeys, applies: \.waits) { $0.isFirst(.permitForKeys) ? "waits" : "UNAVAILABLE" },
             Step(applies: { !$0.route.roles.isEmpty && !$0.isCourier }) { _ in "FORBIDDEN" },
             Step(applies: { $0.route.maximumAuthenticationAge != nil && !$0.isRecent }) { _ in
                 "REAUTHENTICATION_REQUIRED"

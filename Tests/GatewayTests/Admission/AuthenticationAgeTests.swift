@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("Routes that ask for a recent proof")
+@Suite("Routes that require a recent authentication")
 struct AuthenticationAgeTests {
     private static let options = GatewayHarness.Options {
         $0.routes = { team in
@@ -25,7 +25,9 @@ struct AuthenticationAgeTests {
         return try GatewayHarness.token(claims)
     }
 
-    @Test("A token whose proof is too old, or that does not tell of one, is refused before anything is forwarded")
+    @Test(
+        "A token whose authentication is too old, or that does not tell of one, is refused before anything is forwarded"
+    )
     func refused() async throws {
         try await GatewayHarness.withGateway(Self.options) { gateway in
             for age in [606, 86_400, nil] as [Int64?] {

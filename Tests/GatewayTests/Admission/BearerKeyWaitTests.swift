@@ -73,8 +73,8 @@ struct BearerKeyWaitTests {
         }
     }
 
-    @Test("A request waits for a key: it has a place in flight, and returns it")
-    func places() async throws {
+    @Test("A request waits for a key: it has a permit, and releases it")
+    func permits() async throws {
         try await GatewayHarness.withGateway(Self.options { $0.maximumRequestsInFlight = 1 }) { gateway in
             let next = try RSAPrivateKey.generate()
             let client = try await gateway.connect()
@@ -85,7 +85,7 @@ struct BearerKeyWaitTests {
             }
             try await client.send(GatewayHarness.request("GET /team", token: try GatewayHarness.token(key: next)))
             for await _ in gateway.gateway.keys.demanded(of: 0) { break }
-            try await eventually("its place is taken") { try await statuses().contains(503) }
+            try await eventually("its permit is taken") { try await statuses().contains(503) }
             try gateway.gateway.keys.replace(VerificationKeySet(keys: [next.publicKey]))
             #expect(try await client.answer().status == 200)
             try await eventually("nothing is in flight") { try await statuses() == [200, 200, 200, 200] }
@@ -95,13 +95,13 @@ struct BearerKeyWaitTests {
             let unknown = try GatewayHarness.token(key: RSAPrivateKey.generate())
             #expect(gateway.gateway.keys.beginFetch())
             try await leaving.send(GatewayHarness.request("GET /team", token: unknown))
-            try await eventually("its place is taken") { try await statuses().contains(503) }
+            try await eventually("its permit is taken") { try await statuses().contains(503) }
             await leaving.close()
             try await eventually("nothing is in flight") { try await statuses() == [200, 200, 200, 200] }
         }
     }
 
-    @Test("Those that wait for a partner's keys leave places for all others")
+    @Test("Those that wait for a partner's keys leave permits for all others")
     func partner() async throws {
         let options = Self.options {
             $0.maximumRequestsInFlight = 16
@@ -116,7 +116,7 @@ struct BearerKeyWaitTests {
                 try await client.send(GatewayHarness.request("GET /partner", token: token))
                 clients.append(client)
             }
-            // Two thirds of the twelve places that are not kept for Gatehouse's own services.
+            // Two thirds of the twelve permits that are not kept for Gatehouse's own services.
             var refused = 0
             for client in clients {
                 guard let answer = try? await client.answer(within: .milliseconds(500)) else { continue }

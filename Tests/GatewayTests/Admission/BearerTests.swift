@@ -292,7 +292,7 @@ struct BearerTests {
             let verifying = Task.detached {
                 let revoked = RevokedSessions(maximumStaleness: 3600)
                 revoked.apply([], isEnd: true, now: now)
-                let bearers = BearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 1)
+                let bearers = CachingBearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 1)
                 let verification = Array(token.utf8).withUnsafeBytes { bearers.verify($0, now: now) }
                 if case .refused = verification { return false }
                 return true

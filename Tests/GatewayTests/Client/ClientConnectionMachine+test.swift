@@ -41,7 +41,7 @@ extension ClientConnectionMachine {
         waiting: Int = 0, isWritable: Bool = true, hasInput: Bool = false, hasResponse: Bool = false,
         isUndelivered: Bool = false, at now: Int64
     ) -> AtDeadline {
-        let isFast = update(untakenBytes: waiting, at: now)
+        let isFast = update(unsentBytes: waiting, at: now)
         return timedOut(
             isFast: isFast, isWritable: isWritable, hasInput: hasInput, hasResponse: hasResponse,
             isUndelivered: { isUndelivered }, at: now)

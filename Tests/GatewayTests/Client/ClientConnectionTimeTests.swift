@@ -75,7 +75,7 @@ struct ClientConnectionTimeTests {
         for now in stride(from: Int64(120), through: 9000, by: 20) {
             #expect(state.timedOut(waiting: 1_000_000 - Int(now) * 100, at: now) == .goOn, "at \(now)")
         }
-        #expect(state.update(untakenBytes: 0, at: 9010) == true)
+        #expect(state.update(unsentBytes: 0, at: 9010) == true)
         state.taken(at: 9010)
         #expect(state.deadline == 9030)
         #expect(state.timedOut(at: 9029) == .goOn)
@@ -125,25 +125,25 @@ struct ClientConnectionTimeTests {
         var responding = State.forwarding()
         responding.extendStream(at: 0)
         responding.wrote(100)
-        #expect(responding.update(untakenBytes: 100, at: 0) == true)
+        #expect(responding.update(unsentBytes: 100, at: 0) == true)
         #expect(responding.deadline == 5000)
         responding.extendStream(at: 6000)
         #expect(responding.deadline == 10_000, "its time budget ends before the stream's time")
         var taking = responding
         #expect(responding.timedOut(waiting: 100, hasResponse: true, at: 10_000) == .endSlowReader)
         // The last byte gives time back for as long as nothing waits.
-        #expect(taking.update(untakenBytes: 0, at: 9999) == true)
+        #expect(taking.update(unsentBytes: 0, at: 9999) == true)
         #expect(taking.deadline == 11_000)
 
         var lingering = State.forwarding(closes: true)
         lingering.wrote(100)
-        #expect(lingering.update(untakenBytes: 100, at: 0) == true)
+        #expect(lingering.update(unsentBytes: 100, at: 0) == true)
         #expect(lingering.responseEnded(hasInput: false, at: 0) == .linger)
         #expect(lingering.timedOut(waiting: 100, at: 10_000) == .endSlowReader)
 
         var idle = State.opened()
         idle.wrote(100)
-        #expect(idle.update(untakenBytes: 100, at: 0) == true)
+        #expect(idle.update(unsentBytes: 100, at: 0) == true)
         #expect(idle.timedOut(waiting: 100, at: 10_000) == .endSlowReader)
     }
 
@@ -151,7 +151,7 @@ struct ClientConnectionTimeTests {
     func closed() {
         var state = State.forwarding()
         state.wrote(100)
-        #expect(state.update(untakenBytes: 100, at: 0) == true)
+        #expect(state.update(unsentBytes: 100, at: 0) == true)
         state.abort()
         #expect(state.timedOut(waiting: 100, at: 20_000) == .close)
     }
@@ -160,14 +160,14 @@ struct ClientConnectionTimeTests {
     func timeBudget() {
         var state = State.forwarding()
         state.wrote(100)
-        #expect(state.update(untakenBytes: 100, at: 0) == true)
-        #expect(state.update(untakenBytes: 100, at: 9000) == true)
+        #expect(state.update(unsentBytes: 100, at: 0) == true)
+        #expect(state.update(unsentBytes: 100, at: 9000) == true)
         var pipelined = state
-        #expect(state.update(untakenBytes: 0, at: 9000) == true)
+        #expect(state.update(unsentBytes: 0, at: 9000) == true)
         #expect(state.responseEnded(hasInput: false, at: 9000) == .readNextRequest)
         state.forward(hasBody: false, expectsContinue: false, closes: false, until: 100_000)
         state.wrote(100)
-        #expect(state.update(untakenBytes: 100, at: 9000) == true)
+        #expect(state.update(unsentBytes: 100, at: 9000) == true)
         #expect(state.deadline == 19_000)
 
         #expect(pipelined.responseEnded(hasInput: false, at: 9000) == .readNextRequest)

@@ -5,7 +5,7 @@ import Testing
 @Suite("When a connection that ends may be closed")
 struct ConnectionLingerTests {
     private final class Connection {
-        private var linger = ConnectionLinger(pace: ReadingPace(minimumRate: 100, timeout: 10), longest: 5)
+        private var linger = ConnectionLinger(minimumRate: MinimumRate(bytesPerSecond: 100, timeout: 10), longest: 5)
 
         func step(waiting: Int, isEnding: Bool = true, hasDelivered: Bool, at now: Int64) -> ConnectionLinger.Step {
             linger.step(waiting: waiting, isEnding: isEnding, hasDelivered: { hasDelivered }, at: now)

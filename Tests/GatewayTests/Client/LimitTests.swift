@@ -56,7 +56,7 @@ struct LimitTests {
         }
     }
 
-    @Test("With all places taken, a newcomer gets that of the longest idle connection of who holds most")
+    @Test("At the limit of connections, a newcomer replaces the longest idle connection of the network with most")
     func idleConnections() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumConnections = 5
@@ -77,12 +77,12 @@ struct LimitTests {
             // The first is no longer the one that is idle for longest.
             try await attacker[0].send(GatewayHarness.request("GET /open"))
             #expect(try await attacker[0].answer().status == 200)
-            // One connection beyond the limit is heard, so each newcomer comes when the former one's place is free.
+            // One connection beyond the limit is heard, so each newcomer comes when the former one is closed.
             var newcomers: [RawClient] = []
             for (address, evicted) in zip(["2001:db8:3::1", "2001:db8:4::1"], attacker[1...2]) {
                 newcomers.append(try await connect(from: address))
                 #expect(try await evicted.untilClosed().isEmpty)
-                try await eventually("its place is free") { gateway.gateway.openConnections.count == 5 }
+                try await eventually("it is closed") { gateway.gateway.openConnections.count == 5 }
             }
             for client in [other, attacker[0], attacker[3]] + newcomers {
                 try await client.send(GatewayHarness.request("GET /open"))
@@ -167,7 +167,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Streams of HTTP/2 whose responses their client does not take keep no place from others")
+    @Test("Streams of HTTP/2 whose responses their client does not take keep no connection from others")
     func openStreams() async throws {
         let options = GatewayHarness.Options { $0.settings.maximumConnections = 2 }
         try await GatewayHarness.withTLSGateway(options) { gateway, tls in
@@ -190,7 +190,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A client that does not read its responses keeps no place from others")
+    @Test("A client that does not read its responses keeps no connection from others")
     func unreadResponses() async throws {
         let options = GatewayHarness.Options { $0.settings.maximumConnections = 1 }
         try await GatewayHarness.withGateway(options) { gateway in
@@ -316,12 +316,12 @@ struct LimitTests {
         }
     }
 
-    @Test("Passwords have few places, and nothing else waits behind them")
+    @Test("Passwords have few permits, and nothing else waits behind them")
     func passwordsInFlight() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 2
             $0.settings.queueTimeout = .milliseconds(50)
-            // The places stay taken, however busy the machine is.
+            // The permits stay taken, however busy the machine is.
             $0.serviceTimeout = .seconds(60)
             $0.ownBehaviour = { request in
                 let isHeld = request.head.uri == "/v1/auth/login"
@@ -332,8 +332,8 @@ struct LimitTests {
             let clients = try await fill(gateway, 6)
             let login = GatewayHarness.request("POST /v1/auth/login", body: "{}")
             for client in clients { try await client.send(login) }
-            try await eventually("they have their places") { gateway.own.requests.count == 2 }
-            // The two with places get no answer.
+            try await eventually("they have their permits") { gateway.own.requests.count == 2 }
+            // The two with permits get no answer.
             let refused = await withTaskGroup(of: (RawClient, RawClient.Answer)?.self) { answers in
                 for client in clients { answers.addTask { (try? await client.answer()).map { (client, $0) } } }
                 var refused: [RawClient] = []
@@ -358,7 +358,7 @@ struct LimitTests {
                 }
             }
             for client in clients { await client.close() }
-            try await eventually("all places are free") { gateway.own.open == 0 }
+            try await eventually("all permits are free") { gateway.own.open == 0 }
             let before = gateway.own.requests.count
             let next = try await gateway.connect()
             try await next.send(login)
@@ -367,11 +367,11 @@ struct LimitTests {
         }
     }
 
-    @Test("Passwords wait for a place in order of arrival, on whichever event loops, and have it when it is free")
+    @Test("Passwords wait for a permit in order of arrival, on whichever event loops, and have it when it is free")
     func passwordWaits() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
-            // Far longer than the test: a place that is free wakes the request.
+            // Far longer than the test: a permit that is free wakes the request.
             $0.settings.queueTimeout = .seconds(3600)
             $0.serviceTimeout = .seconds(3600)
             $0.ownBehaviour = { _ in [.pause] }
@@ -381,7 +381,7 @@ struct LimitTests {
             for (number, client) in clients.enumerated() {
                 let login = GatewayHarness.request("POST /v1/auth/login", fields: "Client: \(number)\r\n", body: "{}")
                 try await client.send(login)
-                try await eventually("it has a place, or waits") {
+                try await eventually("it has a permit, or waits") {
                     gateway.own.requests.count == 1 && gateway.gateway.passwords.waiting == number
                 }
             }
@@ -396,12 +396,12 @@ struct LimitTests {
             try await eventually("all have gone") { gateway.own.open == 0 }
             let next = try await gateway.connect()
             try await next.send(GatewayHarness.request("POST /v1/auth/login", body: "{}"))
-            try await eventually("the place is free") { gateway.own.requests.count == 6 }
+            try await eventually("the permit is free") { gateway.own.requests.count == 6 }
             await next.close()
         }
     }
 
-    @Test("A body that does not come holds no place for passwords")
+    @Test("A body that does not come holds no permit for passwords")
     func slowPasswords() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
@@ -427,7 +427,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Where a password is optional, a request that has one needs a place, and no other does")
+    @Test("Where a password is optional, a request that has one needs a permit, and no other does")
     func optionalPasswords() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 1
@@ -446,14 +446,14 @@ struct LimitTests {
             for path in paths { #expect(try await status(path, #"{"password":"x"}"#) == 200, "\(path)") }
             let held = try await gateway.connect()
             try await held.send(GatewayHarness.request("POST /v1/auth/login", body: "{}"))
-            try await eventually("the place is taken") { gateway.own.requests.count == paths.count + 1 }
+            try await eventually("the permit is taken") { gateway.own.requests.count == paths.count + 1 }
             for path in paths {
                 #expect(try await status(path, #"{"password":"x"}"#) == 503, "\(path)")
                 #expect(try await status(path, #"{"identityToken":"password"}"#) == 200, "\(path)")
             }
             #expect(gateway.own.requests.count == 2 * paths.count + 1)
             await held.close()
-            try await eventually("the place is free") { gateway.own.open == 0 }
+            try await eventually("the permit is free") { gateway.own.open == 0 }
             #expect(try await status("auth/merge", #"{"password":"x"}"#) == 200)
         }
     }
@@ -476,8 +476,8 @@ struct LimitTests {
         }
     }
 
-    @Test("One address has no more than its part of the places in flight")
-    func placesOfAnAddress() async throws {
+    @Test("One address has no more than its part of the permits of requests in flight")
+    func permitsOfAnAddress() async throws {
         let options = GatewayHarness.Options {
             $0.teamBehaviour = { _ in [.pause] }
             $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
@@ -489,8 +489,8 @@ struct LimitTests {
                 GatewayHarness.request("GET /open", fields: "X-Forwarded-For: \(address)\r\n")
             }
             for client in clients { try await client.send(request(from: "203.0.113.1")) }
-            try await eventually("it has its places") { gateway.team.requests.count == 2 }
-            // The two with a place get no answer.
+            try await eventually("it has its permits") { gateway.team.requests.count == 2 }
+            // The two with a permit get no answer.
             let answered = await withTaskGroup(of: (client: RawClient, answer: RawClient.Answer)?.self) { group in
                 for client in clients { group.addTask { (try? await client.answer()).map { (client, $0) } } }
                 var answered: [(client: RawClient, answer: RawClient.Answer)] = []
@@ -508,7 +508,7 @@ struct LimitTests {
             for client in refused { try await client.send(request(from: "203.0.113.2")) }
             try await eventually("another address has its own") { gateway.team.requests.count == 4 }
             for client in clients { await client.close() }
-            try await eventually("all places are free") { gateway.team.open == 0 }
+            try await eventually("all permits are free") { gateway.team.open == 0 }
             let next = try await gateway.connect()
             try await next.send(request(from: "203.0.113.1"))
             try await eventually("it is served again") { gateway.team.requests.count == 5 }

@@ -92,7 +92,7 @@ struct RateLimitedClientTests {
             for count in 1...2 {
                 clients.append(try await gateway.connect())
                 try await clients.last?.send(GatewayHarness.request("POST /v1/auth/refresh", body: "held"))
-                try await eventually("it holds a place") { gateway.own.begun == before + count }
+                try await eventually("it holds a permit") { gateway.own.begun == before + count }
             }
             for path in ["/v1/auth/refresh", "/oauth/token"] {
                 let refused = try await gateway.send("POST \(path)", body: "good")
@@ -100,7 +100,7 @@ struct RateLimitedClientTests {
             }
             #expect(try await gateway.send("POST /v1/auth/login", body: "bad").status == 401, "has a limit of its own")
             for client in clients { await client.close() }
-            try await eventually("the places are free") { gateway.own.open == 0 }
+            try await eventually("the permits are free") { gateway.own.open == 0 }
             #expect(try await gateway.send("POST /v1/auth/refresh", body: "good").status == 200)
             // A body that does not come holds none.
             var slow: [RawClient] = []

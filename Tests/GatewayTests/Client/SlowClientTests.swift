@@ -88,7 +88,7 @@ struct SlowClientTests {
         }
     }
 
-    @Test("The client takes an answer below the minimum rate: the connection ends, and its place is free")
+    @Test("The client takes an answer below the minimum rate: the connection ends, and its permit is free")
     func tooSlow() async throws {
         try await withFloodUpstream(bytes: Self.size) { upstream in
             try await GatewayHarness.withGateway(demands(upstream.port)) { gateway in

@@ -128,7 +128,7 @@ struct ExchangeMachineTests {
         #expect(Self.buffering(timeout: 30).timedOut(upstreamAcceptsBody: true, at: 35) == .refuseSlowBody)
     }
 
-    @Test("Where a place is waited for, the whole body is buffered until the route's time ends or memory is short")
+    @Test("Where a permit is waited for, the whole body is buffered until the route's time ends or memory is short")
     func wholeBody() {
         func state(bufferingTime: Int64?) -> State {
             State(

@@ -132,7 +132,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("Each upstream is shown its own credential")
+    @Test("Each upstream receives its own credential")
     func credentials() async throws {
         try await GatewayHarness.withGateway { gateway in
             _ = try await gateway.send("POST /v1/auth/login", body: "{}")

@@ -9,9 +9,9 @@ import Testing
 
 @Suite("An upstream that hangs, and one that streams")
 struct HangingUpstreamTests {
-    /// `GATEHOUSE_HANGING_PLACES=4096` has the gateway's own number of places, and needs some 14,000 descriptors.
-    private static let places =
-        ProcessInfo.processInfo.environment["GATEHOUSE_HANGING_PLACES"].flatMap { Int($0) } ?? 400
+    /// `GATEHOUSE_HANGING_PERMITS=4096` has the gateway's own number of permits, and needs some 14,000 descriptors.
+    private static let permits =
+        ProcessInfo.processInfo.environment["GATEHOUSE_HANGING_PERMITS"].flatMap { Int($0) } ?? 400
 
     private static func route(_ path: String, to upstream: Upstream) -> Route {
         Route(
@@ -40,18 +40,18 @@ struct HangingUpstreamTests {
         await other.stop()
     }
 
-    @Test("An upstream hangs: it has at most half of the places, and other requests are served")
+    @Test("An upstream hangs: it has at most half of the permits, and other requests are served")
     func hanging() async throws {
-        let places = Self.places
-        let count = places * 9 / 8
+        let permits = Self.permits
+        let count = permits * 9 / 8
         try await withOther {
             $0.teamBehaviour = { _ in [.pause] }
             // All clients have one address here.
             $0.settings.connectionLimit = nil
-            $0.settings.maximumRequestsInFlight = places
-            $0.settings.maximumRequestsInFlightPerAddress = places
+            $0.settings.maximumRequestsInFlight = permits
+            $0.settings.maximumRequestsInFlightPerAddress = permits
             // Event loops do not get the same number of clients.
-            $0.settings.maximumUpstreamConnections = places
+            $0.settings.maximumUpstreamConnections = permits
         } _: { gateway in
             var clients: [RawClient] = []
             for _ in 0..<count {
@@ -59,7 +59,7 @@ struct HangingUpstreamTests {
                 try await client.send(GatewayHarness.request("GET /open"))
                 clients.append(client)
             }
-            try await eventually("it has its share") { gateway.team.begun >= places / 2 }
+            try await eventually("it has its share") { gateway.team.begun >= permits / 2 }
             for _ in 0..<20 {
                 #expect(try await gateway.send("POST /v1/auth/refresh", body: "{}").status == 200)
                 #expect(try await gateway.send("GET /other").body == "other")
@@ -68,7 +68,7 @@ struct HangingUpstreamTests {
             #expect(refused.status == 503 && refused.code == "UNAVAILABLE" && refused["retry-after"] == "1")
             // All routes to one address have one share.
             #expect(try await gateway.send("GET /small").status == 503)
-            #expect(gateway.team.begun <= places / 2 + 1)
+            #expect(gateway.team.begun <= permits / 2 + 1)
             for client in clients { await client.close() }
             try await eventually(
                 """
@@ -84,7 +84,7 @@ struct HangingUpstreamTests {
     private static let stream =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 
-    @Test("Event streams leave places, connections and the slots of an upstream to requests, and have a limit")
+    @Test("Event streams leave permits, connections and the slots of an upstream to requests, and have a limit")
     func streams() async throws {
         let log = CapturedLog()
         try await withOther {
@@ -158,7 +158,7 @@ struct HangingUpstreamTests {
                 await refused.close()
             }
             for client in open { await client.close() }
-            try await eventually("all places are free") { gateway.gateway.streams.inUse == 0 }
+            try await eventually("all permits are free") { gateway.gateway.streams.inUse == 0 }
             let next = try await ask(from: "203.0.113.1")
             _ = try await next.received("hello")
             await next.close()

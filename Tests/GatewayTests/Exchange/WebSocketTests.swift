@@ -115,7 +115,7 @@ struct WebSocketTests {
                 #expect(try await client.bytes(10) == Array("still here".utf8))
             }
             await open[0].close()
-            try await eventually("its place is free again") {
+            try await eventually("its permit is free again") {
                 let next = try await gateway.connect()
                 defer { Task { await next.close() } }
                 try await next.send(GatewayHarness.request("GET /long", fields: Self.ask, token: token))

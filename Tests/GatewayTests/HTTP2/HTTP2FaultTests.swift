@@ -180,7 +180,7 @@ struct HTTP2FaultTests {
             for stream in [UInt32(201), 203, 205] {
                 #expect(try await client.answer(stream).reset == .refusedStream)
             }
-            // A place that comes free is there for the next.
+            // The stream that ends makes room for another one.
             try await client.send(.data(1, "body", ends: true))
             #expect(try await client.answer(1).status == 200)
             try await client.send(.request(207, "GET", "/open", ends: true))

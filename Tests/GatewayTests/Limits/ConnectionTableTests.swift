@@ -2,7 +2,7 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("Which connection gives up its place")
+@Suite("Which connection is closed for a new one")
 struct ConnectionTableTests {
     private final class Connection {
         let name: String

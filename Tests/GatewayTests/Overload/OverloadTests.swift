@@ -9,7 +9,7 @@ struct OverloadTests {
     private static let duration = Duration.seconds(
         ProcessInfo.processInfo.environment["GATEHOUSE_OVERLOAD_SECONDS"].flatMap { Int($0) } ?? 4)
     /// Requests that the gateway may have in flight; three times as many clients have one each.
-    private static let places = 16
+    private static let permits = 16
 
     private func routes(_ ports: [Int]) -> String {
         """
@@ -27,7 +27,7 @@ struct OverloadTests {
         let ports = [try await upstreams[0].start(), try await upstreams[1].start()]
         let tally = Tally()
         try await GatewayProcess.run(
-            routes: routes(ports), settings: ["GATEWAY_MAXIMUM_REQUESTS_IN_FLIGHT": "\(Self.places)"]
+            routes: routes(ports), settings: ["GATEWAY_MAXIMUM_REQUESTS_IN_FLIGHT": "\(Self.permits)"]
         ) { gateway in
             #expect(try await gateway.send("GET /x").status == 200)
             try await eventually("nothing is open") { upstreams.allSatisfy { $0.open == 0 } }
@@ -51,7 +51,7 @@ struct OverloadTests {
         var memory: [Int] = []
         try await withThrowingTaskGroup(of: Void.self) { clients in
             let request = GatewayHarness.request("POST /x", body: String(repeating: "x", count: 1000))
-            for _ in 0..<(3 * Self.places) {
+            for _ in 0..<(3 * Self.permits) {
                 clients.addTask { try await GoodClient.run(request, port: gateway.port, tally: tally, load: load) }
             }
             for _ in 0..<4 {

@@ -123,7 +123,7 @@ struct ReloadTests {
         try store.replace(table(limit))
         let shared = store.inForce.shared(by: upstream)
         try store.replace(table(RateLimit(capacity: 2, perSecond: 1)))
-        #expect(store.inForce.shared(by: upstream).places === shared.places)
+        #expect(store.inForce.shared(by: upstream).permits === shared.permits)
         #expect(store.inForce.shared(by: upstream).retries === shared.retries)
     }
 

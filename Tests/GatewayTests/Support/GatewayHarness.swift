@@ -45,7 +45,7 @@ struct GatewayHarness: Sendable {
         /// For requests to Gatehouse's own services.
         var serviceTimeout = Duration.milliseconds(1500)
         var teamHealthCheck: HealthCheck?
-        /// What clients are shown.
+        /// The certificate that clients receive.
         var certificate: ServerCertificate?
         /// Where names are looked up.
         var lookup: UpstreamNames.Lookup = UpstreamNames.systemLookup

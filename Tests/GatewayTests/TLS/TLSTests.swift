@@ -147,7 +147,7 @@ struct TLSTests {
         }
     }
 
-    @Test("Upstreams prove who they are, by an authority that the route trusts and the name that it names")
+    @Test("Upstreams authenticate, by an authority that the route trusts and the name that it names")
     func upstreams() async throws {
         try await withSecureUpstream { _, files, others, secure, port in
             let plain = RecordingUpstream()

@@ -48,7 +48,7 @@ struct LoadBalancerTests {
                     head: ByteBuffer(), method: method, path: [], framing: framing, expectsContinue: false,
                     requestID: [], trace: TraceParent(high: 1, low: 1, flags: 0),
                     opensStream: opensStream, clientAddress: .unknown, startedAt: 0, arrivedAt: 0),
-                place: nil)
+                permit: nil)
         }
 
         var balancer: LoadBalancer { worker.routes.state(of: route).balancer! }

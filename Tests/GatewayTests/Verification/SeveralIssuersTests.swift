@@ -28,7 +28,7 @@ struct SeveralIssuersTests {
         try keys.replace(partner, of: 1, trustedUntil: partnerTrustedUntil)
         let revoked = RevokedSessions(maximumStaleness: 3600)
         revoked.apply([], isEnd: true, now: now)
-        let bearers = BearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 1)
+        let bearers = CachingBearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 1)
         let verification = Array(token.utf8).withUnsafeBytes {
             bearers.verify($0, from: [VerbatimString(TrustedIssuer.partner.issuer)], now: now)
         }

@@ -49,10 +49,10 @@ struct TokenCacheTests {
         try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
         let revoked = RevokedSessions(maximumStaleness: 3600)
         revoked.apply([], isEnd: true, now: now)
-        let bearers = BearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 10)
+        let bearers = CachingBearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 10)
         let claims = GatewayHarness.claims(expiresIn: 60)
         let text = Array(try GatewayHarness.token(claims).utf8)
-        func verdict(at time: Int64) -> BearerVerifier.Verification {
+        func verdict(at time: Int64) -> CachingBearerVerifier.Verification {
             text.withUnsafeBytes { bearers.verify($0, now: time) }
         }
         guard case .accepted(let token) = verdict(at: claims.expiresAt + 29) else {

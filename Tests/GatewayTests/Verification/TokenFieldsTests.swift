@@ -14,7 +14,7 @@ struct TokenFieldsTests {
         #expect(text.split(separator: "\r\n").count == 4)
     }
 
-    @Test("A service is told when the user was proved, and how, where the token tells")
+    @Test("A service is told when the user authenticated, and how, where the token tells")
     func authentication() {
         var claims = GatewayHarness.claims()
         #expect(!String(decoding: claims.identityLines(isForeign: false), as: UTF8.self).contains("Authentication"))

@@ -157,7 +157,7 @@ extension AccountServiceTests {
             }
         }
 
-        @Test func theExportTellsWhetherAPhoneIsProved() async throws {
+        @Test func theExportTellsWhetherAPhoneIsVerified() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("+491711234567").user.id
                 let export: AccountExport = try await identity.send(.GET, "/v1/auth/export", as: id).decode()

@@ -15,7 +15,7 @@ import Testing
 @Suite struct LockOrderTests {
     enum Change: CaseIterable {
         case taking, following, consentEnding, resetting, linking, unlinking, deleting, setting, moving, removing
-        case renaming, disabling, endingSessions, endingSession, settingPassword, proving, takingByCode, merging
+        case renaming, disabling, endingSessions, endingSession, settingPassword, verifying, takingByCode, merging
         case absorbing, undoing, transferring
     }
 
@@ -91,7 +91,7 @@ import Testing
                         _ = try await stores.accounts.endSession(UUID(), of: holder.id)
                     case .settingPassword:
                         _ = try await stores.passwords.setPassword(of: holder, to: "z", sparing: nil)
-                    case .proving:
+                    case .verifying:
                         _ = try await codes.verify(address, of: holder.id)
                     case .takingByCode:
                         _ = try await codes.account(verifiedBy: address)
@@ -254,7 +254,7 @@ import Testing
             }
             // All are there when the feed is read, an entry a page.
             let feed = EventFeedStore(database: pool, pageSize: 1, logger: .quiet)
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             var (types, cursor, more): ([AccountEventType], String?, Bool) = ([], nil, true)
             while more {
                 let page = try await feed.page(after: cursor, waitingUntil: .now)

@@ -68,8 +68,8 @@ extension AccountServiceTests {
             }
         }
 
-        /// An operator vouches for the address: the account that has not proved it loses it.
-        @Test func anOperatorTakesAnAddressFromWhoHasNotProvedIt() async throws {
+        /// An operator vouches for the address: the account that has not verified it loses it.
+        @Test func anOperatorTakesAnAddressFromWhoHasNotVerifiedIt() async throws {
             try await withIdentity { identity in
                 let squatter = try await identity.register("ada@example.com", "kaffeekuchen")
                 let entry = try await create(identity)

@@ -110,13 +110,13 @@ extension AppleServiceTests {
             }
         }
 
-        @Test func whoProvesAnAddressGetsItFromWhoDidNot() async throws {
+        @Test func whoVerifiesAnAddressGetsItFromWhoDidNot() async throws {
             try await withIdentity { identity in
                 let squatter = try await identity.register("ada@example.com")
-                let prover = try await identity.signIn("001", email: "ada@example.com")
-                #expect(prover.user.id != squatter.user.id)
-                #expect(prover.user.email == "ada@example.com" && prover.user.emailVerified)
-                // The password no longer leads anywhere, least of all to the prover.
+                let verifier = try await identity.signIn("001", email: "ada@example.com")
+                #expect(verifier.user.id != squatter.user.id)
+                #expect(verifier.user.email == "ada@example.com" && verifier.user.emailVerified)
+                // The password no longer leads anywhere, least of all to the verifier.
                 #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
                 let me: User = try await identity.send(.GET, "/v1/auth/me", as: squatter.user.id).decode()
                 #expect(me.email == nil)
@@ -133,33 +133,35 @@ extension AppleServiceTests {
 
         @Test func anAddressThatAppleDoesNotVouchForBlocksNobody() async throws {
             try await withIdentity { identity in
-                let unproved: AuthResponse = try await identity.apple(
+                let unverified: AuthResponse = try await identity.apple(
                     identity.apple.token(sub: "001", email: "ada@example.com") { $0["email_verified"] = false }
                 ).decode()
-                #expect(unproved.user.email == "ada@example.com" && !unproved.user.emailVerified)
+                #expect(unverified.user.email == "ada@example.com" && !unverified.user.emailVerified)
                 let registered = try await identity.register("ada@example.com")
-                #expect(registered.user.id != unproved.user.id)
+                #expect(registered.user.id != unverified.user.id)
             }
         }
 
-        @Test func anAddressThatIsProvedLaterIsClaimed() async throws {
+        @Test func anAddressThatIsVerifiedLaterIsClaimed() async throws {
             try await withIdentity { identity in
-                func signIn(_ subject: String, isProved: Bool) async throws -> User {
+                func signIn(_ subject: String, isVerified: Bool) async throws -> User {
                     try await identity.apple(
-                        identity.apple.token(sub: subject, email: "ada@example.com") { $0["email_verified"] = isProved }
+                        identity.apple.token(sub: subject, email: "ada@example.com") {
+                            $0["email_verified"] = isVerified
+                        }
                     ).decode(AuthResponse.self).user
                 }
-                #expect(try await !signIn("001", isProved: false).emailVerified)
-                let proved = try await signIn("001", isProved: true)
-                #expect(proved.emailVerified && proved.email == "ada@example.com")
+                #expect(try await !signIn("001", isVerified: false).emailVerified)
+                let verified = try await signIn("001", isVerified: true)
+                #expect(verified.emailVerified && verified.email == "ada@example.com")
                 let late = try await identity.post(
                     "/v1/auth/register", RegisterRequest(identifier: "ada@example.com", password: "tulpenzwiebel"))
                 #expect(late.code == "IDENTIFIER_TAKEN")
                 // A second account does not get it, and another sign-in changes nothing.
-                let second = try await signIn("002", isProved: true)
+                let second = try await signIn("002", isVerified: true)
                 #expect(!second.emailVerified)
-                #expect(try await signIn("002", isProved: true) == second)
-                #expect(try await signIn("001", isProved: true) == proved)
+                #expect(try await signIn("002", isVerified: true) == second)
+                #expect(try await signIn("001", isVerified: true) == verified)
             }
         }
 
@@ -169,7 +171,7 @@ extension AppleServiceTests {
         }
 
         /// Otherwise the user sees an empty account, and no way to the other one.
-        @Test func aSignInTellsThatAnotherUserHasTheProvedAddress() async throws {
+        @Test func aSignInTellsThatAnotherUserHasTheVerifiedAddress() async throws {
             try await withIdentity { identity in
                 let owner = try await identity.signIn("001", email: "ada@example.com")
                 for attempt in 1...2 {
@@ -201,10 +203,10 @@ extension AppleServiceTests {
                 #expect(try conflicts(registered) == nil)
                 #expect(try await conflicts(identity.login("ada@example.com")) == nil)
                 // Apple does not vouch for it; then it does, and the address changes its owner.
-                let unproved = try identity.apple.token(sub: "001", email: "ada@example.com") {
+                let unverified = try identity.apple.token(sub: "001", email: "ada@example.com") {
                     $0["email_verified"] = false
                 }
-                let answer = try await identity.apple(unproved)
+                let answer = try await identity.apple(unverified)
                 #expect(try conflicts(answer) == nil)
                 #expect(try answer.decode(AuthResponse.self).user.email == nil, "another user's, although unverified")
                 let token = try identity.apple.token(sub: "001", email: "ada@example.com")
@@ -219,7 +221,7 @@ extension AppleServiceTests {
             }
         }
 
-        @Test func aSecondProverOfAnAddressGoesWithoutIt() async throws {
+        @Test func aSecondVerifierOfAnAddressGoesWithoutIt() async throws {
             try await withIdentity { identity in
                 let first = try await identity.signIn("001", email: "ada@example.com")
                 let second = try await identity.signIn("002", email: "ada@example.com")

@@ -87,8 +87,8 @@ extension ServiceTests {
                 // Both are the same device's, which has so many guesses and no more.
                 var codes: [String?] = []
                 while codes.last != "RATE_LIMITED", codes.count < 40 {
-                    let shown = codes.count % 2 == 0 ? first : second
-                    codes.append(try await login(identity, "tulpenzwiebe1", from: stranger, on: holds(shown)).code)
+                    let presented = codes.count % 2 == 0 ? first : second
+                    codes.append(try await login(identity, "tulpenzwiebe1", from: stranger, on: holds(presented)).code)
                 }
                 #expect(codes.count == 11 && codes.last == "RATE_LIMITED")
             }

@@ -182,7 +182,7 @@ import Testing
         }
 
         /// - Returns: whether a code was right.
-        func show(_ right: Int?, request: Int?, from address: String, on device: SessionDevice? = nil) async throws
+        func present(_ right: Int?, request: Int?, from address: String, on device: SessionDevice? = nil) async throws
             -> Bool
         {
             let open = open(request, from: address)
@@ -222,7 +222,7 @@ import Testing
             case (.reset, _): isIn = isMessageThere
             case (.code, .message(let id)):
                 guard sent[id]?.isDelivered == true else { return false }
-                isIn = try await show(id, request: id, from: address, on: device)
+                isIn = try await present(id, request: id, from: address, on: device)
             case (.code, .repeated): isIn = isMessageThere
             case (.code, _): isIn = false
             }
@@ -272,10 +272,10 @@ import Testing
                     guard purpose == .code else { continue }
                     if case .message(let request) = answer {
                         for _ in 0..<CodeRules.tries {
-                            _ = try await service.show(nil, request: request, from: address)
+                            _ = try await service.present(nil, request: request, from: address)
                         }
                     }
-                    _ = try await service.show(nil, request: nil, from: address)
+                    _ = try await service.present(nil, request: nil, from: address)
                 }
                 if number % Int(21_600 / Self.step) == 6 {
                     try await service.flood(flood, from: Array(addresses.prefix(3)))

@@ -20,7 +20,7 @@ import Testing
         try await store.recent().reduce(into: AuditCount(at: 0)) { $0 += $1 }
     }
 
-    /// Stamped or not, counted by one replica or by four at once.
+    /// Sequenced or not, counted by one replica or by four at once.
     @Test func eachEntryIsCountedOnce() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let (pool, store) = (database.pool, AuditCountStore(database: database.pool))
@@ -29,9 +29,9 @@ import Testing
             try await Self.add(5, .registered, on: pool)
             try await Self.add(9, .viewed, on: pool)
             let expected = AuditCount(at: 0, signIns: 30, refusals: 40, registrations: 5)
-            #expect(try await store.countNext() == 0, "nothing is stamped")
+            #expect(try await store.countNext() == 0, "nothing is sequenced")
             #expect(try await Self.total(store) == expected)
-            try await stampAudit(on: pool)
+            try await sequenceAudit(on: pool)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask { for _ in 0..<10 { _ = try await store.countNext(limit: 7) } }

@@ -74,7 +74,7 @@ extension AdministrationServiceTests {
                 })
         }
 
-        /// Each way to show a wrong credential leaves an entry for the account that it concerns.
+        /// Each way to present a wrong credential leaves an entry for the account that it concerns.
         @Test func refusedCodesTokensMergesAndReauthenticationsAreCounted() async throws {
             let folder = FileManager.default.temporaryDirectory.appending(path: "messages-\(UUID())")
             defer { try? FileManager.default.removeItem(at: folder) }

@@ -18,7 +18,7 @@ import Testing
 
     /// Seals everything that is there.
     private static func sealAll(_ store: AuditSealStore, limit: Int = 10) async throws {
-        try await stampAudit(on: store.database)
+        try await sequenceAudit(on: store.database)
         while try await store.seal(limit: limit) != nil {}
     }
 
@@ -52,7 +52,7 @@ import Testing
                     }
                     group.addTask {
                         for _ in 0..<20 {
-                            try await stampAudit(on: pool)
+                            try await sequenceAudit(on: pool)
                             _ = try await store.seal(limit: 7)
                         }
                     }
@@ -138,7 +138,7 @@ import Testing
                     SELECT now() - make_interval(days => \(days)::integer), gen_random_uuid(), 'user', 'signed_in'
                     FROM generate_series(1, 10)
                     """)
-                try await stampAudit(on: pool)
+                try await sequenceAudit(on: pool)
                 let entries = try await AuditSealStore.entries(after: last?.lastSeq ?? 0, limit: 100, on: pool)
                 let seal = AuditSeal(
                     after: last, over: entries, at: entries[0].at, keyID: keys.current.id, key: keys.current.secret)

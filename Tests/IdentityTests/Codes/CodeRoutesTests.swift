@@ -33,7 +33,7 @@ extension ServiceTests {
             return try answer.decode()
         }
 
-        private func show(
+        private func present(
             _ identity: Harness, _ request: VerifyCodeRequest, as user: UUID? = nil
         ) async throws -> TestHTTPClient.Response {
             guard let user else { return try await identity.post("/v1/auth/code/verify", request) }
@@ -49,9 +49,9 @@ extension ServiceTests {
                 let asked = try await ask(identity, identifier)
                 #expect(asked.expiresIn == 600 && asked.resendAfter == 30)
                 let code = try await messages.code(to: identifier)
-                #expect(try await show(identity, .init(identifier: identifier, code: wrong(code))).status == 401)
+                #expect(try await present(identity, .init(identifier: identifier, code: wrong(code))).status == 401)
                 let device = SessionDevice(installationId: UUID().uuidString, name: "Phone")
-                let answer = try await show(
+                let answer = try await present(
                     identity, .init(identifier: identifier.uppercased(), code: " \(code) ", device: device))
                 #expect(answer.status == 200 && answer.header("Cache-Control") == "no-store", "\(answer.text)")
                 let user = try answer.decode(AuthResponse.self).user
@@ -63,10 +63,11 @@ extension ServiceTests {
 
                 _ = try await ask(identity, identifier)
                 let second = try await messages.code(2, to: identifier)
-                let again = try await show(identity, .init(identifier: identifier, code: second))
+                let again = try await present(identity, .init(identifier: identifier, code: second))
                 #expect(try again.decode(AuthResponse.self).user.id == user.id)
                 #expect(
-                    try await show(identity, .init(identifier: identifier, code: second)).code == "INVALID_CREDENTIALS")
+                    try await present(identity, .init(identifier: identifier, code: second)).code
+                        == "INVALID_CREDENTIALS")
                 // The user has verified it, so that no other user registers it.
                 let taken = try await identity.post(
                     "/v1/auth/register", RegisterRequest(identifier: identifier, password: "tulpenzwiebel"))
@@ -79,21 +80,21 @@ extension ServiceTests {
             try await withCodes { identity, messages in
                 _ = try await ask(identity, "ada@example.com")
                 let code = try await messages.code(to: "ada@example.com")
-                let answer = try await show(identity, .init(identifier: "ada@example.com", code: code))
+                let answer = try await present(identity, .init(identifier: "ada@example.com", code: code))
                 #expect(answer.status == 200)
-                try await stampAudit(on: identity.database)
+                try await sequenceAudit(on: identity.database)
                 let page = try await EventFeedStore(database: identity.database, logger: .quiet)
                     .page(after: nil, waitingUntil: .now)
                 #expect(page.events.map(\.type) == [.userCreated, .sessionCreated])
             }
         }
 
-        @Test func whoProvesAnAddressGetsIt() async throws {
+        @Test func whoVerifiesAnAddressGetsIt() async throws {
             try await withCodes { identity, messages in
                 let former = try await identity.register("ada@example.com").user
                 _ = try await ask(identity, "ada@example.com")
                 let code = try await messages.code(to: "ada@example.com")
-                let user = try await show(identity, .init(identifier: "ada@example.com", code: code))
+                let user = try await present(identity, .init(identifier: "ada@example.com", code: code))
                     .decode(AuthResponse.self).user
                 #expect(user.id != former.id && user.emailVerified)
                 #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
@@ -104,12 +105,12 @@ extension ServiceTests {
             }
         }
 
-        @Test func aProvedAddressStaysWithItsAccount() async throws {
+        @Test func aVerifiedAddressStaysWithItsAccount() async throws {
             try await withCodes { identity, messages in
                 let user = try await identity.signIn("ada", email: "ada@example.com").user
                 _ = try await ask(identity, "ada@example.com")
                 let code = try await messages.code(to: "ada@example.com")
-                let auth: AuthResponse = try await show(identity, .init(identifier: "ada@example.com", code: code))
+                let auth: AuthResponse = try await present(identity, .init(identifier: "ada@example.com", code: code))
                     .decode()
                 #expect(auth.user.id == user.id && auth.user.authProviders == [.apple])
                 // The code remains as a way in.
@@ -118,32 +119,33 @@ extension ServiceTests {
             }
         }
 
-        @Test func onlyWhoProvesItIsToldThatAnAccountIsDisabled() async throws {
+        @Test func onlyWhoVerifiesItIsToldThatAnAccountIsDisabled() async throws {
             try await withCodes { identity, messages in
                 _ = try await identity.signIn("ada", email: "ada@example.com")
                 try await identity.database.query("UPDATE users SET state = 'disabled'")
                 let asked = try await ask(identity, "ada@example.com")
                 let code = try await messages.code(to: "ada@example.com")
-                let refused = try await show(
+                let refused = try await present(
                     identity, .init(code: wrong(code), codeRequest: asked.codeRequest))
                 #expect(refused.code == "INVALID_CREDENTIALS")
-                let told = try await show(identity, .init(code: code, codeRequest: asked.codeRequest))
+                let told = try await present(identity, .init(code: code, codeRequest: asked.codeRequest))
                 #expect(told.code == "ACCOUNT_DISABLED")
                 #expect(identity.tokens.liveCount == 1)
             }
         }
 
-        @Test func anAddressIsProvedByItsUserAlone() async throws {
+        @Test func anAddressIsVerifiedByItsUserAlone() async throws {
             try await withCodes { identity, messages in
                 let ada = try await identity.register("ada@example.com").user
                 let eve = try await identity.register("eve@example.com").user
                 #expect(!ada.emailVerified && ada.phoneVerified == nil)
                 let asked = try await ask(identity, "ada@example.com", for: .verify)
                 let code = try await messages.code(to: "ada@example.com")
-                let shown = VerifyCodeRequest(identifier: "ada@example.com", code: code, codeRequest: asked.codeRequest)
-                #expect(try await show(identity, shown).code == "INVALID_CREDENTIALS")
-                #expect(try await show(identity, shown, as: eve.id).code == "INVALID_CREDENTIALS")
-                #expect(try await show(identity, shown, as: ada.id).status == 204)
+                let presented = VerifyCodeRequest(
+                    identifier: "ada@example.com", code: code, codeRequest: asked.codeRequest)
+                #expect(try await present(identity, presented).code == "INVALID_CREDENTIALS")
+                #expect(try await present(identity, presented, as: eve.id).code == "INVALID_CREDENTIALS")
+                #expect(try await present(identity, presented, as: ada.id).status == 204)
                 let me: User = try await identity.send(.GET, "/v1/auth/me", as: ada.id).decode()
                 #expect(me.emailVerified && me.id == ada.id)
                 #expect(try await identity.login("ada@example.com").status == 200)
@@ -160,15 +162,15 @@ extension ServiceTests {
                 let verify = try await messages.code(to: "ada@example.com")
                 _ = try await ask(identity, "ada@example.com")
                 let signIn = try await messages.code(2, to: "ada@example.com")
-                func show(_ code: String) async throws -> TestHTTPClient.Response {
+                func present(_ code: String) async throws -> TestHTTPClient.Response {
                     try await identity.send(
                         .POST, "/v1/auth/code/verify", json: #"{"identifier":"ada@example.com","code":"\#(code)"}"#,
                         headers: [
                             HeaderName.credential: Harness.gatewayCredential, HeaderName.bearerError: "TOKEN_EXPIRED",
                         ])
                 }
-                if verify != signIn { #expect(try await show(verify).code == "TOKEN_EXPIRED") }
-                #expect(try await show(signIn).status == 200)
+                if verify != signIn { #expect(try await present(verify).code == "TOKEN_EXPIRED") }
+                #expect(try await present(signIn).status == 200)
             }
         }
 
@@ -214,7 +216,7 @@ extension ServiceTests {
                 }
                 _ = try await ask(identity, identifier)
                 let code = try await messages.code(to: identifier)
-                #expect(try await show(identity, .init(identifier: identifier, code: code)).status == 200)
+                #expect(try await present(identity, .init(identifier: identifier, code: code)).status == 200)
             }
         }
 
@@ -226,12 +228,12 @@ extension ServiceTests {
                 for _ in 0..<6 { _ = try await guess(identity, identifier, from: UUID().uuidString) }
                 let asked = try await ask(identity, identifier)
                 let code = try await messages.code(3, to: identifier)
-                #expect(try await show(identity, .init(identifier: identifier, code: code)).code == "RATE_LIMITED")
+                #expect(try await present(identity, .init(identifier: identifier, code: code)).code == "RATE_LIMITED")
                 func own(_ code: String) -> VerifyCodeRequest {
                     .init(identifier: identifier, code: code, codeRequest: asked.codeRequest)
                 }
-                #expect(try await show(identity, own(wrong(code))).code == "INVALID_CREDENTIALS")
-                #expect(try await show(identity, own(code)).status == 200)
+                #expect(try await present(identity, own(wrong(code))).code == "INVALID_CREDENTIALS")
+                #expect(try await present(identity, own(code)).status == 200)
             }
         }
 
@@ -252,7 +254,7 @@ extension ServiceTests {
                 #expect((1...600).contains(asked.expiresIn) && asked.resendAfter > 600)
                 let code = try await messages.code(17, to: identifier)
                 let request = VerifyCodeRequest(identifier: identifier, code: code, codeRequest: asked.codeRequest)
-                #expect(try await show(identity, request).status == 200)
+                #expect(try await present(identity, request).status == 200)
                 // Without an open code it is of no use to say that one was sent.
                 let refused = try await identity.post(
                     "/v1/auth/code", CodeRequest(identifier: identifier, purpose: .signIn), from: UUID().uuidString)
@@ -284,11 +286,11 @@ extension ServiceTests {
                 #expect((1...29).contains(repeated.resendAfter) && (1...600).contains(repeated.expiresIn))
                 _ = try await ask(identity, names[1])
                 for wrong in [try await token(1, names[1]), "ghlt_x"] {
-                    let refused = try await show(
+                    let refused = try await present(
                         identity, .init(codeRequest: repeated.codeRequest, linkToken: wrong))
                     #expect(refused.code == "INVALID_CREDENTIALS")
                 }
-                let opened = try await show(
+                let opened = try await present(
                     identity, .init(codeRequest: repeated.codeRequest, linkToken: try await token(2, names[0])))
                 #expect(try opened.decode(AuthResponse.self).user.email == names[0])
             }
@@ -325,12 +327,12 @@ extension ServiceTests {
                 let asked = try await ask(identity, "ada@example.com")
                 let message = try await messages.message(to: "ada@example.com")
                 let token = try #require(message.firstMatch(of: #/https://shop\.example\.com/open#(ghlt_\S+)/#)).1
-                let elsewhere = try await show(
+                let elsewhere = try await present(
                     identity, .init(codeRequest: UUID().uuidString, linkToken: String(token)))
                 #expect(elsewhere.code == "INVALID_CREDENTIALS")
-                let without = try await show(identity, .init(linkToken: String(token)))
+                let without = try await present(identity, .init(linkToken: String(token)))
                 #expect(without.code == "INVALID_REQUEST")
-                let opened = try await show(
+                let opened = try await present(
                     identity, .init(codeRequest: asked.codeRequest, linkToken: String(token)))
                 #expect(try opened.decode(AuthResponse.self).user.email == "ada@example.com")
             }
@@ -376,10 +378,10 @@ extension ServiceTests {
                 _ = try await ask(identity, "ada@example.com")
                 let code = try await messages.code(to: "ada@example.com")
                 identity.tokens.state.withLock { $0.isDown = true }
-                let shown = VerifyCodeRequest(identifier: "ada@example.com", code: code)
-                #expect(try await show(identity, shown).code == "UNAVAILABLE")
+                let presented = VerifyCodeRequest(identifier: "ada@example.com", code: code)
+                #expect(try await present(identity, presented).code == "UNAVAILABLE")
                 identity.tokens.state.withLock { $0.isDown = false }
-                #expect(try await show(identity, shown).status == 200)
+                #expect(try await present(identity, presented).status == 200)
             }
         }
 

@@ -28,7 +28,7 @@ import Testing
             return new
         }
 
-        func show(
+        func present(
             _ code: OneTimeCode, of identifier: Identifier = ada, request: UUID? = nil,
             for purposes: [CodePurpose] = [.signIn]
         ) async throws -> CodeStore.Match? {
@@ -70,9 +70,9 @@ import Testing
     @Test func aCodeServesOnce() async throws {
         try await withCodes { situation in
             let sent = try await situation.send()
-            #expect(try await situation.show(sent.code)?.id == sent.id)
-            #expect(try await situation.show(sent.code) == nil)
-            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+            #expect(try await situation.present(sent.code)?.id == sent.id)
+            #expect(try await situation.present(sent.code) == nil)
+            #expect(try await situation.present(sent.code, request: sent.id) == nil)
         }
     }
 
@@ -80,15 +80,15 @@ import Testing
         try await withCodes { situation in
             for _ in 0..<10 {
                 let sent = try await situation.send()
-                let proofs = try await withThrowingTaskGroup(of: Bool.self) { group in
+                let accepted = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<5 {
                         group.addTask {
-                            try await situation.show(sent.code, request: number % 2 == 0 ? sent.id : nil) != nil
+                            try await situation.present(sent.code, request: number % 2 == 0 ? sent.id : nil) != nil
                         }
                     }
                     return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
                 }
-                #expect(proofs == 1)
+                #expect(accepted == 1)
             }
         }
     }
@@ -98,9 +98,9 @@ import Testing
             let sent = try await situation.send()
             let wrong = situation.wrong(sent)
             for _ in 0..<CodeRules.tries {
-                #expect(try await situation.show(wrong, request: sent.id) == nil)
+                #expect(try await situation.present(wrong, request: sent.id) == nil)
             }
-            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+            #expect(try await situation.present(sent.code, request: sent.id) == nil)
         }
     }
 
@@ -113,14 +113,14 @@ import Testing
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<20 {
                     group.addTask {
-                        _ = try await situation.show(wrong, request: number % 2 == 0 ? sent.id : nil)
+                        _ = try await situation.present(wrong, request: number % 2 == 0 ? sent.id : nil)
                     }
                 }
                 try await group.waitForAll()
             }
             let tries = try await situation.database.query("SELECT tries FROM codes")[0].decode(Int.self)
             #expect(tries == CodeRules.tries)
-            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+            #expect(try await situation.present(sent.code, request: sent.id) == nil)
         }
     }
 
@@ -128,10 +128,10 @@ import Testing
         try await withCodes { situation in
             let sent = try await situation.send()
             let wrong = situation.wrong(sent)
-            for _ in 0..<10 { #expect(try await situation.show(wrong) == nil) }
-            #expect(try await situation.show(sent.code) == nil)
-            #expect(try await situation.show(wrong, request: sent.id) == nil)
-            #expect(try await situation.show(sent.code, request: sent.id)?.id == sent.id)
+            for _ in 0..<10 { #expect(try await situation.present(wrong) == nil) }
+            #expect(try await situation.present(sent.code) == nil)
+            #expect(try await situation.present(wrong, request: sent.id) == nil)
+            #expect(try await situation.present(sent.code, request: sent.id)?.id == sent.id)
         }
     }
 
@@ -140,8 +140,8 @@ import Testing
         try await withCodes { situation in
             let (first, second) = (try await situation.send(), try await situation.send())
             guard first.code != second.code else { return }
-            #expect(try await situation.show(first.code)?.id == first.id)
-            #expect(try await situation.show(second.code, request: second.id)?.id == second.id)
+            #expect(try await situation.present(first.code)?.id == first.id)
+            #expect(try await situation.present(second.code, request: second.id)?.id == second.id)
             let tries = try await situation.database.query("SELECT tries FROM codes").decode(Int.self)
             #expect(tries.sorted() == [1, 2])
         }
@@ -163,12 +163,12 @@ import Testing
     @Test func aCodeIsBoundToWhatItWasSentFor() async throws {
         try await withCodes { situation in
             let sent = try await situation.send(for: .verify)
-            #expect(try await situation.show(sent.code, for: [.signIn]) == nil)
-            #expect(try await situation.show(sent.code, of: Self.bob, for: [.signIn, .verify]) == nil)
-            #expect(try await situation.show(sent.code, request: UUID(), for: [.verify]) == nil)
+            #expect(try await situation.present(sent.code, for: [.signIn]) == nil)
+            #expect(try await situation.present(sent.code, of: Self.bob, for: [.signIn, .verify]) == nil)
+            #expect(try await situation.present(sent.code, request: UUID(), for: [.verify]) == nil)
             // A code that was asked for otherwise is not tried.
             #expect(try await situation.database.query("SELECT tries FROM codes")[0].decode(Int.self) == 0)
-            #expect(try await situation.show(sent.code, for: [.signIn, .verify])?.purpose == .verify)
+            #expect(try await situation.present(sent.code, for: [.signIn, .verify])?.purpose == .verify)
         }
     }
 
@@ -191,8 +191,8 @@ import Testing
             let (verify, bobs) = (try await situation.send(for: .verify), try await situation.send(to: Self.bob))
             let request = try #require(try await situation.repeatLast())
             #expect(try await situation.repeatLast() == request, "one row for the same, however often it is asked for")
-            for _ in 0..<5 { #expect(try await situation.show(situation.wrong(first)) == nil) }
-            #expect(try await situation.show(first.code, request: request) == nil, "it has no tries")
+            for _ in 0..<5 { #expect(try await situation.present(situation.wrong(first)) == nil) }
+            #expect(try await situation.present(first.code, request: request) == nil, "it has no tries")
             #expect(try await situation.repeatLast(byLink: false) == nil, "no try is left")
             for link in ["ghlt_x", verify.link.text, bobs.link.text] {
                 #expect(try await situation.open(link, request, for: [.signIn, .verify]) == nil)
@@ -211,7 +211,7 @@ import Testing
         try await withCodes { situation in
             let sent = try await situation.send()
             try await situation.database.query("UPDATE codes SET expires_at = now()")
-            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+            #expect(try await situation.present(sent.code, request: sent.id) == nil)
             #expect(try await situation.codes.request(sent.id) == nil)
         }
     }
@@ -219,20 +219,20 @@ import Testing
     @Test func whatCameToNothingServesAgain() async throws {
         try await withCodes { situation in
             let sent = try await situation.send()
-            let proof = try #require(try await situation.show(sent.code))
-            try await situation.codes.release(proof)
-            #expect(try await situation.show(sent.code)?.id == sent.id)
+            let verified = try #require(try await situation.present(sent.code))
+            try await situation.codes.release(verified)
+            #expect(try await situation.present(sent.code)?.id == sent.id)
         }
     }
 
-    @Test func provingEndsTheOthers() async throws {
+    @Test func verifyingEndsTheOthers() async throws {
         try await withCodes { situation in
             let (one, other) = (try await situation.send(), try await situation.send())
             let verify = try await situation.send(for: .verify)
-            #expect(try await situation.show(one.code, request: one.id) != nil)
+            #expect(try await situation.present(one.code, request: one.id) != nil)
             try await situation.codes.close(Self.ada, for: .signIn)
-            #expect(try await situation.show(other.code, request: other.id) == nil)
-            #expect(try await situation.show(verify.code, request: verify.id, for: [.verify]) != nil)
+            #expect(try await situation.present(other.code, request: other.id) == nil)
+            #expect(try await situation.present(verify.code, request: verify.id, for: [.verify]) != nil)
         }
     }
 

@@ -14,7 +14,7 @@ import Testing
     private func read(
         _ feed: EventFeedStore, after cursor: String?
     ) async throws -> (events: [AccountEvent], cursor: String) {
-        try await feed.stamper.stamp()
+        try await feed.sequencer.sequence()
         var events: [AccountEvent] = []
         var cursor = cursor
         while true {
@@ -67,7 +67,7 @@ import Testing
             let pool = database.pool
             let feed = EventFeedStore(database: pool, logger: .quiet)
             try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             let start = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now)
             #expect(start.events == [] && !start.more && !start.reset)
             #expect(try await read(feed, after: start.cursor).events == [])
@@ -81,7 +81,7 @@ import Testing
             let pool = database.pool
             let feed = EventFeedStore(database: pool, logger: .quiet)
             let start = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now)
-            let running = Task { await feed.stamper.run() }
+            let running = Task { await feed.sequencer.run() }
             defer { running.cancel() }
             let waiting = Task { try await feed.page(after: start.cursor, waitingUntil: .now + .seconds(60)) }
             try await AuditStore.record(.enabled, UUID(), by: .user, on: pool)
@@ -98,7 +98,7 @@ import Testing
             let before = try await feed.page(after: EventFeedStore.latest, waitingUntil: .now).cursor
             for _ in 0..<2 {
                 try await AuditStore.record(.registered, UUID(), by: .user, on: pool)
-                try await feed.stamper.stamp()
+                try await feed.sequencer.sequence()
                 #expect(try await store.seal() != nil)
             }
             let after = try await read(feed, after: before).cursor

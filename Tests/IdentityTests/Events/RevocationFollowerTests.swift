@@ -90,7 +90,7 @@ import Testing
             #expect(record.event == "session_revoked" && record.actor == "system" && record.actorID == nil)
             #expect(record.at == time && record.sessionID == session && record.detail == "replay")
             #expect(record.origin == nil)
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             let event = try #require(try await feed.page(after: start, waitingUntil: .now).events.first)
             #expect(event.type == .sessionRevoked && event.userID == user && event.sessionID == session.path)
             #expect(event.occurredAt == time && event.reason == .replay && event.intoUserID == nil)
@@ -254,7 +254,7 @@ import Testing
                     state.feed.end(UUID(), of: UUID(), at: .now - days * 86_400, reason: .expired)
                 }
                 try await fixture.drain()
-                try await stampAudit(on: fixture.pool)
+                try await sequenceAudit(on: fixture.pool)
                 #expect(try await seals.seal() != nil)
             }
             let result = try await seals.verify(days: nil)

@@ -70,7 +70,7 @@ import Testing
     private func drain(_ worker: WebhookWorker, _ webhook: Webhook, _ pool: PostgresPool) async throws {
         var more = true
         while more {
-            try await stampAudit(on: pool)
+            try await sequenceAudit(on: pool)
             try await pool.query("UPDATE webhooks SET next_attempt_at = now()")
             more = await worker.work(on: webhook)
         }
@@ -135,7 +135,7 @@ import Testing
         try await with { pool, worker, webhook, receiver, _ in
             try await drain(worker, webhook, pool)
             for _ in 0..<2 { try await AuditStore.record(.registered, UUID(), by: .user, on: pool) }
-            try await stampAudit(on: pool)
+            try await sequenceAudit(on: pool)
             try await pool.query("UPDATE webhooks SET next_attempt_at = now()")
             await withDiscardingTaskGroup { group in
                 for _ in 0..<8 { group.addTask { _ = await worker.work(on: webhook) } }

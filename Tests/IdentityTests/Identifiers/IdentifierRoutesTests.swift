@@ -76,14 +76,14 @@ extension ServiceTests {
                 #expect(try await identity.login("ada@example.org").status == 200)
                 #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
                 #expect(try await change(identity, id, to: "ada@example.org", code: code).status == 401)
-                // The former one was never proved: a stranger may read there.
+                // The former one was never verified: a stranger may read there.
                 let rows = try await identity.database.query("SELECT digest FROM identifier_changes")
                 #expect(rows.isEmpty && messages.messages(to: "ada@example.com").isEmpty)
                 #expect(try await events(identity, of: id).contains("identifier_changed"))
             }
         }
 
-        @Test func whoeverHasProvedItKeepsIt() async throws {
+        @Test func whoeverHasVerifiedItKeepsIt() async throws {
             try await withMessages { identity, messages in
                 let ada = try await identity.verify("ada@example.com", in: messages)
                 let eve = try await identity.verify("eve@example.com", in: messages)
@@ -187,7 +187,7 @@ extension ServiceTests {
             }
         }
 
-        @Test func whatAnotherHasProvedSinceStaysWithThem() async throws {
+        @Test func whatAnotherHasVerifiedSinceStaysWithThem() async throws {
             try await withMessages { identity, messages in
                 let id = try await identity.verify("ada@example.com", in: messages).id
                 let code = try await identity.code(for: .verify, to: "eve@example.com", in: messages)
@@ -225,7 +225,7 @@ extension ServiceTests {
             }
         }
 
-        @Test func aCodeProvesAgainWhoIsSignedIn() async throws {
+        @Test func aCodeReauthenticatesWhoIsSignedIn() async throws {
             try await withMessages { identity, messages in
                 let email = "ada@example.com"
                 let user = try await identity.verify(email, in: messages)
@@ -233,24 +233,25 @@ extension ServiceTests {
                 let code = try await identity.code(for: .stepUp, to: email, 2, in: messages)
                 let message = try await messages.message(2, to: email)
                 #expect(message.contains("it is you"), "\(message)")
-                let shown = VerifyCodeRequest(identifier: email, code: code)
+                let presented = VerifyCodeRequest(identifier: email, code: code)
                 // It signs no user in, and authenticates no other user.
-                #expect(try await identity.post("/v1/auth/code/verify", shown).status == 401)
+                #expect(try await identity.post("/v1/auth/code/verify", presented).status == 401)
                 let stranger = try await identity.register("eve@example.com").user.id
-                #expect(try await identity.send(.POST, "/v1/auth/code/verify", as: stranger, body: shown).status == 401)
-                let proved = try await identity.send(
-                    .POST, "/v1/auth/code/verify", as: user.id, session: session, age: 86_400, body: shown)
-                #expect(proved.status == 204, "\(proved.text)")
+                #expect(
+                    try await identity.send(.POST, "/v1/auth/code/verify", as: stranger, body: presented).status == 401)
+                let verified = try await identity.send(
+                    .POST, "/v1/auth/code/verify", as: user.id, session: session, age: 86_400, body: presented)
+                #expect(verified.status == 204, "\(verified.text)")
                 let renewals = identity.tokens.state.withLock { $0.renewals }
                 #expect(renewals.map(\.userID) == [user.id] && renewals.first?.methods == [.oneTimeCode])
                 let again = try await identity.send(
-                    .POST, "/v1/auth/code/verify", as: user.id, session: session, body: shown)
+                    .POST, "/v1/auth/code/verify", as: user.id, session: session, body: presented)
                 #expect(again.status == 401)
             }
         }
 
-        /// Who reads at an address that its user has not proved need not be the user.
-        @Test func anUnprovedAddressProvesNobodyAgain() async throws {
+        /// Who reads at an address that its user has not verified need not be the user.
+        @Test func anUnverifiedAddressReauthenticatesNobody() async throws {
             try await withMessages { identity, messages in
                 let user = try await identity.register("ada@example.com").user.id
                 let code = try await identity.code(for: .stepUp, to: "ada@example.com", in: messages)

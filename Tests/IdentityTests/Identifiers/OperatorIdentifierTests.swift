@@ -42,7 +42,7 @@ extension AdministrationServiceTests {
                 .decode(String.self)
         }
 
-        @Test func anAddedOneIsProvedAndReplacesWhatWasThere() async throws {
+        @Test func anAddedOneIsVerifiedAndReplacesWhatWasThere() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
                 let moved = try await administer(identity) {
@@ -62,7 +62,7 @@ extension AdministrationServiceTests {
             }
         }
 
-        @Test func anAddedOneIsTakenFromWhoHasNotProvedItAndFromNobodyElse() async throws {
+        @Test func anAddedOneIsTakenFromWhoHasNotVerifiedItAndFromNobodyElse() async throws {
             try await withIdentity { identity in
                 let ada = try await identity.register("ada@example.com").user.id
                 let bea = try await identity.register("bea@example.com").user.id

@@ -147,7 +147,7 @@ import Testing
                 """)
             try await pool.query(
                 "INSERT INTO audit_entries (user_id, actor, event) VALUES (\(UUID()), 'user', 'registered')")
-            try await stampAudit(on: pool)
+            try await sequenceAudit(on: pool)
             let seals = AuditSealStore(database: pool, keys: .sample)
             let keys = KeyRing.sample.derived(for: "gatehouse identity audit seals")
             var last: AuditSeal?

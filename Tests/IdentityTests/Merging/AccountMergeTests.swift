@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// What is proved goes before what is not; else each keeps its own.
+    /// What is verified goes before what is not; else each keeps its own.
     @Test func oneIdentifierOfEachKindStays() {
         for own in [nil, false, true] as [Bool?] {
             #expect(!AccountMerge.takesOver(own: own, other: nil))

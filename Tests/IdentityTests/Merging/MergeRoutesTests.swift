@@ -30,7 +30,7 @@ extension AppleServiceTests {
                 })
         }
 
-        /// A user proves the address of a password account with Apple; the password merges the two accounts.
+        /// A user verifies the address of a password account with Apple; the password merges the two accounts.
         @Test func theOldPasswordGetsTheOldAccount() async throws {
             try await withMessages { identity, _ in
                 let old = try await identity.register("ada@example.com").user
@@ -90,9 +90,9 @@ extension AppleServiceTests {
             try await withMessages { identity, messages in
                 let user = try await identity.register("ada@example.com").user.id
                 let code = try await identity.code(for: .merge, to: "ada@example.com", in: messages)
-                let shown = VerifyCodeRequest(identifier: "ada@example.com", code: code)
-                #expect(try await identity.post("/v1/auth/code/verify", shown).status == 401)
-                #expect(try await identity.send(.POST, "/v1/auth/code/verify", as: user, body: shown).status == 401)
+                let presented = VerifyCodeRequest(identifier: "ada@example.com", code: code)
+                #expect(try await identity.post("/v1/auth/code/verify", presented).status == 401)
+                #expect(try await identity.send(.POST, "/v1/auth/code/verify", as: user, body: presented).status == 401)
                 let change = ChangeIdentifierRequest(identifier: "ada@example.com", code: code)
                 let set = try await identity.send(.PUT, "/v1/auth/identifiers/email", as: user, body: change)
                 #expect(set.code == "INVALID_CREDENTIALS")
@@ -229,7 +229,7 @@ extension AppleServiceTests {
                 let new = try await identity.register("+491711234567", "kaffeekuchen").user
                 let request = MergeRequest(password: "tulpenzwiebel", identifier: "ada@example.com")
                 #expect(try await merge(identity, request, as: new.id).status == 200)
-                try await stampAudit(on: identity.database)
+                try await sequenceAudit(on: identity.database)
                 let page = try await EventFeedStore(database: identity.database, logger: .quiet)
                     .page(after: nil, waitingUntil: .now)
                 let told = page.events.filter { $0.userID == new.id }.suffix(2)

@@ -47,7 +47,7 @@ extension AppleServiceTests {
             try await database.query("UPDATE users SET created_at = created_at - interval '1 day' WHERE id = \(older)")
         }
 
-        /// The thief proves the own account by Apple.
+        /// The thief authenticates for the own account by Apple.
         private func merge(
             _ identity: Harness, into victim: UUID, apple sub: String = "eve"
         ) async throws -> User {

@@ -72,9 +72,9 @@ extension AdministrationServiceTests {
                 let expected = HMAC<SHA256>.authenticationCode(
                     for: signed, using: SymmetricKey(data: Data("dev-hook".utf8)))
                 #expect(String(parts.2) == expected.map { String(format: "%02x", $0) }.joined())
-                let shown = try await identity.post(
+                let presented = try await identity.post(
                     "/v1/auth/code/verify", VerifyCodeRequest(identifier: identifier, code: code))
-                #expect(shown.status == 200)
+                #expect(presented.status == 200)
             }
         }
 
@@ -143,9 +143,9 @@ extension AdministrationServiceTests {
                     try await eventually("the mail is taken") { server.mails.count == 1 }
                     let mail = try #require(server.mails.first)
                     let code = try #require(mail.text.firstMatch(of: /\b[0-9]{6}\b/)).0
-                    let shown = try await identity.post(
+                    let presented = try await identity.post(
                         "/v1/auth/code/verify", VerifyCodeRequest(identifier: "ada@example.com", code: String(code)))
-                    #expect(try shown.decode(AuthResponse.self).user.email == "ada@example.com")
+                    #expect(try presented.decode(AuthResponse.self).user.email == "ada@example.com")
                     // The service has no sender of text messages.
                     let refused = try await identity.post(
                         "/v1/auth/code", CodeRequest(identifier: "+491711234567", purpose: .signIn))

@@ -8,19 +8,19 @@ import Testing
 
 @Suite struct OutboxTaskTests {
     @Test func aTaskThatEndsMakesRoomForThoseThatWait() {
-        var places = OutboxPlaces()
-        #expect(places.findFree() == OutboxPlaces.limit)
+        var permits = OutboxPermits()
+        #expect(permits.findFree() == OutboxPermits.limit)
         // Fewer were due: the end of one is no reason to claim again.
-        places.take(3, of: OutboxPlaces.limit)
-        let isFirstRoom = places.release()
+        permits.take(3, of: OutboxPermits.limit)
+        let isFirstRoom = permits.release()
         #expect(!isFirstRoom)
-        #expect(places.findFree() == OutboxPlaces.limit - 2)
-        // As many as there were places: more may be due.
-        places.take(OutboxPlaces.limit - 2, of: OutboxPlaces.limit - 2)
-        #expect(places.findFree() == 0)
-        let claims = [places.release(), places.release()]
+        #expect(permits.findFree() == OutboxPermits.limit - 2)
+        // As many as there were permits: more may be due.
+        permits.take(OutboxPermits.limit - 2, of: OutboxPermits.limit - 2)
+        #expect(permits.findFree() == 0)
+        let claims = [permits.release(), permits.release()]
         #expect(claims == [true, false])
-        #expect(places.findFree() == 2)
+        #expect(permits.findFree() == 2)
     }
 
     @Test func theDelayDoublesUpToABound() {

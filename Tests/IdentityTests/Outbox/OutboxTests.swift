@@ -244,7 +244,7 @@ import Testing
         }
     }
 
-    /// An exchange with a server that hangs holds one place, and no task of the same destination behind it.
+    /// An exchange with a server that hangs holds one permit, and no task of the same destination behind it.
     @Test func aSlowTaskHoldsUpNoOtherOfItsDestination() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let pool = database.pool

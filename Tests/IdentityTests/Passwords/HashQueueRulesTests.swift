@@ -12,7 +12,7 @@ import Testing
 
     @Test func oneBehindWhichNoneWaitsIsHashedAtTheUsualPriority() {
         for threads in 1...4 {
-            var queue = Queue(threads: threads, places: 8)
+            var queue = Queue(threads: threads, permits: 8)
             // However many are hashed one after the other.
             for turn in 0..<5 {
                 #expect(queue.admit(turn, at: at(turn), until: at(turn + 1)).started.map(\.priority) == [.usual])
@@ -34,7 +34,7 @@ import Testing
 
     /// However slow the last hashes were.
     @Test func aFreeThreadRefusesNobodyWhoseDeadlineHasNotPassed() {
-        var queue = Queue(threads: 2, places: 8)
+        var queue = Queue(threads: 2, permits: 8)
         for _ in 0..<50 {
             _ = queue.admit(0, at: at(0), until: nil)
             _ = queue.ended(.lower, after: .seconds(3600), at: at(0))
@@ -58,7 +58,7 @@ import Testing
     @Test func theExpectedWaitDecides() {
         for threads in 1...4 {
             for deadline in stride(from: 100, through: 6000, by: 100) {
-                var queue = Queue(threads: threads, places: 10_000)
+                var queue = Queue(threads: threads, permits: 10_000)
                 var admitted = 0
                 while queue.admits(at: at(0), until: at(deadline)), admitted < 5000 {
                     #expect(queue.admit(admitted, at: at(0), until: at(deadline)).refused.isEmpty)
@@ -85,17 +85,17 @@ import Testing
     }
 
     @Test func theQueueIsLimited() {
-        var queue = Queue(threads: 2, places: 3)
+        var queue = Queue(threads: 2, permits: 3)
         for request in 0..<5 { #expect(queue.admit(request, at: at(0), until: nil).refused == []) }
         #expect(!queue.admits(at: at(0), until: nil))
         #expect(queue.admit(5, at: at(0), until: nil).refused == [5])
         #expect(queue.running == 2 && queue.waiting == 3)
-        var none = Queue(threads: 1, places: -1)
+        var none = Queue(threads: 1, permits: -1)
         #expect(none.admit(0, at: at(0), until: nil).refused == [0])
     }
 
     @Test func theOldestIsFirstUntilTheQueueIsOld() {
-        var queue = Queue(threads: 1, places: 10)
+        var queue = Queue(threads: 1, permits: 10)
         for request in 0..<6 { _ = queue.admit(request, at: at(request), until: at(60_000)) }
         #expect(started(queue.ended(.lower, after: .milliseconds(50), at: at(50))) == [1])
         #expect(started(queue.ended(.lower, after: .milliseconds(50), at: at(100))) == [2])
@@ -110,14 +110,14 @@ import Testing
         _ = queue.admit(8, at: at(1300), until: at(60_000))
         #expect(started(queue.ended(.lower, after: .milliseconds(50), at: at(1350))) == [7])
         // One without a deadline cannot be late.
-        var endless = Queue(threads: 1, places: 10)
+        var endless = Queue(threads: 1, permits: 10)
         for request in 0..<2 { _ = endless.admit(request, at: at(0), until: nil) }
         _ = endless.admit(2, at: at(1), until: at(60_000))
         #expect(started(endless.ended(.lower, after: .seconds(1), at: at(1000))) == [1])
     }
 
     @Test func aRequestThatWouldBeLateIsRefusedAndNotHashed() {
-        var queue = Queue(threads: 1, places: 10)
+        var queue = Queue(threads: 1, permits: 10)
         _ = queue.admit(0, at: at(0), until: nil)
         _ = queue.admit(1, at: at(0), until: at(400))
         _ = queue.admit(2, at: at(0), until: at(4000))

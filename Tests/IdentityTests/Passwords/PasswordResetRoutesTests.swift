@@ -54,7 +54,7 @@ extension AccountServiceTests {
                 #expect(identity.tokens.live(id) == 0)
                 #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
                 let auth: AuthResponse = try await identity.login("ada@example.com", "kaffeekuchen").decode()
-                // Who reads the mail has proved the address.
+                // Who reads the mail has verified the address.
                 #expect(auth.user.emailVerified)
             }
         }

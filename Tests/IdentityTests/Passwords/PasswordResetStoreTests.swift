@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// After unlinking, the address that came from Apple still opens the account. An unproved phone number must not.
+    /// After unlinking, the address that came from Apple still opens the account. An unverified phone number must not.
     @Test func nobodyLiesInWaitBehindAnotherIdentifier() async throws {
         try await withDatabase(migrations: Migrations.all) { database in
             let stores = Stores(on: database.pool)

@@ -9,7 +9,7 @@ import Testing
 @testable import IdentityCredentials
 @testable import IdentityService
 
-/// identity whose places for passwords are all taken.
+/// identity whose permits for passwords are all taken.
 private enum CrowdedIdentity: ServiceApplication {
     static let name = IdentityApplication.name
     static let defaultPort = IdentityApplication.defaultPort

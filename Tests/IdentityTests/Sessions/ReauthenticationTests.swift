@@ -25,7 +25,7 @@ extension AccountServiceTests {
             identity.tokens.state.withLock { $0.renewals.map(\.methods) }
         }
 
-        @Test func eachSignInSaysHowItWasProved() async throws {
+        @Test func eachSignInSaysHowItsUserAuthenticated() async throws {
             try await withIdentity { identity in
                 _ = try await identity.register("ada@example.com")
                 _ = try await identity.login("ada@example.com")
@@ -55,7 +55,7 @@ extension AccountServiceTests {
                     #expect(answer.code == code, "\(body)")
                 }
                 #expect(renewals(identity) == [])
-                // However old the last proof is, or unknown.
+                // However old the last authentication is, or unknown.
                 for age in [0, 100_000, nil] {
                     let answer = try await identity.send(
                         .POST, Self.path, as: user, session: session, age: age, json: Self.password)
@@ -85,7 +85,7 @@ extension AccountServiceTests {
                 #expect(try await answer(session).code == "ACCOUNT_DISABLED")
                 let wrong = try await identity.send(
                     .POST, Self.path, as: user, session: session, json: #"{"password":"tulpenzwiebe1"}"#)
-                #expect(wrong.code == "INVALID_CREDENTIALS", "only who proves it is told")
+                #expect(wrong.code == "INVALID_CREDENTIALS", "only who authenticates is told")
                 try await identity.database.query("DELETE FROM users WHERE id = \(user)")
                 #expect(try await answer(session).code == "INVALID_TOKEN")
                 #expect(renewals(identity) == [])
@@ -107,7 +107,7 @@ extension AccountServiceTests {
                 let refused = [
                     try identity.apple.token(sub: "apple-eve"), try identity.apple.token(sub: "apple-nobody"),
                     try identity.apple.token(sub: "apple-ada", nonce: "raw"),
-                    // Good for a sign-in, but of a proof that is too old.
+                    // Good for a sign-in, but of an authentication that is too old.
                     try identity.apple.token(sub: "apple-ada") { $0["iat"] = now - 700 }, "junk",
                 ]
                 for token in refused { #expect(try await answer(token).code == "INVALID_APPLE_TOKEN") }
@@ -169,7 +169,7 @@ extension AccountServiceTests {
                 }
                 let account = try await identity.send(.GET, "/v1/auth/me", as: user, age: nil).decode(User.self)
                 #expect(account == auth.user, "nothing has changed")
-                // In time, each does what it did; the password that is there then is a proof in itself.
+                // In time, each does what it did; the password that is there then authenticates by itself.
                 let set = try await identity.send(
                     .POST, "/v1/auth/password", as: user, session: session, age: 590,
                     json: #"{"newPassword":"kaffeekuchen"}"#)

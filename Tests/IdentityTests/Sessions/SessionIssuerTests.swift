@@ -10,7 +10,7 @@ import Testing
 @testable import IdentityCore
 
 extension ServiceTests {
-    /// No session outlives its proof: if the credentials change between the proof and the answer, it is taken back.
+    /// No session outlives its credentials: if they change between their verification and the answer, it is revoked.
     @Suite struct SessionIssuerTests {
         /// Runs `change` during a sign-in, after its session is made and before its answer.
         private func signIn(
@@ -85,7 +85,7 @@ extension ServiceTests {
             }
         }
 
-        @Test func aChangeThatLeavesThePasswordIsProvedAgain() async throws {
+        @Test func aChangeThatLeavesThePasswordIsVerifiedAgain() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
                 let answer = try await signIn(identity) { accounts in

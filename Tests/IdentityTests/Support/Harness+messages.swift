@@ -25,7 +25,7 @@ extension Harness {
             json: String(decoding: JSON.encode(body), as: UTF8.self))
     }
 
-    /// Makes an account whose identifier is proved by a code.
+    /// Makes an account whose identifier is verified by a code.
     func verify(_ identifier: String, _ number: Int = 1, in messages: MessageFiles) async throws -> User {
         let code = try await code(for: .signIn, to: identifier, number, in: messages)
         let answer = try await post("/v1/auth/code/verify", VerifyCodeRequest(identifier: identifier, code: code))

@@ -35,7 +35,7 @@ struct Harness: Sendable {
     }
 
     /// Sends a request of a user, as the gateway does.
-    /// - Parameter age: seconds since the user last proved who they are; `nil`: the access token does not tell.
+    /// - Parameter age: seconds since the user last authenticated; `nil`: the access token does not tell.
     func send(
         _ method: HTTPMethod, _ path: String, as user: UUID, session: UUID = UUID(), age: Int? = 0,
         role: String = "user", json: String? = nil, headers: [String: String] = [:]

@@ -47,6 +47,6 @@ struct Stores: Sendable {
 }
 
 /// Gives the committed entries of the audit log their numbers, as a running service does.
-func stampAudit(on pool: PostgresPool) async throws {
-    try await EventFeedStore(database: pool, logger: .quiet).stamper.stamp()
+func sequenceAudit(on pool: PostgresPool) async throws {
+    try await EventFeedStore(database: pool, logger: .quiet).sequencer.sequence()
 }

@@ -137,7 +137,7 @@ import Testing
 
     // MARK: What was given up
 
-    @Test func aConnectionWithoutAnswerKeepsItsPlace() {
+    @Test func aConnectionWithoutAnswerCounts() {
         var pool = TestPool { $0.maximumConnections = 2 }
         pool.lease(1)
         pool.lease(2)

@@ -35,27 +35,27 @@ import Testing
     }
 }
 
-@Suite struct StampScheduleTests {
+@Suite struct SequencingScheduleTests {
     private let start = ContinuousClock.now
 
     @Test func cheapLooksAreAtEverything() {
-        var schedule = StampSchedule()
+        var schedule = SequencingSchedule()
         #expect(schedule.reach(at: start) == nil)
         schedule.looked(within: nil, cost: .microseconds(100), isDrained: true, at: start)
         #expect(schedule.reach(at: start + .milliseconds(300)) == nil)
     }
 
     @Test func dearLooksAreRare() {
-        var schedule = StampSchedule()
+        var schedule = SequencingSchedule()
         schedule.looked(within: nil, cost: .milliseconds(25), isDrained: true, at: start)
-        #expect(schedule.reach(at: start + .seconds(49)) == StampSchedule.recent)
+        #expect(schedule.reach(at: start + .seconds(49)) == SequencingSchedule.recent)
         schedule.looked(within: .seconds(5), cost: .zero, isDrained: true, at: start + .seconds(49))
-        #expect(schedule.reach(at: start + .milliseconds(49_999)) == StampSchedule.recent)
+        #expect(schedule.reach(at: start + .milliseconds(49_999)) == SequencingSchedule.recent)
         #expect(schedule.reach(at: start + .seconds(50)) == nil)
     }
 
-    @Test func aBacklogIsStampedWithoutAPause() {
-        var schedule = StampSchedule()
+    @Test func aBacklogIsSequencedWithoutAPause() {
+        var schedule = SequencingSchedule()
         schedule.looked(within: nil, cost: .seconds(1), isDrained: false, at: start)
         #expect(schedule.reach(at: start) == nil)
     }
@@ -63,12 +63,12 @@ import Testing
     /// What was recent before an outage is not recent after it.
     @Test("A look fails: the next one is at everything, unless that failed")
     func reachAfterAFailure() {
-        var schedule = StampSchedule()
+        var schedule = SequencingSchedule()
         schedule.looked(within: nil, cost: .seconds(1), isDrained: true, at: start)
-        schedule.failed(within: StampSchedule.recent, at: start + .seconds(1))
+        schedule.failed(within: SequencingSchedule.recent, at: start + .seconds(1))
         #expect(schedule.reach(at: start + .seconds(1)) == nil)
         schedule.failed(within: nil, at: start + .seconds(2))
-        #expect(schedule.reach(at: start + .seconds(2)) == StampSchedule.recent)
+        #expect(schedule.reach(at: start + .seconds(2)) == SequencingSchedule.recent)
         #expect(schedule.reach(at: start + .seconds(32)) == nil)
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import ServiceKitPostgres
 
-/// A feed with two stampers, a reader, a database and an older copy of it, in every order of their steps.
+/// A feed with two sequencers, a reader, a database and an older copy of it, in every order of their steps.
 struct FeedModel: Hashable {
     /// A mistake in the design, which the exploration must find.
     enum Flaw: CaseIterable {
@@ -34,8 +34,8 @@ struct FeedModel: Hashable {
         var purged: Set<Int> = []
     }
 
-    /// What a stamper has done so far.
-    enum Stamper: Hashable {
+    /// What a sequencer has done so far.
+    enum Sequencer: Hashable {
         case idle
         /// Only with ``Flaw/readsBeforeTheLock``.
         case hasRead(pending: Set<Int>, newest: Int)
@@ -76,7 +76,7 @@ struct FeedModel: Hashable {
     /// Transactions that have inserted their entry and are not committed.
     var open: Set<Int> = []
     var inserted = 0
-    var stampers = [Stamper.idle, .idle]
+    var sequencers = [Sequencer.idle, .idle]
     var reader = Reader()
     var lastTag = 0
     var purges = 1
@@ -95,18 +95,18 @@ struct FeedModel: Hashable {
             var model = self
             change(&model)
             model.check()
-            // The two stampers are alike.
-            if model.stampers[0].rank > model.stampers[1].rank { model.stampers.swapAt(0, 1) }
+            // The two sequencers are alike.
+            if model.sequencers[0].rank > model.sequencers[1].rank { model.sequencers.swapAt(0, 1) }
             next.append(model)
         }
         if inserted < Self.entries { step { $0.insert() } }
         for id in open {
             step { $0.commit(id) }
         }
-        for index in stampers.indices {
+        for index in sequencers.indices {
             step { $0.advance(index) }
             // Killed at any point: PostgreSQL rolls back.
-            if stampers[index] != .idle { step { $0.stampers[index] = .idle } }
+            if sequencers[index] != .idle { step { $0.sequencers[index] = .idle } }
         }
         step { $0.read() }
         if purges > 0 {
@@ -135,27 +135,27 @@ struct FeedModel: Hashable {
 
     private mutating func advance(_ index: Int) {
         let newest = database.log.last?.number ?? 0
-        let isLocked = stampers.contains { $0.hasLock }
-        switch stampers[index] {
+        let isLocked = sequencers.contains { $0.hasLock }
+        switch sequencers[index] {
         case .idle where flaw == .readsBeforeTheLock:
-            stampers[index] = .hasRead(pending: database.pending, newest: newest)
+            sequencers[index] = .hasRead(pending: database.pending, newest: newest)
         case .idle:
-            if !isLocked { stampers[index] = .hasLock }
+            if !isLocked { sequencers[index] = .hasLock }
         case .hasRead(let pending, let newest):
-            if !isLocked { stampers[index] = .hasLockAndRead(pending: pending, newest: newest) }
+            if !isLocked { sequencers[index] = .hasLockAndRead(pending: pending, newest: newest) }
         case .hasLock:
-            stampers[index] = .hasLockAndRead(pending: database.pending, newest: newest)
+            sequencers[index] = .hasLockAndRead(pending: database.pending, newest: newest)
         case .hasLockAndRead(let pending, let newest):
             database.pending.subtract(pending)
             if flaw == .removesFirst {
-                stampers[index] = .hasRemoved(pending: pending, newest: newest)
+                sequencers[index] = .hasRemoved(pending: pending, newest: newest)
             } else {
                 append(pending, after: newest)
-                stampers[index] = .idle
+                sequencers[index] = .idle
             }
         case .hasRemoved(let pending, let newest):
             append(pending, after: newest)
-            stampers[index] = .idle
+            sequencers[index] = .idle
         }
     }
 
@@ -209,7 +209,7 @@ struct FeedModel: Hashable {
         database = copy ?? database
         hasLost = true
         open = []
-        stampers = [.idle, .idle]
+        sequencers = [.idle, .idle]
     }
 
     private mutating func check() {
@@ -219,7 +219,7 @@ struct FeedModel: Hashable {
         }
         if Set(database.log.map(\.id)).count != numbers.count { violation = "an entry twice" }
         let known = database.pending.union(database.log.map(\.id)).union(database.purged)
-        let isBetweenCommits = stampers.contains { if case .hasRemoved = $0 { true } else { false } }
+        let isBetweenCommits = sequencers.contains { if case .hasRemoved = $0 { true } else { false } }
         if !isBetweenCommits, !database.committed.isSubset(of: known) { violation = "an entry is gone" }
     }
 }

@@ -63,7 +63,7 @@ struct EchoApplication: ServiceApplication {
         router.internal(callers: "identity").post("/things") { _, context in try Response.json(seen(context)) }
         return ServiceAssembly(
             router: router, credentials: configuration.credentials,
-            admin: [AdminRoute("/page", contentType: "text/html") { Array("<p>".utf8) }], boot: boot)
+            admin: [AdminPortRoute("/page", contentType: "text/html") { Array("<p>".utf8) }], boot: boot)
     }
 
     private static func seen(_ context: GatehouseRequestContext) -> Seen {

@@ -34,8 +34,8 @@ import Testing
         #expect(claims["amr"] as? [String] == ["otp", "sms"])
     }
 
-    /// An address is proved only where the token says so, and says so of an address.
-    @Test func anAddressIsProvedWhereTheTokenSaysSo() throws {
+    /// An address is verified only where the token says so, and says so of an address.
+    @Test func anAddressIsVerifiedWhereTheTokenSaysSo() throws {
         func isVerified(_ changes: [String: String?]) throws -> Bool {
             let token = try Forge.token(payload: Forge.changing(Forge.payload, changes))
             return try Forge.verifier.verify(token, now: Forge.now).isEmailVerified
@@ -56,7 +56,7 @@ import Testing
         #expect(!String(decoding: claims.json, as: UTF8.self).contains("email"))
     }
 
-    /// A token from before these claims is as good as ever; it does not tell when its user was last proved.
+    /// A token from before these claims is as good as ever; it does not tell when its user last authenticated.
     @Test func aTokenNeedNotTellOfItsAuthentication() throws {
         func claims(_ changes: [String: String?]) throws -> AccessTokenClaims {
             let token = try Forge.token(payload: Forge.changing(Forge.payload, changes))

@@ -192,12 +192,12 @@ import Testing
         let plain = try Self.read(Self.token()).get()
         let changes = Dictionary(uniqueKeysWithValues: names.map { ($0, value as String?) })
         #expect(try Self.read(Self.token(claims: changes)).get() == plain)
-        // Nor is an address proved by anything but `true`.
+        // Nor is an address verified by anything but `true`.
         let address = ["email": #""a@example.com""# as String?, "email_verified": value]
         #expect(try !Self.read(Self.token(claims: address)).get().isEmailVerified)
     }
 
-    @Test func aProviderMayTellWhenItsUserWasProved() throws {
+    @Test func aProviderMayTellWhenItsUserAuthenticated() throws {
         let claims = try Self.read(Self.token(claims: ["auth_time": "\(Forge.now - 30)"])).get()
         #expect(claims.authenticationTime == Forge.now - 30)
         let fraction = try Self.read(Self.token(claims: ["auth_time": "\(Forge.now - 30).9"])).get()

@@ -40,7 +40,7 @@ struct FlawedRules {
             mode: flaw == .allowsNoLateReplay ? .strict : .resilient)
     }
 
-    func decide(on token: RotationModel.Token, age: Int, of session: SessionState) -> RotationDecision {
+    func decide(on token: RotationModel.Token, age: Int, of session: RotationState) -> RotationDecision {
         var (token, session) = (token, session)
         if flaw == .takesOlderTokensForPredecessors { token = max(token, session.generation - 1) }
         if flaw == .countsEveryReplay { session.lateReplayed = false }
@@ -50,7 +50,7 @@ struct FlawedRules {
         return rules.decide(on: presented, of: session, at: .reference)
     }
 
-    func rotated(_ session: SessionState) -> SessionState {
+    func rotated(_ session: RotationState) -> RotationState {
         var session = session
         if flaw == .forgetsLateReplays { session.lateReplayed = false }
         return session.rotated(to: Self.hash(of: session.generation + 1), at: .reference, idleLifetime: 1)

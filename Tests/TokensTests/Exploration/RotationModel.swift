@@ -173,15 +173,15 @@ struct RotationModel {
 }
 
 extension RotationModel.Row {
-    var state: SessionState {
-        SessionState(
+    var state: RotationState {
+        RotationState(
             generation: current, currentHash: FlawedRules.hash(of: current),
             previousHash: previous.map(FlawedRules.hash(of:)), rotatedAt: .reference - TimeInterval(sinceRotation),
             lateReplays: lateReplays, lateReplayed: lateReplayed, expiresAt: .reference + TimeInterval(expiresIn),
             absoluteExpiresAt: .reference + TimeInterval(absoluteExpiresIn))
     }
 
-    mutating func write(_ state: SessionState) {
+    mutating func write(_ state: RotationState) {
         (current, previous) = (state.generation, state.previousHash.map { _ in state.generation - 1 })
         sinceRotation = Int(Date.reference.timeIntervalSince(state.rotatedAt))
         (lateReplays, lateReplayed) = (state.lateReplays, state.lateReplayed)

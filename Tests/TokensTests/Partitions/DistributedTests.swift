@@ -51,7 +51,7 @@ import Testing
         try await cluster.coordinator.execute(
             script: "DROP TABLE sessions, users, pending_revocations, security_events")
         #expect(try await cluster.distribute(by: "bucket") == 12)
-        try await cluster.coordinator.execute(script: Self.pendingEntry + Self.stamping)
+        try await cluster.coordinator.execute(script: Self.pendingEntry + Self.sequencing)
     }
 
     /// What the load does not do: each runs on the server that has the user's bucket.
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// Each server has the sessions of its buckets, and no stamped entry is left.
+    /// Each server has the sessions of its buckets, and no sequenced entry is left.
     private func checkBuckets(of servers: [PostgresServer]) async throws {
         for (place, server) in servers.enumerated() {
             let connection = try await PostgresConnection.patient(server.url())
@@ -95,7 +95,7 @@ import Testing
             reason text);
         """
 
-    /// The functions of each server that the coordinator's stamper needs.
+    /// The functions of each server that the coordinator's sequencer needs.
     private static let pending =
         pendingEntry + """
             CREATE FUNCTION pending_entries(reach double precision, most integer) RETURNS SETOF pending_entry
@@ -111,7 +111,7 @@ import Testing
             """
 
     /// An entry leaves its server only when the log that contains it is committed.
-    private static let stamping = """
+    private static let sequencing = """
         CREATE FUNCTION pending_entries(reach double precision, most integer) RETURNS SETOF pending_entry
         LANGUAGE plproxy AS $$ CLUSTER 'cluster'; RUN ON ALL; $$;
         CREATE FUNCTION remove_entries(ids uuid[]) RETURNS SETOF bigint

@@ -86,7 +86,7 @@ import Testing
                 _ = try await tokens.signIn(in: store)
             }
             let feed = RevocationFeed(database: store.database, logger: .quiet)
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             let sweeps = SweepStore(sessions: store, revocationRetention: 604_800)
             for table in SweepStore.Table.allCases { try await sweeps.step(table) }
             _ = try await store.database.query(PostgresQuery(unsafe: SweepStore.firstExpiry))
@@ -95,7 +95,7 @@ import Testing
             #expect(try await restoration.run(keepingSessions: true) == .kept(sessions: 16))
             #expect(try await restoration.run(keepingSessions: false) == .ended(sessions: 16))
             let maintenance = [
-                "FROM pending_revocations": "the stamper collects the entries of all buckets",
+                "FROM pending_revocations": "the sequencer collects the entries of all buckets",
                 "expiry_day": "the sweep ends expired sessions, and a metric shows its backlog",
                 "late_replayed OR": "after a restore all sessions end",
                 "SELECT id FROM users": "the sweep looks for users without sessions",

@@ -93,7 +93,7 @@ import Testing
             for each in [user, other] { _ = try await tokens.signIn(each) }
             try await tokens.store.signOut(user.id, except: nil)
             try await tokens.store.revokeAll(of: other.id, reason: .logout)
-            #expect(try await tokens.purgeUsers(stampedAgo: 0) == 0, "the sessions' end is too recent")
+            #expect(try await tokens.purgeUsers(sequencedAgo: 0) == 0, "the sessions' end is too recent")
             #expect(try await tokens.purgeUsers() == 1)
             #expect(try await tokens.count("users") == 1)
             try await tokens.database.pool.query("UPDATE users SET signed_out_at = now() - interval '1 day'")
@@ -270,15 +270,15 @@ extension TokensFixture {
         try await database.pool.withTransaction { try await sweeps.purgeSessions(after: .init(), on: $0).removed }
     }
 
-    /// - Parameter seconds: since the sessions' ends were stamped.
-    fileprivate func purgeUsers(stampedAgo seconds: Double = 3600) async throws -> Int {
-        try await stampLongAgo(seconds)
+    /// - Parameter seconds: since the sessions' ends were sequenced.
+    fileprivate func purgeUsers(sequencedAgo seconds: Double = 3600) async throws -> Int {
+        try await sequenceLongAgo(seconds)
         return try await database.pool.withTransaction {
             try await sweeps.purgeUsers(after: .init(), on: $0).removed
         }
     }
 
-    fileprivate func stampLongAgo(_ seconds: Double = 3600) async throws {
+    fileprivate func sequenceLongAgo(_ seconds: Double = 3600) async throws {
         _ = try await feed()
         try await database.pool.query(
             "UPDATE revocation_log SET stamped_at = now() - \(seconds) * interval '1 second'")

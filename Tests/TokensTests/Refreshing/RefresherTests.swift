@@ -96,7 +96,7 @@ import Testing
     }
 
     /// Whatever becomes of a refresh, it makes room for the next.
-    @Test func anEndedRefreshFreesItsPlace() async throws {
+    @Test func anEndedRefreshReleasesItsPermit() async throws {
         try await TokensFixture.with { tokens in
             let token = try await tokens.signIn()
             let unknown = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)

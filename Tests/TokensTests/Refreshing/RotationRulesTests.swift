@@ -9,15 +9,15 @@ import Testing
     let rotatedAt = Date(timeIntervalSince1970: 1_000_000)
 
     /// Generation 10, rotated at `rotatedAt`, 100 days before its end.
-    var session: SessionState {
-        SessionState(
+    var session: RotationState {
+        RotationState(
             generation: 10, currentHash: [10], previousHash: [9], rotatedAt: rotatedAt, lateReplays: 0,
             lateReplayed: false, expiresAt: rotatedAt + 8_640_000, absoluteExpiresAt: rotatedAt + 9_000_000)
     }
 
     func decide(
         _ generation: Int32, hash: UInt8? = nil, genuine: Bool = true, age: TimeInterval = 0,
-        after seconds: TimeInterval = 1, rules: RotationRules? = nil, _ change: (inout SessionState) -> Void = { _ in }
+        after seconds: TimeInterval = 1, rules: RotationRules? = nil, _ change: (inout RotationState) -> Void = { _ in }
     ) -> RotationDecision {
         var session = session
         change(&session)

@@ -59,7 +59,7 @@ import Testing
                 await primary.stop()
                 try await standby.promote()
                 try await reader.follow(after.feed)
-                #expect(reader.seen.contains(pending), "it was stamped after the promotion")
+                #expect(reader.seen.contains(pending), "it was sequenced after the promotion")
                 #expect(reader.resets == 0)
             }
         }
@@ -72,7 +72,7 @@ import Testing
             let side = try side(server)
             defer { side.pool.close() }
             let feed = side.feed
-            let running = Task { await feed.stamper.run() }
+            let running = Task { await feed.sequencer.run() }
             defer { running.cancel() }
             let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
             let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(120)) }
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    /// PostgreSQL crashes between two stampings: what was committed is stamped later, under the next numbers.
+    /// PostgreSQL crashes between two sequencings: what was committed is sequenced later, under the next numbers.
     @Test func aCrashLosesNoPendingEntry() async throws {
         try await withPostgresServer { server in
             try await migrate(server)

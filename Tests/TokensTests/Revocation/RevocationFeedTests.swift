@@ -9,11 +9,11 @@ import Testing
 @testable import TokensService
 
 @Suite struct RevocationFeedTests {
-    /// Stamps and reads from a cursor until there are no more entries.
+    /// Sequences and reads from a cursor until there are no more entries.
     private func read(
         _ feed: RevocationFeed, after cursor: String?, verifiesOnly: Bool = false
     ) async throws -> (sessions: [UUID], cursor: String) {
-        while try await feed.stamper.stamp() > 0 {}
+        while try await feed.sequencer.sequence() > 0 {}
         var sessions: [UUID] = []
         var cursor = cursor
         while true {
@@ -140,14 +140,14 @@ import Testing
         }
     }
 
-    /// Four writers, two replicas that stamp, and 20 readers of different pages.
+    /// Four writers, two replicas that sequence, and 20 readers of different pages.
     @Test func writersInAnyOrderLoseNothing() async throws {
         try await TokensFixture.with { tokens in
             let sessions = (0..<200).map { _ in UUID() }
             let pool = tokens.database.pool
             try await withThrowingTaskGroup(of: Void.self) { group in
                 let feeds = (0..<2).map { _ in RevocationFeed(database: pool, pageSize: 7, logger: .quiet) }
-                for feed in feeds { group.addTask { await feed.stamper.run() } }
+                for feed in feeds { group.addTask { await feed.sequencer.run() } }
                 for part in 0..<4 {
                     group.addTask {
                         for index in stride(from: part, to: sessions.count, by: 4) {
@@ -155,7 +155,7 @@ import Testing
                                 try await revoke(sessions[index], on: transaction)
                                 if index.isMultiple(of: 5) { try await transaction.query("SELECT pg_sleep(0.005)") }
                             }
-                            if index.isMultiple(of: 3) { feeds[index % 2].stamper.wake() }
+                            if index.isMultiple(of: 3) { feeds[index % 2].sequencer.wake() }
                         }
                     }
                 }
@@ -197,10 +197,10 @@ import Testing
             let pool = PostgresPool(configuration: configuration, pool: .patient)
             defer { pool.close() }
             let feed = RevocationFeed(database: pool, logger: .quiet)
-            let running = Task { await feed.stamper.run() }
+            let running = Task { await feed.sequencer.run() }
             defer { running.cancel() }
             let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             let session = UUID()
             let before = polls.withLock(\.self)
             try await withThrowingTaskGroup(of: [UUID].self) { readers in
@@ -218,7 +218,7 @@ import Testing
     }
 
     /// One call moves a bounded number of entries, so that it holds the lock for a short time.
-    @Test func aBacklogIsStampedInBatches() async throws {
+    @Test func aBacklogIsSequencedInBatches() async throws {
         try await TokensFixture.with { tokens in
             let feed = try await tokens.feed()
             try await tokens.database.pool.query(
@@ -226,20 +226,21 @@ import Testing
                 INSERT INTO pending_revocations (bucket, session_id, user_id, access_expires_at, reason)
                 SELECT 0, gen_random_uuid(), gen_random_uuid(), now(), 'logout' FROM generate_series(1, 1001)
                 """)
-            #expect(try await feed.stamper.stamp() == 1000)
-            #expect(try await feed.stamper.stamp() == 1)
+            #expect(try await feed.sequencer.sequence() == 1000)
+            #expect(try await feed.sequencer.sequence() == 1)
             let numbers = try await tokens.database.pool.query("SELECT seq FROM revocation_log ORDER BY seq")
             #expect(try numbers.decode(Int64.self) == Array(1...1001))
         }
     }
 
     @Test(
-        "A replica dies before it stamps its entry: a reader that waits at another one gets it", .timeLimit(.minutes(1))
+        "A replica dies before it sequences its entry: a reader that waits at another one gets it",
+        .timeLimit(.minutes(1))
     )
     func entryOfADeadReplica() async throws {
         try await TokensFixture.with { tokens in
             let feed = try await tokens.feed()
-            let running = Task { await feed.stamper.run() }
+            let running = Task { await feed.sequencer.run() }
             defer { running.cancel() }
             let cursor = try await feed.page(after: nil, waitingUntil: .now).cursor
             let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(3600)) }
@@ -249,28 +250,28 @@ import Testing
         }
     }
 
-    @Test("A reader comes while the stamper rests: it gets a dead replica's entry at once", .timeLimit(.minutes(1)))
-    func entryWhileTheStamperRests() async throws {
+    @Test("A reader comes while the sequencer rests: it gets a dead replica's entry at once", .timeLimit(.minutes(1)))
+    func entryWhileTheSequencerRests() async throws {
         try await TokensFixture.with { tokens in
-            let stamper = StampedFeed(
+            let sequencer = SequencedFeed(
                 log: "revocation_log", function: "stamp_revocations", database: tokens.database.pool,
-                interval: .milliseconds(10), rest: .seconds(3600), stampsAtOnce: true, logger: .quiet)
-            let sessions = StampedFeed.View(columns: "session_id", pageSize: 10) {
+                interval: .milliseconds(10), rest: .seconds(3600), sequencesAtOnce: true, logger: .quiet)
+            let sessions = SequencedFeed.View(columns: "session_id", pageSize: 10) {
                 try $0.decode("session_id", as: UUID.self)
             }
-            let running = Task { await stamper.run() }
+            let running = Task { await sequencer.run() }
             defer { running.cancel() }
-            let cursor = try await stamper.page(sessions, after: nil, waitingUntil: .now).cursor
-            try await eventually("the stamper rests") { stamper.isResting }
+            let cursor = try await sequencer.page(sessions, after: nil, waitingUntil: .now).cursor
+            try await eventually("the sequencer rests") { sequencer.isResting }
             let session = UUID()
             try await revoke(session, on: tokens.database.pool)
-            let page = try await stamper.page(sessions, after: cursor, waitingUntil: .now + .seconds(3600))
+            let page = try await sequencer.page(sessions, after: cursor, waitingUntil: .now + .seconds(3600))
             #expect(page.entries == [session])
         }
     }
 
-    /// PostgreSQL ends a stamper that waits for the lock. Another one stamps its entry, once.
-    @Test func aStamperThatIsKilledLeavesItsEntriesToOthers() async throws {
+    /// PostgreSQL ends a sequencer that waits for the lock. Another one sequences its entry, once.
+    @Test func aSequencerThatIsKilledLeavesItsEntriesToOthers() async throws {
         try await TokensFixture.with { tokens in
             let pool = tokens.database.pool
             let session = UUID()
@@ -278,7 +279,7 @@ import Testing
             let holder = try await tokens.database.connect()
             try await holder.withTransaction { transaction in
                 try await transaction.query("SELECT only_row FROM revocation_head FOR UPDATE")
-                let killed = Task { try await RevocationFeed(database: pool, logger: .quiet).stamper.stamp() }
+                let killed = Task { try await RevocationFeed(database: pool, logger: .quiet).sequencer.sequence() }
                 var waiters: [Int32] = []
                 try await eventually("it waits for the lock") {
                     waiters = try await pool.lockWaiters(running: "stamp_")
@@ -294,7 +295,7 @@ import Testing
         }
     }
 
-    /// A replica that was stopped after PostgreSQL had stamped its entries does not stamp them again.
+    /// A replica that was stopped after PostgreSQL had sequenced its entries does not sequence them again.
     @Test func anEntryThatIsInTheLogIsNotAddedAgain() async throws {
         try await TokensFixture.with { tokens in
             let feed = try await tokens.feed()
@@ -319,7 +320,7 @@ import Testing
             let between = try await read(feed, after: before).cursor
             let kept = UUID()
             try await revoke(kept, on: tokens.database.pool)
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             try await tokens.database.pool.query("UPDATE revocation_log SET stamped_at = now() - interval '8 days'")
             try await tokens.purgeRevocations()
             #expect(try await tokens.count("revocation_log") == 1)
@@ -349,7 +350,7 @@ import Testing
             // The purge comes between the next entry and the reader.
             let next = UUID()
             try await revoke(next, on: tokens.database.pool)
-            try await feed.stamper.stamp()
+            try await feed.sequencer.sequence()
             try await tokens.purgeRevocations()
             #expect(try await read(feed, after: cursor).sessions == [next])
         }

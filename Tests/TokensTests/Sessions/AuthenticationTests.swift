@@ -8,7 +8,7 @@ import Testing
 @testable import TokensService
 
 extension ServiceTests {
-    /// When and how users proved who they are, as access tokens tell it.
+    /// When and how users authenticated, as access tokens tell it.
     @Suite struct AuthenticationTests {
         private static func claims(_ accessToken: String) throws -> AccessTokenClaims {
             let keys = try VerificationKeySet(keys: [TokensFixture.signingKey.publicKey])
@@ -37,18 +37,20 @@ extension ServiceTests {
                 body: try JSON.encode(RenewAuthenticationRequest(userID: user, methods: methods)))
         }
 
-        /// Moves the proofs of all sessions into the past.
+        /// Moves the authentications of all sessions into the past.
         private static func age(_ tokens: RunningTokens, by seconds: Int) async throws {
             try await tokens.pool.query(
                 "UPDATE sessions SET authenticated_at = authenticated_at - make_interval(secs => \(Double(seconds)))")
         }
 
-        @Test func aProofSurvivesRefreshesUnchanged() async throws {
+        @Test func anAuthenticationSurvivesRefreshesUnchanged() async throws {
             try await RunningTokens.with { tokens in
                 let created = try await Self.create(tokens, by: [.oneTimeCode, .textMessage])
                 let first = try created.decode(AuthResponse.self)
-                let proof = try Self.claims(first.accessToken)
-                #expect(proof.authenticationTime == proof.issuedAt && proof.authenticationMethods == ["otp", "sms"])
+                let original = try Self.claims(first.accessToken)
+                #expect(
+                    original.authenticationTime == original.issuedAt
+                        && original.authenticationMethods == ["otp", "sms"])
 
                 try await Self.age(tokens, by: 1000)
                 var token = first.refreshToken
@@ -56,7 +58,7 @@ extension ServiceTests {
                     let auth = try await tokens.refresh(token).decode(AuthResponse.self)
                     let claims = try Self.claims(auth.accessToken)
                     #expect(
-                        claims.authenticationTime == proof.authenticationTime.map { $0 - 1000 }
+                        claims.authenticationTime == original.authenticationTime.map { $0 - 1000 }
                             && claims.authenticationMethods == ["otp", "sms"])
                     // The same successor again, as for a lost answer.
                     let again = try await tokens.refresh(token).decode(AuthResponse.self)
@@ -70,7 +72,7 @@ extension ServiceTests {
                     "/oauth/token", text: form, headers: ["Content-Type": "application/x-www-form-urlencoded"])
                 let claims = try Self.claims(oauth.decode(OAuthAnswer.self).access_token)
                 #expect(
-                    claims.authenticationTime == proof.authenticationTime.map { $0 - 1000 }
+                    claims.authenticationTime == original.authenticationTime.map { $0 - 1000 }
                         && claims.authenticationMethods == ["otp", "sms"])
             }
         }

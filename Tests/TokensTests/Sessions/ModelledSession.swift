@@ -27,7 +27,7 @@ struct ModelledSession {
     private let id: UUID
     /// The session's own, by generation.
     private var made: [RefreshToken]
-    private var model: SessionState?
+    private var model: RotationState?
     /// By PostgreSQL's clock, when it was last asked.
     private var now: Date
 
@@ -35,7 +35,7 @@ struct ModelledSession {
         let token = try await service.signIn()
         let reading = try #require(try await service.store.read(token.sessionID))
         let (start, lifetimes) = (reading.state.rotatedAt, service.store.lifetimes)
-        let model = SessionState(
+        let model = RotationState(
             generation: 0, currentHash: token.hash, previousHash: nil, rotatedAt: start, lateReplays: 0,
             lateReplayed: false, expiresAt: start + min(lifetimes.idle, lifetimes.absolute),
             absoluteExpiresAt: start + lifetimes.absolute)
@@ -58,7 +58,7 @@ struct ModelledSession {
     }
 
     /// The row as it is and as it should be, with times in whole microseconds, as PostgreSQL has them.
-    mutating func rowAndModel() async throws -> (row: SessionState?, model: SessionState?) {
+    mutating func rowAndModel() async throws -> (row: RotationState?, model: RotationState?) {
         let reading = try await service.store.read(id)
         now = reading?.grant.now ?? now
         return (reading?.state.inMicroseconds, model?.inMicroseconds)
@@ -131,8 +131,8 @@ struct ModelledSession {
     }
 }
 
-extension SessionState {
-    fileprivate var inMicroseconds: SessionState {
+extension RotationState {
+    fileprivate var inMicroseconds: RotationState {
         var state = self
         state.rotatedAt = rotatedAt.inMicroseconds
         state.expiresAt = expiresAt.inMicroseconds

@@ -12,8 +12,8 @@ import Testing
     private let rotatedAt = Date(timeIntervalSince1970: 1_000_000)
 
     /// Generation 10, rotated at `rotatedAt`, 9,000 seconds before its end.
-    private var session: SessionState {
-        SessionState(
+    private var session: RotationState {
+        RotationState(
             generation: 10, currentHash: [10], previousHash: [9], rotatedAt: rotatedAt, lateReplays: 0,
             lateReplayed: false, expiresAt: rotatedAt + 1000, absoluteExpiresAt: rotatedAt + 9000)
     }

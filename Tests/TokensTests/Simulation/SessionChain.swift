@@ -21,7 +21,7 @@ protocol SessionChain {
 struct GatehouseChain: SessionChain {
     private let rules = RotationRules()
     private let idleLifetime = SessionStore.Lifetimes().idle
-    private var state = SessionState(
+    private var state = RotationState(
         generation: 0, currentHash: hash(of: 0), previousHash: nil, rotatedAt: .distantPast, lateReplays: 0,
         lateReplayed: false, expiresAt: .distantFuture, absoluteExpiresAt: .distantFuture)
     private var isRevoked = false

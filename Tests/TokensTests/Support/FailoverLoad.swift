@@ -24,9 +24,9 @@ struct FeedReader: Sendable {
     /// How often it had to start over.
     var resets = 0
 
-    /// Stamps and reads until there are no more entries, starting over when the feed asks for it.
+    /// Sequences and reads until there are no more entries, starting over when the feed asks for it.
     mutating func follow(_ feed: RevocationFeed) async throws {
-        while try await feed.stamper.stamp() > 0 {}
+        while try await feed.sequencer.sequence() > 0 {}
         while true {
             let page = try await feed.page(after: cursor, waitingUntil: .now)
             seen.formUnion(page.entries.map(\.sessionID))

@@ -86,10 +86,10 @@ struct TokensFixture: Sendable {
             .first
     }
 
-    /// Stamps what was committed, so that the feed contains it.
+    /// Sequences what was committed, so that the feed contains it.
     func feed(pageSize: Int = 1000) async throws -> RevocationFeed {
         let feed = RevocationFeed(database: database.pool, pageSize: pageSize, logger: .quiet)
-        try await feed.stamper.stamp()
+        try await feed.sequencer.sequence()
         return feed
     }
 
@@ -98,7 +98,7 @@ struct TokensFixture: Sendable {
     }
 }
 
-/// Every entry of the feed, stamped or not, for `FROM`.
+/// Every entry of the feed, sequenced or not, for `FROM`.
 let revocations = """
     (SELECT session_id, reason FROM pending_revocations UNION ALL SELECT session_id, reason FROM revocation_log) AS entry
     """

@@ -17,8 +17,8 @@ function problem(response, id, status, code, detail, fields = {}) { // RFC 9457
 const server = createServer(async (request, response) => {
     const field = (name) => request.headers["gatehouse-" + name] ?? "";
     const refuse = (...reason) => problem(response, field("request-id"), ...reason);
-    const shown = digest(field("credential"));
-    if (!credentials.map((each) => timingSafeEqual(each, shown)).includes(true) || !field("user-id"))
+    const presented = digest(field("credential"));
+    if (!credentials.map((each) => timingSafeEqual(each, presented)).includes(true) || !field("user-id"))
         return refuse(401, "INVALID_TOKEN", "Please sign in.", { "WWW-Authenticate": "Bearer" });
     const milliseconds = Number(field("deadline-ms") || 10_000);
     if (milliseconds <= 0) // The caller no longer waits: do nothing.

@@ -21,8 +21,8 @@ class Orders(BaseHTTPRequestHandler):
     def do_GET(self):
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
             self.close_connection = True  # An unread body would be taken for the next request.
-        shown, user = self.field("Credential").encode("latin-1"), self.field("User-Id")
-        if not any([hmac.compare_digest(shown, each) for each in CREDENTIALS]) or not user:
+        presented, user = self.field("Credential").encode("latin-1"), self.field("User-Id")
+        if not any([hmac.compare_digest(presented, each) for each in CREDENTIALS]) or not user:
             return self.problem(401, "INVALID_TOKEN", "Please sign in.", {"WWW-Authenticate": "Bearer"})
         seconds = int(self.field("Deadline-Ms") or 10_000) / 1000
         if seconds <= 0:  # The caller no longer waits: do nothing.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The consequences of APNs' answers for connection and lane (Apple, “Handling notification responses from APNs”). The
-/// caller of the lane decides about the push.
+/// The consequences of APNs' answers for a connection and its pool (Apple, “Handling notification responses from APNs”).
+/// The caller of the pool decides about the push.
 enum APNsAnswerRules {
     enum Action: Sendable, Equatable {
         /// The answer is the push's outcome.
@@ -12,13 +12,13 @@ enum APNsAnswerRules {
         case replaceConnection
         /// Renew no token on the connection for a time, then repeat.
         case keepToken
-        /// The answer is the push's outcome, and the lane stops for this reason.
+        /// The answer is the push's outcome, and the pool stops for this reason.
         case stop(String)
     }
 
-    /// Why a lane stops when too many device tokens are refused.
+    /// Why a pool stops when too many device tokens are refused.
     static let tokenRefusals = "refused device tokens"
-    /// Apple's reason for a provider token that is too old. It stops a lane if a new token is refused, too.
+    /// Apple's reason for a provider token that is too old. It stops a pool if a new token is refused, too.
     static let expiredToken = "ExpiredProviderToken"
 
     /// The server goes away, as after GOAWAY.
@@ -47,8 +47,8 @@ enum APNsAnswerRules {
         }
     }
 
-    /// Whether the push is not at fault, but the lane, which stops or changes its connection or token.
-    static func concernsLane(_ reason: String) -> Bool {
+    /// Whether the push is not at fault, but the pool, which stops or changes its connection or token.
+    static func concernsConnectionPool(_ reason: String) -> Bool {
         reason == expiredToken || connectionReasons.contains(reason) || reason == keptToken || stopping.contains(reason)
     }
 
@@ -57,7 +57,7 @@ enum APNsAnswerRules {
 
     /// Whether the answer shows that APNs has accepted the provider token. APNs may check a request's form before its
     /// token, so only answers count that depend on the device or the channel.
-    static func provesToken(_ answer: APNsAnswer) -> Bool {
+    static func verifiesToken(_ answer: APNsAnswer) -> Bool {
         switch answer.status {
         case 200, 201, 204, 410: true
         default: Self.afterToken.contains(answer.reason ?? "")
@@ -82,8 +82,8 @@ struct Repeats: Sendable, Equatable {
     var mayMove: Bool { moves < Self.maximumMoves }
 }
 
-/// Whether a lane sends. It stops when APNs refuses its key, and tries one push after a time.
-struct LaneAdmission: Sendable {
+/// Whether a connection pool sends. It stops when APNs refuses its key, and tries one push after a time.
+struct ConnectionPoolAdmission: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     enum Decision: Sendable, Equatable {
@@ -93,7 +93,7 @@ struct LaneAdmission: Sendable {
         case refuse
     }
 
-    /// The result of a probe for the lane.
+    /// The result of a probe for the pool.
     enum ProbeResult: Sendable, Equatable {
         case accepted
         case refused
@@ -115,7 +115,7 @@ struct LaneAdmission: Sendable {
 
     init(limits: APNsLimits) { self.limits = limits }
 
-    /// Why the lane sends nothing; `nil` while it does.
+    /// Why the pool sends nothing; `nil` while it does.
     var reason: String? {
         switch state {
         case .running: nil
@@ -124,7 +124,7 @@ struct LaneAdmission: Sendable {
     }
 
     /// - Parameter isToProvenDevice: whether Apple has accepted the device token before. Any user can register an
-    ///   invented one, whose refusal says nothing about the lane, so it becomes a probe later.
+    ///   invented one, whose refusal says nothing about the pool, so it becomes a probe later.
     mutating func admit(isToProvenDevice: Bool, now: Instant) -> Decision {
         switch state {
         case .running: return .send
@@ -153,13 +153,13 @@ struct LaneAdmission: Sendable {
         }
     }
 
-    /// The result of a probe's answer for a lane that has stopped for `reason`.
+    /// The result of a probe's answer for a pool that has stopped for `reason`.
     static func result(of answer: APNsAnswer, isToProvenDevice: Bool, stoppedFor reason: String) -> ProbeResult {
         if reason == APNsAnswerRules.tokenRefusals {
             if answer.status == 200 { return .accepted }
             return isToProvenDevice && APNsAnswerRules.isTokenRefusal(answer) ? .refused : .unknown
         }
-        return APNsAnswerRules.provesToken(answer) ? .accepted : .unknown
+        return APNsAnswerRules.verifiesToken(answer) ? .accepted : .unknown
     }
 }
 
@@ -215,7 +215,7 @@ struct RefusalRate: Sendable, Equatable {
             let level = level
             keep { hash, _ in hash.trailingZeroBitCount >= level }
         }
-        // Of very many tokens thousands are remembered: enough that chance refuses no lane.
+        // Of very many tokens thousands are remembered: enough that chance refuses no pool.
         return isRefused && answers.count >= Self.minimumTokens
             && refused * 100 > answers.count * Self.maximumPercent
     }
@@ -231,7 +231,7 @@ struct RefusalRate: Sendable, Equatable {
     mutating func reset() { self = RefusalRate() }
 }
 
-/// When a lane may try to connect again for a role.
+/// When a connection pool may try to connect again for a role.
 struct ConnectBackoff: Sendable, Equatable {
     typealias Instant = ContinuousClock.Instant
 

@@ -20,7 +20,7 @@ enum APNsCall: Sendable {
         }
     }
 
-    var use: APNsLane.Use {
+    var use: APNsConnectionPool.Use {
         switch self {
         case .push(let push): push.isBroadcast ? .broadcasts : .pushes
         case .channels: .channels

@@ -108,11 +108,11 @@ struct APNsEndpoints: Sendable {
     let trustRootsFile: String?
 
     /// The servers of an environment, each with its uses.
-    func servers(of environment: PushEnvironment) -> [(uses: [APNsLane.Use], server: Server)] {
+    func servers(of environment: PushEnvironment) -> [(uses: [APNsConnectionPool.Use], server: Server)] {
         let isSandbox = environment == .sandbox
         let pushes = isSandbox ? sandbox : production
         let broadcasts = (isSandbox ? sandboxBroadcasts : productionBroadcasts) ?? pushes
-        let channels: (uses: [APNsLane.Use], server: Server) = (
+        let channels: (uses: [APNsConnectionPool.Use], server: Server) = (
             [.channels], isSandbox ? sandboxChannels : productionChannels
         )
         return broadcasts == pushes
@@ -130,9 +130,9 @@ struct APNsLimits: Sendable {
     var bodyTime = Duration.milliseconds(400)
     /// From the look-up of the name to the server's SETTINGS.
     var connectTimeout = Duration.seconds(5)
-    /// Connections of a lane for pushes that are neither urgent nor to unproven tokens.
+    /// Connections of a pool to APNs for pushes that are neither urgent nor to unproven tokens.
     var maximumConnections = 3
-    /// Pushes of a lane that wait for a stream.
+    /// Pushes of a pool that wait for a stream.
     var maximumWaiting = 4096
     /// Streams of a connection, if the server allows more.
     var maximumStreams = 1000
@@ -149,9 +149,9 @@ struct APNsLimits: Sendable {
     /// Between two attempts to connect: the first, and the longest after further failures. Each is shortened by up to
     /// half at random.
     var backoff = (first: Duration.milliseconds(250), longest: Duration.seconds(30))
-    /// A lane that APNs has refused tries one push again after so long.
+    /// A pool that APNs has refused tries one push again after so long.
     var retryAfterRefusal = Duration.seconds(300)
-    /// A lane whose device tokens APNs has refused too often tries one push again after so long. Each attempt may cost
+    /// A pool whose device tokens APNs has refused too often tries one push again after so long. Each attempt may cost
     /// good tokens, so it is longer.
     var retryAfterTokenRefusals = Duration.seconds(3600)
 

@@ -8,18 +8,18 @@ import NIOPosix
 import NIOSSL
 import NIOTLS
 
-/// A request on its way through a lane.
+/// A request on its way through a connection pool.
 struct APNsAttempt: Sendable {
     let call: APNsCall
     /// When the caller gets an outcome at the latest.
     let deadline: ContinuousClock.Instant
-    /// Unsafe, because the checks of a checked continuation would cost time for every push. The lane holds each attempt
+    /// Unsafe, because the checks of a checked continuation would cost time for every push. The pool holds each attempt
     /// in one place at a time: its inbox, a queue, or a stream.
-    let outcome: UnsafeContinuation<LaneOutcome, Never>
+    let outcome: UnsafeContinuation<SendOutcome, Never>
     var repeats = Repeats()
     /// The provider token of the last request.
     var provider: ProviderToken?
-    /// Whether the push tries out a stopped lane.
+    /// Whether the push tries out a stopped connection pool.
     var isProbe = false
 }
 
@@ -54,7 +54,7 @@ final class APNsConnection: ChannelInboundHandler {
     private var hasAnswered = false
     private let authority: String
     private let scheme: String
-    private let lane: APNsLaneCore
+    private let pool: APNsConnectionPoolCore
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
     private var timerDue: ContinuousClock.Instant?
@@ -67,12 +67,12 @@ final class APNsConnection: ChannelInboundHandler {
     /// Why the connection ended, for the log.
     private var endReason: String?
 
-    init(role: Role, server: APNsEndpoints.Server, limits: APNsLimits, lane: APNsLaneCore) {
+    init(role: Role, server: APNsEndpoints.Server, limits: APNsLimits, pool: APNsConnectionPoolCore) {
         self.role = role
         authority = server.authority
         scheme = server.isEncrypted ? "https" : "http"
         machine = Machine(limits: limits, now: .now)
-        self.lane = lane
+        self.pool = pool
     }
 
     // MARK: - Connecting
@@ -220,7 +220,7 @@ final class APNsConnection: ChannelInboundHandler {
         isInactive = true
         timer?.cancel()
         perform(machine.closed())
-        lane.ended(self, reason: endReason ?? "closed by the server")
+        pool.ended(self, reason: endReason ?? "closed by the server")
     }
 
     // MARK: - Timers
@@ -241,7 +241,7 @@ final class APNsConnection: ChannelInboundHandler {
         timerDue = nil
         perform(machine.timerFired(now: .now))
         closeIfFinished()
-        lane.progressed()
+        pool.progressed()
         flush()
         scheduleTimer(on: eventLoop)
     }
@@ -250,8 +250,8 @@ final class APNsConnection: ChannelInboundHandler {
         for action in actions {
             switch action {
             case .answered(let attempt, let response): answered(attempt, response)
-            case .notProcessed(let attempt): lane.notProcessed(attempt)
-            case .inDoubt(let attempt): lane.finish(attempt, .inDoubt)
+            case .notProcessed(let attempt): pool.notProcessed(attempt)
+            case .inDoubt(let attempt): pool.finish(attempt, .inDoubt)
             case .reset(let stream): write(HTTP2StreamID(Int(stream)), .rstStream(.cancel))
             case .ping: write(.rootStream, .ping(HTTP2PingData(withInteger: 1), ack: false))
             case .closeIfBlocked: closeIfBlocked()
@@ -263,7 +263,7 @@ final class APNsConnection: ChannelInboundHandler {
     private func answered(_ attempt: APNsAttempt, _ response: Machine.Response) {
         hasAnswered = true
         let answer = APNsRequest.answer(response, keepsBody: attempt.call.isOfChannels)
-        lane.answered(attempt, answer, in: response.duration, on: self)
+        pool.answered(attempt, answer, in: response.duration, on: self)
     }
 
     // MARK: - From the channel
@@ -300,7 +300,7 @@ final class APNsConnection: ChannelInboundHandler {
         case .goAway(let last, let code, let data): receive(goAway: last, code, data, now)
         case .settings(.settings(let settings)):
             let maximum = settings.last { $0.parameter == .maxConcurrentStreams }?.value
-            if machine.settings(maximumStreams: maximum, now: now) { lane.connected(self) }
+            if machine.settings(maximumStreams: maximum, now: now) { pool.connected(self) }
         case .ping(_, ack: true): machine.pingAcknowledged(now: now)
         default: machine.heard(now)
         }
@@ -313,14 +313,14 @@ final class APNsConnection: ChannelInboundHandler {
         // responses from APNs”).
         let reason = data.flatMap { APNsRequest.reason(of: Array($0.readableBytesView)) }
         endReason = "GOAWAY: \(reason ?? "\(code)")"
-        if let reason { lane.closing(self, for: reason) }
+        if let reason { pool.closing(self, for: reason) }
         perform(machine.goAway(lastStream: UInt32(Int(last)), now: now))
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
         if let answeredStream { reset(answered: answeredStream) }
         closeIfFinished()
-        lane.progressed()
+        pool.progressed()
         flush()
     }
 

@@ -35,7 +35,7 @@ struct APNsConnectionMachine<Send> {
     }
 
     /// How long nothing has come while streams wait.
-    enum Pace: Sendable, Equatable {
+    enum Responsiveness: Sendable, Equatable {
         case normal
         /// Longer than ``APNsLimits/stallTime``.
         case stalled
@@ -107,7 +107,7 @@ struct APNsConnectionMachine<Send> {
     }
 
     /// Whether frames come while streams wait.
-    func pace(now: Instant) -> Pace {
+    func responsiveness(now: Instant) -> Responsiveness {
         guard !streams.isEmpty else { return .normal }
         let silence = silentSince.duration(to: now)
         return silence < limits.stallTime ? .normal : silence < limits.hangTime ? .stalled : .hanging

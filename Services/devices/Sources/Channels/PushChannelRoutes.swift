@@ -12,7 +12,7 @@ struct PushChannelRoutes: Sendable {
     let store: PushChannelStore
     let pushes: PushRoutes
     /// Sends requests to APNs.
-    let send: @Sendable (ChannelRequest) async -> LaneOutcome
+    let send: @Sendable (ChannelRequest) async -> SendOutcome
 
     func add(to router: ServiceRouter) {
         router.internal(callers: pushes.callers.names)
@@ -104,7 +104,7 @@ struct PushChannelRoutes: Sendable {
 
     private func call(
         _ operation: ChannelRequest.Operation, _ bundleID: String, _ environment: PushEnvironment
-    ) async -> LaneOutcome {
+    ) async -> SendOutcome {
         await send(
             ChannelRequest(
                 bundleID: bundleID, environment: environment, operation: operation,

@@ -81,7 +81,7 @@ enum PushChannelRules {
     // MARK: - Apple's answers
 
     /// The identifier of a new channel.
-    static func created(_ outcome: LaneOutcome) throws(Problem) -> String {
+    static func created(_ outcome: SendOutcome) throws(Problem) -> String {
         let answer = try answer(outcome, ofCreation: true)
         guard answer.status == 201 || answer.status == 200, let channelID = answer.channelID, isValid(channelID) else {
             throw unexpected(answer)
@@ -89,7 +89,7 @@ enum PushChannelRules {
         return channelID
     }
 
-    static func listed(_ outcome: LaneOutcome) throws(Problem) -> [String] {
+    static func listed(_ outcome: SendOutcome) throws(Problem) -> [String] {
         struct Body: Decodable { var channels: [String] }
         let answer = try answer(outcome)
         guard answer.status == 200, let body = try? JSONDecoder().decode(Body.self, from: Data(answer.body)),
@@ -99,7 +99,7 @@ enum PushChannelRules {
     }
 
     /// How a channel was created; `nil` if Apple has no such channel.
-    static func read(_ outcome: LaneOutcome) throws(Problem) -> PushChannelStorage? {
+    static func read(_ outcome: SendOutcome) throws(Problem) -> PushChannelStorage? {
         struct Body: Decodable {
             var policy: Int
 
@@ -114,7 +114,7 @@ enum PushChannelRules {
     }
 
     /// Returns when Apple no longer has the channel.
-    static func deleted(_ outcome: LaneOutcome) throws(Problem) {
+    static func deleted(_ outcome: SendOutcome) throws(Problem) {
         let answer = try answer(outcome)
         guard answer.status == 200 || answer.status == 204 || isGone(answer.reason) else { throw unexpected(answer) }
     }
@@ -127,7 +127,7 @@ enum PushChannelRules {
             && channelID.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    private static func answer(_ outcome: LaneOutcome, ofCreation: Bool = false) throws(Problem) -> APNsAnswer {
+    private static func answer(_ outcome: SendOutcome, ofCreation: Bool = false) throws(Problem) -> APNsAnswer {
         switch outcome {
         case .answered(let answer): return answer
         case .inDoubt:
@@ -137,7 +137,7 @@ enum PushChannelRules {
             throw Problem(
                 .unavailable, "No key of Apple's is for this app and environment (DEVICES_APNS_KEYS_FILE).",
                 retryAfter: 60)
-        case .notSent(.laneStopped): throw Problem(.unavailable, refusedKey, retryAfter: 60)
+        case .notSent(.connectionPoolStopped): throw Problem(.unavailable, refusedKey, retryAfter: 60)
         case .notSent: throw Problem(.unavailable, "APNs cannot be reached.", retryAfter: 5)
         }
     }
@@ -152,7 +152,7 @@ enum PushChannelRules {
         case (_, "FeatureNotEnabled"):
             .invalid("bundleId", "Broadcasts are not enabled for this app. Enable them in the developer account.")
         case (_, let reason) where isGone(reason): Problem(.notFound)
-        case (_, let reason) where APNsAnswerRules.concernsLane(reason):
+        case (_, let reason) where APNsAnswerRules.concernsConnectionPool(reason):
             Problem(.unavailable, refusedKey, retryAfter: 60)
         case (429, _): Problem(.rateLimited, "Apple refuses so many requests.", retryAfter: answer.retryAfter ?? 10)
         case (500..., _):

@@ -126,7 +126,7 @@ struct DeliveryRules: Sendable {
     ///   - attempts: how often the push was sent to the device before.
     ///   - random: from 0 to 1, for jitter.
     func decide(
-        _ outcome: LaneOutcome, attempts: Int, of push: PushContent, now: Date, random: Double
+        _ outcome: SendOutcome, attempts: Int, of push: PushContent, now: Date, random: Double
     ) -> DeliveryDecision {
         switch outcome {
         case .answered(let answer):
@@ -158,7 +158,7 @@ struct DeliveryRules: Sendable {
         switch answer.status {
         case 200:
             return DeliveryDecision(state: .accepted, registration: .accepted)
-        case _ where APNsAnswerRules.concernsLane(reason):
+        case _ where APNsAnswerRules.concernsConnectionPool(reason):
             return retry(from: 60)
         case 410:
             return DeliveryDecision(
@@ -198,7 +198,7 @@ struct DeliveryRules: Sendable {
         switch reason {
         case .tooLate, .saturated: 0.1
         case .unreachable: 2
-        case .laneStopped: 10
+        case .connectionPoolStopped: 10
         case .noKey: 60
         }
     }

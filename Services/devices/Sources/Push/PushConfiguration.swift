@@ -150,11 +150,11 @@ struct PushCallers: Sendable {
             guard Self.isName(name), !reserved.contains(name), callers[name] == nil else {
                 throw entry.invalid("name must be new, and not \(reserved.sorted().joined(separator: ", "))")
             }
-            let shown = try entry.texts("credential")
-            guard (1...2).contains(shown.count), shown.allSatisfy({ $0.utf8.count >= 8 }) else {
+            let accepted = try entry.texts("credential")
+            guard (1...2).contains(accepted.count), accepted.allSatisfy({ $0.utf8.count >= 8 }) else {
                 throw entry.invalid("credential must be one of at least 8 characters, or a list of two")
             }
-            guard credentials.values.allSatisfy({ Set($0).isDisjoint(with: shown) }) else {
+            guard credentials.values.allSatisfy({ Set($0).isDisjoint(with: accepted) }) else {
                 throw entry.invalid("credential must not be shared with another caller")
             }
             let types = try entry.texts("pushTypes").map { PushType(rawValue: $0) }
@@ -170,7 +170,7 @@ struct PushCallers: Sendable {
                 name: name, bundleIDs: Set(bundleIDs), types: Set(types.compactMap { $0 }),
                 quietHours: try Self.quietHours(of: entry), capPerDay: try Self.cap(of: entry),
                 sharedTags: try Self.sharedTags(of: entry))
-            credentials[name] = shown
+            credentials[name] = accepted
             try entry.allow(only: ["name", "credential", "pushTypes", "bundleIds", "quietHours", "capPerDay", "tags"])
         }
         if let caller = callers.values.first(where: { $0.sharedTags.map { callers[$0] != nil } ?? false }) {

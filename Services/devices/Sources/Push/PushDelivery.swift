@@ -12,7 +12,7 @@ struct PushDelivery: Sendable {
     }
 
     let queue: PushQueueStore
-    let lane: any Lane
+    let pushService: any PushService
     let liveness: SessionLiveness
     let protection: PushTokenProtection
     let rules: DeliveryRules
@@ -102,9 +102,9 @@ struct PushDelivery: Sendable {
     /// - Parameter claimedAt: before the statement that made the claim.
     func send(
         _ rendered: RenderedPush, _ claim: ClaimedTarget, of push: PushContent, claimedAt: ContinuousClock.Instant
-    ) async -> (outcome: LaneOutcome, decision: DeliveryDecision) {
+    ) async -> (outcome: SendOutcome, decision: DeliveryDecision) {
         let start = ContinuousClock.now
-        let outcome = start < rendered.sendBefore ? await lane.send(rendered) : .notSent(.tooLate)
+        let outcome = start < rendered.sendBefore ? await pushService.send(rendered) : .notSent(.tooLate)
         // By PostgreSQL's clock.
         let now = claim.claimedAt + (ContinuousClock.now - claimedAt) / .seconds(1)
         var decision = rules.decide(

@@ -6,7 +6,7 @@ struct PushMetrics: Sendable {
     let isPaused = Gauge(
         "devices_push_paused", help: "1 while no push is sent, because the revocation feed cannot be read.")
     let answer = DurationHistogram(
-        "devices_push_answer_seconds", help: "Time from handing a push to the lane until Apple's answer.")
+        "devices_push_answer_seconds", help: "Time from handing a push to the connection pool until Apple's answer.")
     private let outcomes: [TargetState: Counter]
     private let lengths: [TargetState: Gauge]
     private let scheduled = Gauge(

@@ -7,28 +7,28 @@ import ServiceKitPostgres
 /// The feed of outcomes for callers (`GET /internal/push/outcomes`): each final state of a push on a device but its
 /// acceptance, at least once and for a week.
 struct PushOutcomeFeed: Sendable {
-    let stamper: StampedFeed
+    let sequencer: SequencedFeed
     private let pageSize: Int
 
     init(database: PostgresPool, pageSize: Int = 1000, logger: Logger) {
-        stamper = StampedFeed(
+        sequencer = SequencedFeed(
             log: "push_outcome_log", function: "stamp_push_outcomes", database: database,
-            interval: .milliseconds(500), stampsAtOnce: false, logger: logger)
+            interval: .milliseconds(500), sequencesAtOnce: false, logger: logger)
         self.pageSize = pageSize
     }
 
     /// The caller's outcomes after `cursor`. If there are none yet, it waits until `end` for some.
     ///
     /// - Parameter cursor: the cursor of an earlier page; `nil` or empty begins with the oldest entry,
-    ///   ``StampedFeed/latest`` at the end.
+    ///   ``SequencedFeed/latest`` at the end.
     func page(
         of caller: String, after cursor: String?, waitingUntil end: ContinuousClock.Instant
     ) async throws -> PushOutcomePage {
-        let view = StampedFeed.View(
+        let view = SequencedFeed.View(
             columns: "push_id, device_id, user_id, state, reason, occurred_at", condition: "caller = argument",
             argument: caller, pageSize: pageSize
         ) { try PushOutcomePage.Entry($0) }
-        let page = try await stamper.page(view, after: cursor, waitingUntil: end)
+        let page = try await sequencer.page(view, after: cursor, waitingUntil: end)
         return PushOutcomePage(
             entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }

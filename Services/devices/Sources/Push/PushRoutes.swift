@@ -15,7 +15,7 @@ struct PushRoutes: Sendable {
     let activity: PushActivity
     /// What one caller's pushes may take up before further ones are refused.
     let queueLimit: QueueLoad
-    /// Whether a lane exists that sends pushes.
+    /// Whether a push service exists that sends pushes.
     let canSend: Bool
     private let dryRuns = DryRuns()
 

@@ -26,7 +26,7 @@ struct PushSender: Service {
         var surveyInterval: Duration = .seconds(10)
         /// Targets that a survey counts of each caller and urgency, and pushes of each caller that wait.
         var surveyLimit = 100_000
-        /// No other replica claims a target for so long. A lane answers sooner.
+        /// No other replica claims a target for so long. The push service answers sooner.
         var lease: Duration = .seconds(30)
         /// No stream is opened in the last part of a lease.
         var leaseMargin: Duration = .seconds(1)
@@ -59,7 +59,8 @@ struct PushSender: Service {
     /// Sends until the service shuts down. Then what is in flight ends, and its outcomes are recorded.
     func run() async {
         activity.window.open(
-            limit: limits.concurrency, lease: limits.lease, streams: { [lane = delivery.lane] in lane.maximumStreams })
+            limit: limits.concurrency, lease: limits.lease,
+            streams: { [pushService = delivery.pushService] in pushService.maximumStreams })
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await recordOutcomes() }
             await withTaskGroup(of: Void.self) { senders in

@@ -97,7 +97,7 @@ final class PushStarter: Sendable {
             """
             SELECT is_found, added FROM add_push_recipients(
                 \(push), \(Int32(devices)), \(Int32(RegistrationStore.maximumDevices)),
-                \(Int32(StartRules.unknownDevices)), \(StartRules.pace))
+                \(Int32(StartRules.unknownDevices)), \(StartRules.interval))
             """
         )[0].decode((Bool, Int).self)
     }

@@ -260,8 +260,8 @@ struct PushStore: Sendable {
                     add_push_targets(
                         recipient.bucket, recipient.kind, recipient.id, recipient.user_id, kept.id, bundle_id,
                         kept.kind, activity, attributes_type, for_environment, caller, urgency,
-                        statement_timestamp() + make_interval(secs => \(StartRules.pace) * (recipient.position - 1)), day,
-                        \(Int32(reservation?.targetsOfRecipient ?? 0)), \((reservation?.lease ?? .zero) / .seconds(1))
+                        statement_timestamp() + make_interval(secs => \(StartRules.interval) * (recipient.position - 1)),
+                        day, \(Int32(reservation?.targetsOfRecipient ?? 0)), \((reservation?.lease ?? .zero) / .seconds(1))
                     ) AS claim
                 WHERE \(beginning == .withTargets)
             ) AS target ON true

@@ -90,7 +90,7 @@ final class SendWindow: Sendable {
 
     /// - Parameters:
     ///   - limit: the most targets that may be held.
-    ///   - streams: how many pushes the lane can have in flight now.
+    ///   - streams: how many pushes the push service can have in flight now.
     func open(limit: Int, lease: Duration, streams: @escaping @Sendable () -> Int) {
         state.withLock { state in
             (state.isOpen, state.limit, state.lease, state.streams) = (true, limit, lease, streams)
@@ -139,8 +139,8 @@ final class SendWindow: Sendable {
         }
     }
 
-    /// A tenth is left to urgent pushes. What a lane cannot send at once is not claimed: it would be in doubt if the
-    /// process died.
+    /// A tenth is left to urgent pushes. What the push service cannot send at once is not claimed: it would be in
+    /// doubt if the process died.
     private static func room(_ state: State, for urgency: PushUrgency) -> Int {
         let all = min(state.limit, state.streams())
         return max(0, (urgency == .urgent ? all : all - all / 10) - state.held - state.reserved)

@@ -20,7 +20,7 @@ enum StartRules {
     static let unknownDevices = 10
     /// Seconds between the due times of two recipients of one push, so that a push to many does not stand before one
     /// that is accepted a moment later.
-    static let pace = 0.0001
+    static let interval = 0.0001
 
     /// The most devices that the recipients can have: what adding their targets may cost.
     static func possibleDevices(of recipients: [PushRecipient]) -> Int {

@@ -17,7 +17,7 @@ final class LastSeenWriter: Service {
     }
 
     /// The time between two statements.
-    private static let pace = Duration.seconds(1)
+    private static let interval = Duration.seconds(1)
     /// Devices of a statement.
     private static let batch = 1000
     /// Devices that wait at most. More are left out.
@@ -54,7 +54,7 @@ final class LastSeenWriter: Service {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let count = notes.count
             if seen.withLock(\.isEmpty) { await notes.wait(after: count, until: .now + .seconds(3600)) }
-            await cancelWhenGracefulShutdown { try? await Task.sleep(for: Self.pace) }
+            await cancelWhenGracefulShutdown { try? await Task.sleep(for: Self.interval) }
             await flushOrLog()
         }
         await flushOrLog()

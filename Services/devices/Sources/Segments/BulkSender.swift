@@ -40,8 +40,8 @@ struct BulkSender: Service {
         }
     }
 
-    /// Half as many streams as the lane has.
-    private var streams: Int { max(1, min(limits.concurrency, delivery.lane.maximumStreams) / 2 / Self.workers) }
+    /// Half as many streams as the push service has.
+    private var streams: Int { max(1, min(limits.concurrency, delivery.pushService.maximumStreams) / 2 / Self.workers) }
     private var isEnding: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
     /// Whether pages are sent now. Others are sent first, and nothing without the revocation feed.
     private var maySend: Bool {

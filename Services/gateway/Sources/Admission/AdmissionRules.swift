@@ -14,7 +14,7 @@ enum AdmissionLimit: String, Sendable {
 
 /// Why a request is not forwarded.
 enum AdmissionRefusal: Sendable, Equatable {
-    /// The gateway lacks a place, memory, keys or time for the request.
+    /// The gateway lacks a permit, memory, keys or time for the request.
     case unavailable
     case limitExceeded(AdmissionLimit, RateLimit.Excess)
     case notFound
@@ -92,8 +92,8 @@ protocol AdmissionChecks {
     /// Whether there is room for the stream or WebSocket that the request asks for, if it asks for one.
     var hasRoomForStream: Bool { get }
 
-    /// Takes a place among the requests of the route's upstream.
-    mutating func takePlace() -> Bool
+    /// Takes a permit among the requests of the route's upstream.
+    mutating func takePermit() -> Bool
     /// Takes one request from a limit.
     ///
     /// - Parameter user: `nil`: the request counts for its address.
@@ -108,20 +108,20 @@ protocol AdmissionChecks {
     /// - Returns: `false` where there is no document at the path.
     mutating func makeDocument() -> Bool
     /// - Returns: `nil` where the request has no bearer.
-    mutating func verifyBearer() -> BearerVerifier.Verification?
-    /// Leaves the request's place for one among the requests that wait for keys.
+    mutating func verifyBearer() -> CachingBearerVerifier.Verification?
+    /// Exchanges the request's permit for one among the requests that wait for keys.
     ///
     /// - Returns: `false` where the request may not wait, or too many wait already.
-    mutating func takePlaceToWaitForKeys() -> Bool
+    mutating func takePermitToWaitForKeys() -> Bool
 }
 
 /// Decides by its head whether a request is forwarded.
 ///
-/// In this order: the gateway's own health; connection limit; place; limit of the address; preflight; route;
+/// In this order: the gateway's own health; connection limit; permit; limit of the address; preflight; route;
 /// `Max-Forwards`; document; limit of sign-ins; bearer; role; age of the authentication; limit of the user; limit of
 /// the route; size; `Expect`; time; room for a stream. The first that fails decides.
 ///
-/// A request waits for its body and its queue's place afterwards: see ``ExchangeMachine``.
+/// A request waits for its body and for a permit of its queue afterwards: see ``ExchangeMachine``.
 enum AdmissionRules {
     static func decide(_ match: RouteTable.Match, _ checks: inout some AdmissionChecks) -> AdmissionDecision {
         var isForUpstream = false
@@ -134,7 +134,7 @@ enum AdmissionRules {
             }
         }
         if checks.isOverConnectionLimit { return .refuse(.unavailable) }
-        if isForUpstream, !checks.takePlace() { return .refuse(.unavailable) }
+        if isForUpstream, !checks.takePermit() { return .refuse(.unavailable) }
         if let excess = checks.count(in: .address, user: nil) { return .refuse(.limitExceeded(.address, excess)) }
         // Whatever the route has to say of OPTIONS, since a browser asks about another method.
         if checks.isOptions, checks.makePreflightResponse() { return .respond(.preflight) }
@@ -174,7 +174,7 @@ enum AdmissionRules {
             case .waitsForKeys:
                 // The service may not need the bearer, so its requests do not wait for keys.
                 guard route.authentication == .reported else {
-                    return checks.takePlaceToWaitForKeys() ? .waitForKeys : .refuse(.unavailable)
+                    return checks.takePermitToWaitForKeys() ? .waitForKeys : .refuse(.unavailable)
                 }
                 bearerError = .unavailable
             }

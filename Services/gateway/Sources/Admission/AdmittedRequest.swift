@@ -38,8 +38,8 @@ struct AdmittedRequest {
 
 extension RequestAdmission {
     mutating func forward(identity: VerifiedToken?, bearerError: ErrorCode?, maxForwards: Int?) -> AdmissionResult {
-        guard let routeState, let place, let method, case .route(let route, let forwardedPath) = match else {
-            preconditionFailure("A request is forwarded to its route, after it has taken a place.")
+        guard let routeState, let permit, let method, case .route(let route, let forwardedPath) = match else {
+            preconditionFailure("A request is forwarded to its route, after it has taken a permit.")
         }
         let given = fields.traceparent.flatMap {
             TraceParent(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
@@ -68,7 +68,7 @@ extension RequestAdmission {
             trace: trace, clientSpan: clientSpan, serverSpan: serverSpan, identity: identity,
             upgrades: upgrades, opensStream: opensStream, cors: Array(cors.utf8), clientAddress: address,
             countsRejections: route.limitsRejections, startedAt: now, arrivedAt: arrivedAt)
-        return .forward(Exchange(client: client, routeState: routeState, request: request, place: place))
+        return .forward(Exchange(client: client, routeState: routeState, request: request, permit: permit))
     }
 
     /// Decides whether the trace is recorded, and sets the flag for the upstream.

@@ -2,7 +2,7 @@ import Contracts
 
 /// Reads the request's head.
 extension RequestAdmission {
-    func verifyBearer() -> BearerVerifier.Verification? {
+    func verifyBearer() -> CachingBearerVerifier.Verification? {
         guard let routeState, let line = fields.authorization else { return nil }
         guard !fields.hasSeveralAuthorizations else { return .refused(.invalidToken) }
         let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[line].value])

@@ -7,7 +7,7 @@ enum AdmissionResult {
     /// The gateway is fetching the key of the bearer token. The head is admitted again afterwards.
     ///
     /// - Parameter arrivedAt: when the request arrived.
-    case waitForKeys(RequestPlaces.Place, arrivedAt: Int64)
+    case waitForKeys(RequestPermits.Permit, arrivedAt: Int64)
 }
 
 /// A request that is being admitted, until `AdmissionRules` has decided about it.
@@ -38,7 +38,7 @@ struct RequestAdmission: AdmissionChecks {
     let opensStream: Bool
 
     // What the checks have found, or hold.
-    private(set) var place: RequestPlaces.Place?
+    private(set) var permit: RequestPermits.Permit?
     private var ownResponse: LocalResponse?
 
     private init(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool) {
@@ -112,12 +112,12 @@ struct RequestAdmission: AdmissionChecks {
     var isInTime: Bool { routeState.map { now < arrivedAt + $0.timeout } ?? false }
     var hasRoomForStream: Bool { !opensStream || gateway.streams.hasRoom(for: address.key) }
 
-    mutating func takePlace() -> Bool {
-        place = routeState?.share.flatMap { gateway.places.take($0, of: address.key) }
-        return place != nil
+    mutating func takePermit() -> Bool {
+        permit = routeState?.share.flatMap { gateway.permits.take($0, of: address.key) }
+        return permit != nil
     }
 
-    private mutating func leavePlace() { if let taken = place.take() { gateway.places.leave(taken) } }
+    private mutating func releasePermit() { if let taken = permit.take() { gateway.permits.release(taken) } }
 
     func count(in limit: AdmissionLimit, user: UserKey?) -> RateLimit.Excess? {
         switch limit {
@@ -161,19 +161,19 @@ struct RequestAdmission: AdmissionChecks {
         return ownResponse != nil
     }
 
-    mutating func takePlaceToWaitForKeys() -> Bool {
-        leavePlace()
+    mutating func takePermitToWaitForKeys() -> Bool {
+        releasePermit()
         guard mayWaitForKeys, let routeState else { return false }
         let share = routeState.route.issuers.isEmpty ? gateway.keyWaits : gateway.furtherIssuerKeyWaits
-        place = gateway.places.take(share, of: address.key)
-        return place != nil
+        permit = gateway.permits.take(share, of: address.key)
+        return permit != nil
     }
 
     // MARK: Responses
 
     mutating func waitForKeys() -> AdmissionResult {
-        guard let place else { return refuse(.unavailable) }
-        return .waitForKeys(place, arrivedAt: arrivedAt)
+        guard let permit else { return refuse(.unavailable) }
+        return .waitForKeys(permit, arrivedAt: arrivedAt)
     }
 
     mutating func respond(_ response: AdmissionDecision.Response) -> AdmissionResult {
@@ -217,7 +217,7 @@ struct RequestAdmission: AdmissionChecks {
     }
 
     private mutating func respond(with response: LocalResponse, refusal: String? = nil) -> AdmissionResult {
-        leavePlace()
+        releasePermit()
         worker.logAccess(
             AccessLine(
                 requestID: requestID, method: methodName, path: Array(path), client: address,

@@ -31,8 +31,8 @@ extension ClientConnection {
         case .fault(let fault):
             refuse(fault)
             return true
-        case .admitted(.waitForKeys(let place, let arrivedAt), _):
-            waitForKeys(at: place, arrivedAt: arrivedAt)
+        case .admitted(.waitForKeys(let permit, let arrivedAt), _):
+            waitForKeys(holding: permit, arrivedAt: arrivedAt)
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
@@ -145,15 +145,15 @@ extension ClientConnection {
     // MARK: Keys
 
     /// Waits for the keys that the request's token needs.
-    private func waitForKeys(at place: RequestPlaces.Place, arrivedAt: Int64) {
-        keyWaitPlace = place
+    private func waitForKeys(holding permit: RequestPermits.Permit, arrivedAt: Int64) {
+        keyWaitPermit = permit
         becomeActive()
         state.waitForKeys(for: worker.clientTimes.keys, arrivedAt: arrivedAt, at: worker.now)
         noteDeadline()
     }
 
     func leaveKeyWait() {
-        if let place = keyWaitPlace.take() { worker.gateway.places.leave(place) }
+        if let permit = keyWaitPermit.take() { worker.gateway.permits.release(permit) }
     }
 
     /// Admits or refuses the request, because the keys have been fetched or the wait has timed out.
@@ -196,7 +196,7 @@ extension ClientConnection {
     func flush() {
         guard let bytes = output.take() else { return }
         context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-        updatePaceAfterWriting()
+        checkMinimumRateAfterWriting()
     }
 
     func flushBothWays() {
@@ -239,7 +239,7 @@ extension ClientConnection {
 
     private func leaveExchange() {
         guard let exchange = exchange.take() else { return }
-        exchange.leavePlaces()
+        exchange.releasePermits()
         countBodyWaiting()
     }
 

@@ -31,8 +31,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// The budget for the chunks of the client's bodies; `nil` until a body is chunked.
     var chunkBudget: PieceBudget?
     var exchange: Exchange?
-    /// The place of a request that waits for keys.
-    var keyWaitPlace: RequestPlaces.Place?
+    /// The permit of a request that waits for keys.
+    var keyWaitPermit: RequestPermits.Permit?
     /// Whether its request counts as active at `peer`.
     private var isActive = false
     var output = PendingOutput()
@@ -72,8 +72,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func handlerRemoved(context: ChannelHandlerContext) {
         worker.remove(self)
-        worker.output.change(by: -state.untakenBytes)
-        state.forgetUntakenBytes()
+        worker.output.change(by: -state.unsentBytes)
+        state.forgetUnsentBytes()
         self.context = nil
     }
 
@@ -112,7 +112,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
-        _ = updatePace(now: worker.now)
+        _ = checkMinimumRate(now: worker.now)
         if let exchange { return exchange.clientIsWritable() }
         guard state.phase == .head, input.readableBytes > 0 else { return }
         state.headIsReadLate(at: worker.now)
@@ -137,7 +137,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     // MARK: Requests
 
-    /// The request has an exchange, or waits for keys or a place.
+    /// The request has an exchange, or waits for keys or a permit.
     func becomeActive() {
         guard !isActive else { return }
         isActive = true
@@ -206,7 +206,7 @@ extension ClientConnection {
     }
 
     func timedOut(now: Int64) {
-        let isFast = updatePace(now: now)
+        let isFast = checkMinimumRate(now: now)
         let action = state.timedOut(
             isFast: isFast, isWritable: isWritable, hasInput: input.readableBytes > 0,
             hasResponse: exchange?.state.hasResponse ?? false,
@@ -241,28 +241,28 @@ extension ClientConnection {
 /// Tracks the bytes that wait for the client.
 extension ClientConnection {
     /// Whether more of a response may be read for the client.
-    var takesResponse: Bool { isWritable && (state.untakenBytes == 0 || state.untakenBytes < worker.output.allowance) }
+    var takesResponse: Bool { isWritable && (state.unsentBytes == 0 || state.unsentBytes < worker.output.allowance) }
 
     /// Checks whether bytes that were just written wait. A response that the system accepts at once gets no other
     /// check.
-    func updatePaceAfterWriting() {
-        guard untakenBytesNow > 0 || state.untakenBytes > 0 else { return }
-        _ = updatePace(now: worker.now)
+    func checkMinimumRateAfterWriting() {
+        guard unsentBytesNow > 0 || state.unsentBytes > 0 else { return }
+        _ = checkMinimumRate(now: worker.now)
     }
 
-    /// - Returns: whether the client takes its responses fast enough.
-    func updatePace(now: Int64) -> Bool {
-        let untakenBytes = untakenBytesNow
-        worker.output.change(by: untakenBytes - state.untakenBytes)
-        let isFast = state.update(untakenBytes: untakenBytes, at: now)
-        if untakenBytes > 0 {
+    /// - Returns: whether the client takes its responses at the minimum rate.
+    func checkMinimumRate(now: Int64) -> Bool {
+        let unsentBytes = unsentBytesNow
+        worker.output.change(by: unsentBytes - state.unsentBytes)
+        let isFast = state.update(unsentBytes: unsentBytes, at: now)
+        if unsentBytes > 0 {
             awaitTaking()
             noteDeadline()
         }
         return isFast
     }
 
-    private var untakenBytesNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
+    private var unsentBytesNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
 
     /// Calls `hasTaken` once the waiting bytes have been taken. A stream calls it by itself.
     private func awaitTaking() {
@@ -278,7 +278,7 @@ extension ClientConnection {
     func hasTaken() {
         guard context != nil else { return }
         let now = worker.now
-        _ = updatePace(now: now)
+        _ = checkMinimumRate(now: now)
         state.taken(at: now)
         noteDeadline()
         exchange?.clientIsWritable()

@@ -15,8 +15,8 @@ struct ClientConnectionMachine: Sendable {
     private(set) var mayWaitForKeys = true
     /// When the current request arrived; `nil` unless it has waited for keys, or does.
     private(set) var arrivedAt: Int64?
-    /// Bytes that the client had not taken at the last check.
-    private(set) var untakenBytes = 0
+    /// Bytes that were not sent to the client at the last check.
+    private(set) var unsentBytes = 0
 
     private let times: ClientTimes
     /// A stream of HTTP/2 carries one request. After it, the connection is only read to its end.
@@ -27,16 +27,16 @@ struct ClientConnectionMachine: Sendable {
     private var lingersUntil: Int64 = 0
     private var discarded = 0
     private var written = 0
-    private var pace: ReadingPace
+    private var minimumRate: MinimumRate
 
     init(times: ClientTimes, carriesOneRequest: Bool = false) {
         self.times = times
         self.carriesOneRequest = carriesOneRequest
-        pace = times.pace
+        minimumRate = times.minimumRate
     }
 
     /// When to call `timedOut`.
-    var deadline: Int64 { phase == .closed ? phaseDeadline : min(phaseDeadline, pace.deadline) }
+    var deadline: Int64 { phase == .closed ? phaseDeadline : min(phaseDeadline, minimumRate.deadline) }
 
     /// Whether the connection carries no request, and may be closed.
     func isIdle(hasInput: Bool) -> Bool { phase == .head && !hasInput }
@@ -57,8 +57,8 @@ struct ClientConnectionMachine: Sendable {
         phaseDeadline = .max
     }
 
-    /// The socket is closed: bytes that the client has not taken are no longer reported.
-    mutating func forgetUntakenBytes() { untakenBytes = 0 }
+    /// The socket is closed: unsent bytes are no longer reported.
+    mutating func forgetUnsentBytes() { unsentBytes = 0 }
 
     /// The socket is to be closed at once, in any phase.
     mutating func abort() { phase = .closed }
@@ -111,7 +111,7 @@ struct ClientConnectionMachine: Sendable {
         closesAfterResponse = closes
         phase = hasBody ? .body : .responding
         phaseDeadline = deadline
-        pace.begin()
+        minimumRate.begin()
     }
 
     /// The gateway responds by itself. The response is about to be written; `responseEnded` is to be called afterwards.
@@ -191,16 +191,16 @@ struct ClientConnectionMachine: Sendable {
 
     mutating func wrote(_ bytes: Int) { written += bytes }
 
-    /// - Parameter untakenBytes: those that the client has not taken yet.
-    /// - Returns: whether it takes its responses fast enough.
-    mutating func update(untakenBytes: Int, at now: Int64) -> Bool {
-        self.untakenBytes = untakenBytes
-        return pace.update(isWaiting: untakenBytes > 0, taken: written - untakenBytes, at: now)
+    /// - Parameter unsentBytes: those that wait until the client has taken earlier ones.
+    /// - Returns: whether it takes its responses at the minimum rate.
+    mutating func update(unsentBytes: Int, at now: Int64) -> Bool {
+        self.unsentBytes = unsentBytes
+        return minimumRate.update(isWaiting: unsentBytes > 0, taken: written - unsentBytes, at: now)
     }
 
     /// The client has taken bytes, as reported to `update`. The time that it has to read the last bytes begins now.
     mutating func taken(at now: Int64) {
-        if untakenBytes == 0, phase == .lingering { startLingering(at: now) }
+        if unsentBytes == 0, phase == .lingering { startLingering(at: now) }
     }
 
     // MARK: Time
@@ -240,13 +240,13 @@ struct ClientConnectionMachine: Sendable {
     /// The client's time begins only when it has taken the bytes that wait for it.
     private mutating func givesMoreTime(hasResponse: Bool, isUndelivered: () -> Bool, at now: Int64) -> Bool {
         switch phase {
-        case .head where untakenBytes > 0: phaseDeadline = now + times.idle
-        case .discardingBody where untakenBytes > 0, .lingering where untakenBytes > 0: startLingering(at: now)
+        case .head where unsentBytes > 0: phaseDeadline = now + times.idle
+        case .discardingBody where unsentBytes > 0, .lingering where unsentBytes > 0: startLingering(at: now)
         // The system may still be sending. On a closed connection, it would stop as soon as the client sent anything.
         case .lingering where now < lingersUntil && isUndelivered():
             phaseDeadline = min(lingersUntil, now + times.linger)
-        case .body where untakenBytes > 0 && hasResponse, .responding where untakenBytes > 0 && hasResponse,
-            .tunnel where untakenBytes > 0 && hasResponse:
+        case .body where unsentBytes > 0 && hasResponse, .responding where unsentBytes > 0 && hasResponse,
+            .tunnel where unsentBytes > 0 && hasResponse:
             extendStream(at: now)
         default: return false
         }

@@ -20,7 +20,7 @@ final class ClientPeer {
     /// Its connection among those of the process.
     let openConnection: OpenConnection
     private var requests = 0
-    /// Requests that have an exchange, or wait for keys or a place.
+    /// Requests that have an exchange, or wait for keys or a permit.
     private var activeRequests = 0
     /// Open streams of HTTP/2. A stream without an active request holds a response that waits for the client.
     var openStreams = 0

@@ -10,7 +10,7 @@ final class ClientTimes: Sendable {
     let stream: Int64
     let linger: Int64
     let longestLinger: Int64
-    let pace: ReadingPace
+    let minimumRate: MinimumRate
 
     init(_ settings: GatewaySettings) {
         idle = settings.idleTimeout.nanoseconds
@@ -22,12 +22,12 @@ final class ClientTimes: Sendable {
         stream = settings.streamTimeout.nanoseconds
         linger = settings.lingerTimeout.nanoseconds
         longestLinger = settings.longestLinger.nanoseconds
-        pace = ReadingPace(settings)
+        minimumRate = MinimumRate(settings)
     }
 }
 
-extension ReadingPace {
+extension MinimumRate {
     init(_ settings: GatewaySettings) {
-        self.init(minimumRate: settings.minimumResponseRate, timeout: settings.responseTimeout.nanoseconds)
+        self.init(bytesPerSecond: settings.minimumResponseRate, timeout: settings.responseTimeout.nanoseconds)
     }
 }

@@ -1,10 +1,10 @@
 // Pure: no I/O, no clock.
 
-/// Whether a client takes its responses fast enough.
+/// Whether a client takes its responses at the minimum rate.
 ///
 /// A client has a time budget. While bytes wait for it, the budget shrinks; each byte that it takes refills it. So the
 /// client may pause for a while, but must keep a minimum rate on average. A slow service costs it nothing.
-struct ReadingPace: Sendable {
+struct MinimumRate: Sendable {
     /// The full time budget; nanoseconds.
     private let timeout: Int64
     private let nanosecondsPerByte: Double
@@ -14,11 +14,11 @@ struct ReadingPace: Sendable {
     private var waitingAt: Int64?
 
     /// - Parameters:
-    ///   - minimumRate: bytes in a second.
+    ///   - bytesPerSecond: the minimum rate.
     ///   - timeout: nanoseconds.
-    init(minimumRate: Int, timeout: Int64) {
+    init(bytesPerSecond: Int, timeout: Int64) {
         self.timeout = timeout
-        nanosecondsPerByte = 1e9 / Double(minimumRate)
+        nanosecondsPerByte = 1e9 / Double(bytesPerSecond)
         left = timeout
     }
 
@@ -61,7 +61,7 @@ struct ConnectionLinger: Sendable {
         case cut
     }
 
-    private var pace: ReadingPace
+    private var minimumRate: MinimumRate
     private let longest: Int64
     private var waiting = 0
     private var taken = 0
@@ -69,8 +69,8 @@ struct ConnectionLinger: Sendable {
     private var until: Int64?
 
     /// - Parameter longest: for the other side's system to receive what the socket has accepted; nanoseconds.
-    init(pace: ReadingPace, longest: Int64) {
-        self.pace = pace
+    init(minimumRate: MinimumRate, longest: Int64) {
+        self.minimumRate = minimumRate
         self.longest = longest
     }
 
@@ -83,7 +83,7 @@ struct ConnectionLinger: Sendable {
     mutating func step(waiting: Int, isEnding: Bool, hasDelivered: () -> Bool, at now: Int64) -> Step {
         taken += max(0, self.waiting - waiting)
         self.waiting = waiting
-        guard pace.update(isWaiting: waiting > 0, taken: taken, at: now) else { return .cut }
+        guard minimumRate.update(isWaiting: waiting > 0, taken: taken, at: now) else { return .cut }
         if waiting > 0 {
             until = nil
             return .wait

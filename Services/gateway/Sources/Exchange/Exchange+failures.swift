@@ -94,7 +94,7 @@ extension Exchange {
     }
 
     func clientIsGone() {
-        leavePlaces()
+        releasePermits()
         drop(status: 499)
     }
 

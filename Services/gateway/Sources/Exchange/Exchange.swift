@@ -40,17 +40,17 @@ final class Exchange {
     private var writesChunks = false
     var tunnel = Tunnel()
     /// `nil`: the exchange is a stream and counts among the streams.
-    var place: RequestPlaces.Place?
-    /// Its place among the streams.
-    private var streamPlace: StreamPlaces.Place?
-    /// Its place in the route's queue.
-    var queuePlace: QueuePlace?
+    var permit: RequestPermits.Permit?
+    /// Its permit as a stream.
+    private var streamPermit: StreamPermits.Permit?
+    /// Its permit of the route's queue.
+    var queuePermit: QueuePermit?
     /// Whether the worker ends it when its token is no longer valid.
     private var isWatched = false
 
-    /// - Parameter place: among the requests in flight; the exchange leaves it.
-    init(client: ClientConnection, routeState: RouteState, request: AdmittedRequest, place: RequestPlaces.Place?) {
-        self.place = place
+    /// - Parameter permit: of a request in flight; the exchange releases it.
+    init(client: ClientConnection, routeState: RouteState, request: AdmittedRequest, permit: RequestPermits.Permit?) {
+        self.permit = permit
         self.client = client
         self.routeState = routeState
         self.request = request
@@ -73,19 +73,19 @@ final class Exchange {
 
     var hasOneAddress: Bool { routeState.balancer?.count == 1 }
 
-    func leavePlaces() {
-        if let place = place.take() { worker.gateway.places.leave(place) }
-        if let place = streamPlace.take() { worker.gateway.streams.leave(place) }
-        leaveQueuePlace()
+    func releasePermits() {
+        if let permit = permit.take() { worker.gateway.permits.release(permit) }
+        if let permit = streamPermit.take() { worker.gateway.streams.release(permit) }
+        releaseQueuePermit()
     }
 
-    /// A stream moves from its place among the requests in flight to one among the streams.
+    /// A stream exchanges its permit of a request in flight for one of a stream.
     ///
     /// - Returns: `false` where the client has as many streams as it may.
     private func becomeStream() -> Bool {
-        guard let streamPlace = worker.gateway.streams.take(for: clientKey) else { return false }
-        self.streamPlace = streamPlace
-        if let place = place.take() { worker.gateway.places.leave(place) }
+        guard let streamPermit = worker.gateway.streams.take(for: clientKey) else { return false }
+        self.streamPermit = streamPermit
+        if let permit = permit.take() { worker.gateway.permits.release(permit) }
         return true
     }
 

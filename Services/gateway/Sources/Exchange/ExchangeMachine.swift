@@ -5,7 +5,7 @@ struct ExchangeMachine: Sendable {
     enum Phase: Sendable, Equatable {
         /// The beginning of the body is buffered here; no connection to an upstream is taken yet.
         case buffering
-        /// The request is complete and waits for a place of a queue.
+        /// The request is complete and waits for a permit of a queue.
         case queued
         /// Waits for a connection to an upstream's address.
         case connecting
@@ -57,7 +57,7 @@ struct ExchangeMachine: Sendable {
         case forward
         /// The client kept the upstream waiting.
         case refuseSlowBody
-        /// No place of the queue has become free.
+        /// No permit of the queue has become free.
         case leaveQueue
         case fail(Retry)
     }
@@ -93,7 +93,7 @@ struct ExchangeMachine: Sendable {
     private let buffersWholeBody: Bool
     /// When the request is forwarded with the part of its body that has arrived.
     private let bufferingDeadline: Int64
-    /// When the wait for a place in the queue times out.
+    /// When the wait for a permit of the queue times out.
     private var queueDeadline = Int64.max
     /// Whether it is, or was, a WebSocket.
     private(set) var isTunnel = false
@@ -146,7 +146,7 @@ struct ExchangeMachine: Sendable {
         return isProbe ? now + max(0, deadline - now) / 3 : deadline
     }
 
-    /// The deadline of the next step: the end of buffering or of the wait for a place, or the response's head.
+    /// The deadline of the next step: the end of buffering or of the wait for a permit, or the response's head.
     var nextDeadline: Int64 {
         switch phase {
         case .buffering: min(bufferingDeadline, deadline)
@@ -174,7 +174,7 @@ struct ExchangeMachine: Sendable {
         return bytes >= min(Self.bufferedBytes, allowance) ? .ends : .continues
     }
 
-    /// All places of the request's queue are taken.
+    /// All permits of the request's queue are taken.
     ///
     /// - Parameter timeout: nanoseconds.
     mutating func enqueue(for timeout: Int64, at now: Int64) {

@@ -39,7 +39,7 @@ final class HTTP2Connection: Timed {
         self.worker = worker
         self.peer = peer
         let settings = worker.gateway.settings
-        linger = ConnectionLinger(pace: ReadingPace(settings), longest: settings.longestLinger.nanoseconds)
+        linger = ConnectionLinger(minimumRate: MinimumRate(settings), longest: settings.longestLinger.nanoseconds)
         let wait = peer.isOverLimit ? worker.gateway.settings.overLimitTimeout : worker.gateway.settings.idleTimeout
         deadline = worker.now + wait.nanoseconds
     }

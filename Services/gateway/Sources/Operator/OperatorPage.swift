@@ -23,14 +23,16 @@ struct OperatorPage: Sendable {
         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
         """
 
-    var routes: [AdminRoute] {
+    var routes: [AdminPortRoute] {
         [
-            AdminRoute("/operator", contentType: "text/html; charset=utf-8", policy: Self.policy) {
+            AdminPortRoute("/operator", contentType: "text/html; charset=utf-8", policy: Self.policy) {
                 PackageResources.operator_html
             },
-            AdminRoute("/operator.css", contentType: "text/css; charset=utf-8") { PackageResources.operator_css },
-            AdminRoute("/operator.js", contentType: "text/javascript; charset=utf-8") { PackageResources.operator_js },
-            AdminRoute("/operator.json", contentType: "application/json") {
+            AdminPortRoute("/operator.css", contentType: "text/css; charset=utf-8") { PackageResources.operator_css },
+            AdminPortRoute("/operator.js", contentType: "text/javascript; charset=utf-8") {
+                PackageResources.operator_js
+            },
+            AdminPortRoute("/operator.json", contentType: "application/json") {
                 Array(try JSON.encode(await status(at: .now)))
             },
         ]

@@ -48,7 +48,8 @@ final class RouteSnapshot {
             if case .upstream(let target) = route.target { upstream = target }
             states[ObjectIdentifier(route)] = RouteState(
                 route: route, upstream: upstream, balancer: upstream.map(balancer),
-                share: upstream.map { routes.shared(by: $0).places }, metrics: worker.gateway.metrics.route(route.name),
+                share: upstream.map { routes.shared(by: $0).permits },
+                metrics: worker.gateway.metrics.route(route.name),
                 limiter: routes.limiter(of: route))
         }
         self.table = table
@@ -98,8 +99,8 @@ final class RouteState {
     let route: Route
     /// `nil`: the gateway responds itself.
     let balancer: LoadBalancer?
-    /// The places of its upstream.
-    let share: RequestPlaces.Share?
+    /// The permits of its upstream.
+    let share: RequestPermits.Share?
     /// Whether a 502, 503 or 504 counts against the upstream's address. The contract of Gatehouse's own services
     /// includes these statuses.
     let errorStatusIsFault: Bool
@@ -113,7 +114,7 @@ final class RouteState {
     private var tokens = (cached: 0, verified: 0)
 
     init(
-        route: Route, upstream: Upstream?, balancer: LoadBalancer?, share: RequestPlaces.Share?, metrics: RouteMetrics,
+        route: Route, upstream: Upstream?, balancer: LoadBalancer?, share: RequestPermits.Share?, metrics: RouteMetrics,
         limiter: RouteLimiter?
     ) {
         self.route = route

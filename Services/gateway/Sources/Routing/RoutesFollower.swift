@@ -156,10 +156,10 @@ struct RoutesInForce: Sendable {
             init(_ upstream: Upstream) { (addresses, isGatehouse) = (Set(upstream.addresses), upstream.isGatehouse) }
         }
 
-        let places: RequestPlaces.Share
+        let permits: RequestPermits.Share
         let retries = SharedRetryBudget()
 
-        fileprivate init(_ upstream: Upstream) { places = .init(isGatehouse: upstream.isGatehouse) }
+        fileprivate init(_ upstream: Upstream) { permits = .init(isGatehouse: upstream.isGatehouse) }
     }
 
     let table: RouteTable

@@ -24,21 +24,21 @@ final class Gateway: Sendable {
     let openConnections: OpenConnections
     /// The limit of new connections, each of which may cost a TLS handshake: by IPv4 address or IPv6 /48.
     let connectionLimiter: RateLimiter<AddressKey>?
-    let places: RequestPlaces
+    let permits: RequestPermits
     /// The share of requests that wait for keys, apart from upstreams: a key server that hangs takes none of their
-    /// places.
-    let keyWaits = RequestPlaces.Share(isGatehouse: false)
+    /// permits.
+    let keyWaits = RequestPermits.Share(isGatehouse: false)
     /// The same on routes that accept further issuers, whose key servers may hang.
-    let furtherIssuerKeyWaits = RequestPlaces.Share(isGatehouse: false)
+    let furtherIssuerKeyWaits = RequestPermits.Share(isGatehouse: false)
     /// The share of requests that wait to have a password hashed.
-    let passwordWaits = RequestPlaces.Share(isGatehouse: true)
-    let passwords: OrderedPlaces
+    let passwordWaits = RequestPermits.Share(isGatehouse: true)
+    let passwords: OrderedPermits
     /// The share of requests that wait because their network exceeds the limit of rejections.
-    let rejectedWaits = RequestPlaces.Share(isGatehouse: true)
-    /// The places of requests from networks that exceed the limit of rejections.
-    let rejectedNetworks: NetworkPlaces
-    /// The places of open WebSockets and event streams.
-    let streams: StreamPlaces
+    let rejectedWaits = RequestPermits.Share(isGatehouse: true)
+    /// The permits of requests from networks that exceed the limit of rejections.
+    let rejectedNetworks: NetworkPermits
+    /// The permits of open WebSockets and event streams.
+    let streams: StreamPermits
     let output: BufferBudget.Shared
     let requestBodies: BufferBudget.Shared
     private let isStopping: @Sendable () -> Bool
@@ -69,12 +69,12 @@ final class Gateway: Sendable {
             onClosing: { [metrics] in metrics.countRefusal("connections") })
         // Connections cost this process alone, so replicas do not share the count.
         connectionLimiter = settings.connectionLimit.map { SharedLimits().limiter($0, "connections") }
-        places = RequestPlaces(
+        permits = RequestPermits(
             limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
-        streams = StreamPlaces(
+        streams = StreamPermits(
             limit: settings.maximumWebSockets, networkLimit: settings.maximumWebSocketsPerNetwork)
-        passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
-        rejectedNetworks = NetworkPlaces(limit: settings.maximumRequestsPerRejectedNetwork)
+        passwords = OrderedPermits(limit: settings.maximumPasswordsInFlight)
+        rejectedNetworks = NetworkPermits(limit: settings.maximumRequestsPerRejectedNetwork)
         output = BufferBudget.Shared(limit: settings.maximumWaitingOutput)
         requestBodies = BufferBudget.Shared(limit: settings.maximumWaitingInput)
         addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }

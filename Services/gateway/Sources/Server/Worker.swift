@@ -9,7 +9,7 @@ import Synchronization
 final class Worker {
     let eventLoop: any EventLoop
     let gateway: Gateway
-    let bearers: BearerVerifier
+    let bearers: CachingBearerVerifier
     let clientTimes: ClientTimes
     /// Reused, so that scanning allocates nothing.
     var requestHead = RequestHead()
@@ -44,7 +44,7 @@ final class Worker {
         timers = TimerWheel(now: Self.now)
         output = BufferBudget(gateway.output)
         requestBodies = BufferBudget(gateway.requestBodies)
-        bearers = BearerVerifier(
+        bearers = CachingBearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
     }
 

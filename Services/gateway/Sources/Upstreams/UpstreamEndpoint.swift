@@ -23,7 +23,7 @@ struct UpstreamEndpoint: Hashable, Sendable {
     /// How long a kept connection may be unused; `nil`: as long as any upstream's.
     var idleTimeout: Duration?
 
-    /// Opens a connection. With TLS, it is complete when the other side has shown a valid certificate.
+    /// Opens a connection. With TLS, it is complete when the other side has presented a valid certificate.
     func connect(on eventLoop: any EventLoop, within limit: TimeAmount) -> EventLoopFuture<any Channel> {
         let channel = ClientBootstrap(group: eventLoop)
             .connectTimeout(limit)

@@ -9,11 +9,11 @@ package struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
     package let worker: AuditWorker
-    package let stamper: StampedFeed
+    package let sequencer: SequencedFeed
 
-    package init(worker: AuditWorker, stamper: StampedFeed) {
+    package init(worker: AuditWorker, sequencer: SequencedFeed) {
         self.worker = worker
-        self.stamper = stamper
+        self.sequencer = sequencer
     }
 
     func handle(
@@ -24,7 +24,7 @@ package struct AuditMiddleware: RouterMiddleware {
             userID: context.user?.id,
             origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
         // A request that reads adds no entry.
-        defer { if request.method != .get { stamper.wake() } }
+        defer { if request.method != .get { sequencer.wake() } }
         return try await AuditScope.$current.withValue(scope) {
             try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
                 do {

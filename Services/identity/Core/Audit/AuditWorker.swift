@@ -12,7 +12,7 @@ package final class AuditWorker: Service, Sendable {
     private let log: AuditStore
     private let seals: AuditSealStore
     private let counts: AuditCountStore
-    private let stamper: StampedFeed
+    private let sequencer: SequencedFeed
     private let logger: Logger
     private let refusals = Mutex(RefusalTally())
     private let headLoggedAt = Mutex<ContinuousClock.Instant?>(nil)
@@ -34,10 +34,10 @@ package final class AuditWorker: Service, Sendable {
     /// How often the newest seal is logged, so that a copy exists outside the database.
     private static let headInterval = Duration.seconds(3600)
 
-    package init(log: AuditStore, seals: AuditSealStore, stamper: StampedFeed, logger: Logger) {
+    package init(log: AuditStore, seals: AuditSealStore, sequencer: SequencedFeed, logger: Logger) {
         self.log = log
         self.seals = seals
-        self.stamper = stamper
+        self.sequencer = sequencer
         counts = AuditCountStore(database: log.database)
         self.logger = logger
     }
@@ -66,10 +66,10 @@ package final class AuditWorker: Service, Sendable {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let seen = self.stamper.changeCount
+                let seen = self.sequencer.changeCount
                 let isDone = await self.round()
                 try? await Task.sleep(for: Self.interval)
-                if isDone { await self.stamper.waitForChange(after: seen, until: .now + Self.rest) }
+                if isDone { await self.sequencer.waitForChange(after: seen, until: .now + Self.rest) }
             }
         }
         await writeRefusals(all: true)
@@ -128,7 +128,7 @@ package final class AuditWorker: Service, Sendable {
                 refusals.withLock { $0.putBack(counted, for: key) }
                 logger.warning("Refused sign-ins could not be stored yet", metadata: ["error": "\(error)"])
             }
-            stamper.wake()
+            sequencer.wake()
         }
     }
 }

@@ -25,10 +25,10 @@ package struct Reachability: Sendable, Equatable {
     /// - Parameter removed: credentials that do not count.
     package func opens(_ account: Account, without removed: CredentialName? = nil) -> Bool {
         requirements.contains { kind, requirement in
-            let isHeld = account.credentials.contains { $0.kind == kind && $0 != removed }
+            let exists = account.credentials.contains { $0.kind == kind && $0 != removed }
             return switch requirement {
-            case .credential: isHeld
-            case .credentialAndIdentifier: isHeld && account.hasIdentifier
+            case .credential: exists
+            case .credentialAndIdentifier: exists && account.hasIdentifier
             case .verifiedIdentifier(let kinds): Self.isVerified(kinds, account)
             }
         }

@@ -12,8 +12,8 @@ package struct SecurityNotices: Sendable {
 
     /// Sends a notice to every verified identifier of the user.
     package func send(_ kind: MessageKind, toUser userID: UUID, on transaction: PostgresTransaction) async throws {
-        for held in try await IdentifierStore.all(of: userID, on: transaction) where held.isVerified {
-            try await enqueue(kind, to: held.identifier, lifetime: Self.lifetime, on: transaction)
+        for identifier in try await IdentifierStore.all(of: userID, on: transaction) where identifier.isVerified {
+            try await enqueue(kind, to: identifier.identifier, lifetime: Self.lifetime, on: transaction)
         }
     }
 

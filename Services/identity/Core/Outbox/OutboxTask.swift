@@ -108,15 +108,15 @@ package enum OutboxSchedule {
     }
 }
 
-/// The places of one destination's tasks that are carried out concurrently.
-struct OutboxPlaces: Sendable {
+/// The permits of one destination's tasks that are carried out concurrently.
+struct OutboxPermits: Sendable {
     static let limit = 16
 
     private var taken = 0
     /// Whether more tasks may be due than were claimed.
     private var hasMore = false
 
-    /// The number of free places. Where there is none, ``release()`` says when to claim again.
+    /// The number of free permits. Where there is none, ``release()`` says when to claim again.
     mutating func findFree() -> Int {
         let free = Self.limit - taken
         hasMore = free == 0

@@ -21,21 +21,21 @@ package final class OutboxWorker: Service, Sendable {
         let destination: OutboxDestination
         let wakeUps: AsyncStream<Void>
         let wakeUp: AsyncStream<Void>.Continuation
-        private let places = Mutex(OutboxPlaces())
+        private let permits = Mutex(OutboxPermits())
 
         init(_ destination: OutboxDestination) {
             self.destination = destination
             (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         }
 
-        var free: Int { places.withLock { $0.findFree() } }
+        var free: Int { permits.withLock { $0.findFree() } }
 
         func take(_ count: Int, of limit: Int) {
-            places.withLock { $0.take(count, of: limit) }
+            permits.withLock { $0.take(count, of: limit) }
         }
 
         func release() {
-            if places.withLock({ $0.release() }) { wakeUp.yield() }
+            if permits.withLock({ $0.release() }) { wakeUp.yield() }
         }
     }
 
@@ -99,7 +99,7 @@ package final class OutboxWorker: Service, Sendable {
     }
 
     /// Carries out the queue's due tasks whenever it is woken up. A task that has ended makes room for the next one, so
-    /// a slow task delays no other while a place is free.
+    /// a slow task delays no other while a permit is free.
     private func deliverDue(from queue: Queue) async {
         await withDiscardingTaskGroup { group in
             for await _ in queue.wakeUps {

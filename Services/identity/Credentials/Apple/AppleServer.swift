@@ -41,7 +41,7 @@ struct AppleServer: Sendable {
     }
 
     /// Apple's response to the exchange of a code.
-    struct Exchange: Decodable {
+    struct TokenResponse: Decodable {
         var refreshToken: String
         /// Identifies the user of the code. It comes from Apple itself over TLS, so its signature need not be verified
         /// (OpenID Connect Core 1.0 §3.1.3.7).
@@ -63,7 +63,7 @@ struct AppleServer: Sendable {
 
     /// `POST /auth/token`: exchanges an authorization code for a refresh token.
     /// - Returns: `nil` when Apple no longer accepts the code.
-    func exchange(_ code: AppleGrant, secret: AppleClientSecret) async throws -> Exchange? {
+    func exchange(_ code: AppleGrant, secret: AppleClientSecret) async throws -> TokenResponse? {
         var form = [
             ("client_id", code.clientID),
             ("client_secret", try secret.make(clientID: code.clientID, now: .now)), ("code", code.secret),
@@ -73,7 +73,7 @@ struct AppleServer: Sendable {
         let (status, body) = try await post(tokenURL, form, timeout: exchangeTimeout)
         if status == 400, Self.isInvalidGrant(body) { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
-        return try StrictJSON.decode(Exchange.self, from: Array(body))
+        return try StrictJSON.decode(TokenResponse.self, from: Array(body))
     }
 
     /// `POST /auth/revoke`. A token that Apple no longer knows counts as revoked.

@@ -55,7 +55,7 @@ package struct PasswordFeature: CredentialFeature {
     func addRoutes(to router: ServiceRouter, _ accounts: AccountActions) {
         let (core, verifier) = (core, passwordVerifier)
         PasswordRoutes(
-            register: Registration(
+            register: AccountRegistration(
                 passwords: passwords, hasher: hasher, screening: screening, sessions: core.sessions,
                 limits: core.limits, verifier: verifier, home: core.home),
             login: PasswordSignIn(verifier: verifier, sessions: core.sessions),

@@ -8,7 +8,7 @@ import ServiceKit
 ///
 /// On routes that hash a password, a full queue refuses the request before its body is read.
 struct PasswordRoutes: Sendable {
-    let register: Registration
+    let register: AccountRegistration
     let login: PasswordSignIn
     let change: PasswordChange
     let reset: PasswordReset

@@ -89,7 +89,7 @@ struct PasswordChange: Sendable {
 }
 
 /// Registers a user with an identifier and a password (`POST /v1/auth/register`).
-struct Registration: Sendable {
+struct AccountRegistration: Sendable {
     let passwords: PasswordStore
     let hasher: PasswordHasher
     let screening: PasswordScreening

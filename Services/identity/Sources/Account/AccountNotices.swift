@@ -18,10 +18,10 @@ struct AccountNotices: Sendable {
     ///   - userID: the account that stays.
     ///   - isKept: whether the identifier belongs to that account now.
     func merged(
-        _ held: AccountIdentifier, into userID: UUID, isKept: Bool, on transaction: PostgresTransaction
+        _ identifier: AccountIdentifier, into userID: UUID, isKept: Bool, on transaction: PostgresTransaction
     ) async throws {
         try await sendUndo(
-            isKept ? .accountsMerged : .identifierChanged, to: held, of: userID, isMerge: true, on: transaction)
+            isKept ? .accountsMerged : .identifierChanged, to: identifier, of: userID, isMerge: true, on: transaction)
     }
 
     private func sendUndo(

@@ -8,8 +8,8 @@ import ServiceKitPostgres
 /// Events about users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.
 struct EventFeedStore: Sendable {
-    let stamper: StampedFeed
-    private let view: StampedFeed.View<Entry>
+    let sequencer: SequencedFeed
+    private let view: SequencedFeed.View<Entry>
 
     /// An entry of the audit log; `event` is `nil` where the entry is not an event.
     fileprivate struct Entry: Sendable {
@@ -17,19 +17,19 @@ struct EventFeedStore: Sendable {
     }
 
     /// The cursor of a reader that wants no earlier events.
-    static let latest = StampedFeed.latest
+    static let latest = SequencedFeed.latest
 
     static let pageSize = 1000
 
     /// - Parameter events: all events of the audit log.
     init(database: PostgresPool, events: [AuditEvent], pageSize: Int = pageSize, logger: Logger) {
-        stamper = StampedFeed(
+        sequencer = SequencedFeed(
             log: """
                 (SELECT seq, tag, id, event, audit_entries.at, user_id, session_id, detail
                 FROM audit_log JOIN audit_entries ON id = entry_id) AS entry
                 """,
             function: "stamp_audit_entries", database: database, interval: .milliseconds(500),
-            stampsAtOnce: false, logger: logger)
+            sequencesAtOnce: false, logger: logger)
         let published = Dictionary(uniqueKeysWithValues: events.map { ($0.rawValue, $0.published) })
         view = .init(columns: "id, event, at, user_id, session_id, detail", pageSize: pageSize) { row in
             try Entry(row, published)
@@ -42,7 +42,7 @@ struct EventFeedStore: Sendable {
     /// - Parameter cursor: the cursor of an earlier page; `nil` or empty begins with the oldest event, ``latest`` at
     ///   the end.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> AccountEventPage {
-        let page = try await stamper.page(view, after: cursor, waitingUntil: end)
+        let page = try await sequencer.page(view, after: cursor, waitingUntil: end)
         return AccountEventPage(
             events: page.entries.compactMap(\.event), cursor: page.cursor, reset: page.reset, more: page.more)
     }

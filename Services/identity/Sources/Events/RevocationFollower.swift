@@ -60,8 +60,8 @@ struct RevocationFollower: Service {
         var claim: RevocationPositionStore.Claim?
         await followRevocations(pauses: Self.backoff) {
             if claim == nil { claim = try await store.claim() }
-            guard let held = claim else { return try await Task.sleep(for: Self.interval) }
-            claim = try await readPage(held)
+            guard let existing = claim else { return try await Task.sleep(for: Self.interval) }
+            claim = try await readPage(existing)
         } onFailure: { error, _ in
             await release(claim)
             claim = nil
@@ -83,7 +83,7 @@ struct RevocationFollower: Service {
             logger.error("revocation feed was lost: the audit log and events may lack the end of some sessions")
             resets.increment()
         }
-        defer { if !page.entries.isEmpty { events.stamper.wake() } }
+        defer { if !page.entries.isEmpty { events.sequencer.wake() } }
         return try await store.write(page, claim)
     }
 

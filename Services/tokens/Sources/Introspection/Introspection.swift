@@ -170,8 +170,8 @@ struct IntrospectionRoutes: Sendable {
     }
 
     private func introspect(_ request: Request) async throws -> Response {
-        guard let shown = BasicCredential(request.headers[.authorization]), shown.name.isVerbatim(Self.caller),
-            credentials.caller(showing: shown.secret) == Self.caller
+        guard let presented = BasicCredential(request.headers[.authorization]), presented.name.isVerbatim(Self.caller),
+            credentials.caller(presenting: presented.secret) == Self.caller
         else { throw Self.unknownCaller }
         guard let token = try await request.decodeForm()["token"], !token.isEmpty else {
             throw OAuthError.invalidRequest("token is missing.")

@@ -28,7 +28,7 @@ struct RotationRules: Sendable, Equatable {
         var age: TimeInterval = 0
     }
 
-    func decide(on presented: Presented, of session: SessionState, at now: Date) -> RotationDecision {
+    func decide(on presented: Presented, of session: RotationState, at now: Date) -> RotationDecision {
         guard now < session.expiresAt else { return .refuse(.expired) }
         let sinceRotation = now.timeIntervalSince(session.rotatedAt) - presented.age
 
@@ -88,7 +88,7 @@ enum RotationDecision: Sendable, Equatable {
 }
 
 /// The part of a session's row that the rules of rotation use. One row represents all tokens of the session.
-struct SessionState: Sendable, Equatable {
+struct RotationState: Sendable, Equatable {
     /// The current token's generation.
     var generation: Int32
     var currentHash: [UInt8]

@@ -7,10 +7,10 @@ import ServiceKitPostgres
 /// The revocation feed (`GET /internal/revocations`): delivers each revoked session to every reader at least once, in
 /// no particular order.
 struct RevocationFeed: Sendable {
-    let stamper: StampedFeed
-    private let all: StampedFeed.View<RevocationPage.Entry>
-    private let alive: StampedFeed.View<RevocationPage.Entry>
-    private let access: StampedFeed.View<AccessRevocationPage.Entry>
+    let sequencer: SequencedFeed
+    private let all: SequencedFeed.View<RevocationPage.Entry>
+    private let alive: SequencedFeed.View<RevocationPage.Entry>
+    private let access: SequencedFeed.View<AccessRevocationPage.Entry>
 
     /// The sessions whose access tokens can still be accepted, for readers that verify access tokens. Clocks may differ
     /// by five minutes. A session that expired had its last access token before, so it is left out.
@@ -18,15 +18,15 @@ struct RevocationFeed: Sendable {
         access_expires_at > (SELECT statement_timestamp() - interval '5 minutes') \
         AND reason <> '\(RevocationReason.expired.rawValue)'
         """
-    /// Together with the time that stamping and delivering take, less than the second in which every gateway refuses a
-    /// revoked session, also where the replica that revoked it died.
+    /// Together with the time that sequencing and delivering take, less than the second in which every gateway refuses
+    /// a revoked session, also where the replica that revoked it died.
     private static let interval = Duration.milliseconds(700)
     private static let age = "greatest(0, date_part('epoch', clock_timestamp() - revoked_at)) AS age"
 
     init(database: PostgresPool, pageSize: Int = 1000, logger: Logger) {
-        stamper = StampedFeed(
+        sequencer = SequencedFeed(
             log: "revocation_log", function: "stamp_revocations", database: database, interval: Self.interval,
-            stampsAtOnce: true, logger: logger)
+            sequencesAtOnce: true, logger: logger)
         let columns = "session_id, user_id, revoked_at, \(Self.age), access_expires_at, reason"
         all = .init(columns: columns, pageSize: pageSize) { try RevocationPage.Entry($0) }
         alive = .init(columns: columns, condition: Self.accessTokensAlive, pageSize: pageSize) {
@@ -47,7 +47,7 @@ struct RevocationFeed: Sendable {
     func page(
         after cursor: String?, verifiesOnly: Bool = false, waitingUntil end: ContinuousClock.Instant
     ) async throws -> RevocationPage {
-        let page = try await stamper.page(verifiesOnly ? alive : all, after: cursor, waitingUntil: end)
+        let page = try await sequencer.page(verifiesOnly ? alive : all, after: cursor, waitingUntil: end)
         return RevocationPage(entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }
 
@@ -55,7 +55,7 @@ struct RevocationFeed: Sendable {
     func accessPage(
         after cursor: String?, waitingUntil end: ContinuousClock.Instant
     ) async throws -> AccessRevocationPage {
-        let page = try await stamper.page(access, after: cursor, waitingUntil: end)
+        let page = try await sequencer.page(access, after: cursor, waitingUntil: end)
         return AccessRevocationPage(
             entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }

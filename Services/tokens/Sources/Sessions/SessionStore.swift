@@ -26,7 +26,7 @@ struct SessionStore: Sendable {
     func create(
         _ token: RefreshToken, for request: CreateSessionRequest, arrivedAt: ContinuousClock.Instant, limit: Int
     ) async throws -> SessionGrant {
-        let user = try UserRecord(request.snapshot.user)
+        let user = try StoredUser(request.snapshot.user)
         let methods = request.authenticationMethods?.map(\.rawValue) ?? []
         let clock = try await database.query("SELECT bucket_clock(\(user.bucket))")[0].decode(Date.self)
         // PostgreSQL's clock was read before this one, so a wait in between can only add to the sign-in's age.
@@ -48,7 +48,7 @@ struct SessionStore: Sendable {
         return SessionGrant(
             sessionID: token.sessionID, now: now, expiresAt: try row.decode("expires_at"),
             authentication: SessionAuthentication(time: now, methods: methods),
-            user: UserRecord(
+            user: StoredUser(
                 id: user.id, role: try row.decode("stored_role"), storeIDs: try row.decode("stored_store_ids"),
                 email: try row.decode("stored_email"),
                 isEmailVerified: try row.decode("stored_is_email_verified"),
@@ -79,7 +79,7 @@ struct SessionStore: Sendable {
 
     /// Stores a newer snapshot of a user. An older snapshot, or one of a user without sessions, changes nothing.
     func update(_ snapshot: UserSnapshot) async throws {
-        let user = try UserRecord(snapshot.user)
+        let user = try StoredUser(snapshot.user)
         try await database.query(
             """
             SELECT update_user(
@@ -122,7 +122,7 @@ struct SessionGrant: Sendable, Equatable {
     /// The earlier of idle and absolute expiry.
     var expiresAt: Date
     var authentication: SessionAuthentication
-    var user: UserRecord
+    var user: StoredUser
 }
 
 extension SessionGrant {
@@ -135,13 +135,13 @@ extension SessionGrant {
     fileprivate init(_ sessionID: UUID, _ row: PostgresRow) throws(PostgresError) {
         self.init(
             sessionID: sessionID, now: try row.decode("now"), expiresAt: try row.decode("expires_at"),
-            authentication: try SessionAuthentication(row), user: try UserRecord(row))
+            authentication: try SessionAuthentication(row), user: try StoredUser(row))
     }
 }
 
 /// A stored session with its user, and PostgreSQL's clock in the same statement.
 struct SessionRecord: Sendable {
-    var state: SessionState
+    var state: RotationState
     /// The current token, sealed so that only its predecessor opens it; `nil` before the first rotation.
     var sealedCurrent: [UInt8]?
     var grant: SessionGrant
@@ -150,12 +150,12 @@ struct SessionRecord: Sendable {
 extension SessionRecord {
     fileprivate init(_ id: UUID, _ row: PostgresRow) throws(PostgresError) {
         self.init(
-            state: try SessionState(row), sealedCurrent: try row.decode("sealed_current"),
+            state: try RotationState(row), sealedCurrent: try row.decode("sealed_current"),
             grant: try SessionGrant(id, row))
     }
 }
 
-extension SessionState {
+extension RotationState {
     fileprivate init(_ row: PostgresRow) throws(PostgresError) {
         self.init(
             generation: try row.decode("generation"), currentHash: try row.decode("current_hash"),
@@ -166,7 +166,7 @@ extension SessionState {
 }
 
 /// A stored user: the claims of access tokens, and the whole user as JSON for responses.
-struct UserRecord: Sendable, Equatable {
+struct StoredUser: Sendable, Equatable {
     var id: UUID
     var role: String
     var storeIDs: [String]
@@ -177,7 +177,7 @@ struct UserRecord: Sendable, Equatable {
     var profile: String
 }
 
-extension UserRecord {
+extension StoredUser {
     var bucket: Bucket { Bucket(user: id) }
 
     fileprivate init(_ row: PostgresRow) throws(PostgresError) {

@@ -82,7 +82,7 @@ struct AccountScreenTests {
         #expect(await user == new)
         #expect(await lines == ["POST /v1/auth/code", "PUT /v1/auth/identifiers/\(kind)"])
         let sent = try #require(await requests.last?.httpBody)
-        let body = try JSON.decode(ChangeIdentifierRequest.self, from: sent)
+        let body = try ClientJSON.decode(ChangeIdentifierRequest.self, from: sent)
         #expect(body.identifier == identifier && body.code == "012345" && body.codeRequest == "request")
         #expect(await requests.first?.json?.contains(#""purpose":"verify""#) == true)
     }
@@ -310,7 +310,7 @@ struct AccountScreenTests {
         #expect(model.isVerified)
         #expect(await user == merged)
         let sent = try #require(await requests.last?.httpBody)
-        let body = try JSON.decode(MergeRequest.self, from: sent)
+        let body = try ClientJSON.decode(MergeRequest.self, from: sent)
         #expect(body.code == "012345" && body.identifier == "ada@example.org" && body.codeRequest == "request")
     }
 

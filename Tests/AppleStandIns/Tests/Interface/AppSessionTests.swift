@@ -509,7 +509,7 @@ struct LoginViewTests {
         model.begin(.apple(.success(credential)))
         try await eventually("signed in") { await client.session.state.user != nil }
         let request = try #require(await transport.requests.first)
-        let body = try JSON.decode(AppleSignInRequest.self, from: try #require(request.httpBody))
+        let body = try ClientJSON.decode(AppleSignInRequest.self, from: try #require(request.httpBody))
         #expect(request.line == "POST /v1/auth/apple" && body.identityToken == "a.b.c")
         #expect(body.authorizationCode == "code" && body.fullName?.givenName == "Ada")
         #expect(body.nonce == nonce.value)

@@ -73,7 +73,7 @@ struct ScreenTests {
             requests.map(\.line) == [
                 "POST /v1/auth/code", "POST /v1/auth/code", "POST /v1/auth/code/verify",
             ])
-        let body = try JSON.decode(VerifyCodeRequest.self, from: try #require(requests.last?.httpBody))
+        let body = try ClientJSON.decode(VerifyCodeRequest.self, from: try #require(requests.last?.httpBody))
         #expect(body.code == "012345" && body.codeRequest == "request" && body.identifier == "ada@example.com")
     }
 
@@ -93,7 +93,7 @@ struct ScreenTests {
         try await eventually("verified") { model.isVerified }
         #expect(await client.session.state.user == Sample.user)
         let request = try #require(await transport.requests.last)
-        let body = try JSON.decode(VerifyCodeRequest.self, from: try #require(request.httpBody))
+        let body = try ClientJSON.decode(VerifyCodeRequest.self, from: try #require(request.httpBody))
         #expect(request.line == "POST /v1/auth/code/verify" && body.code == nil)
         #expect(body.linkToken == "link-token" && body.codeRequest == "request")
     }
@@ -109,7 +109,7 @@ struct ScreenTests {
         try await eventually("signed up") { model.form.entry[.newPassword] == "" }
         #expect(await client.session.state.user == Sample.user)
         let request = try #require(await transport.requests.first)
-        let body = try JSON.decode(RegisterRequest.self, from: try #require(request.httpBody))
+        let body = try ClientJSON.decode(RegisterRequest.self, from: try #require(request.httpBody))
         #expect(request.line == "POST /v1/auth/register")
         #expect(body.identifier == "ada@example.com" && body.password == "correct horse")
     }

@@ -158,7 +158,7 @@ struct SystemTests {
         ) {}
         func sent() async throws -> [Bool?] {
             try await signedIn.requests.map {
-                try JSON.decode(Registration.self, from: try #require($0.httpBody)).alertsAllowed
+                try ClientJSON.decode(Registration.self, from: try #require($0.httpBody)).alertsAllowed
             }
         }
         defer { SimulatedPermission.set(.notDetermined) }

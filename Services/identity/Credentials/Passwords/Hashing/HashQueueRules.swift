@@ -60,10 +60,10 @@ struct HashQueueRules<Request: Sendable>: Sendable {
 
     /// - Parameters:
     ///   - threads: concurrent hashes, at least 1.
-    ///   - places: how many more may wait.
-    init(threads: Int, places: Int) {
+    ///   - permits: how many more may wait.
+    init(threads: Int, permits: Int) {
         self.threads = threads
-        capacity = threads + places
+        capacity = threads + permits
     }
 
     var waiting: Int { queue.count }

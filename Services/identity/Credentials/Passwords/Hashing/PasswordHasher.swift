@@ -51,7 +51,7 @@ package final class PasswordHasher: Service, Sendable {
             "identity_password_hashes_waiting", help: "Passwords that wait for a hashing thread.",
             factory: metrics)
         self.threads = NIOThreadPool(numberOfThreads: threads)
-        self.queue = Mutex(Rules(threads: threads, places: queue))
+        self.queue = Mutex(Rules(threads: threads, permits: queue))
         self.pepper = pepper
         self.parameters = parameters
         self.foreign = foreign

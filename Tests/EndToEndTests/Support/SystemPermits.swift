@@ -1,10 +1,10 @@
 /// Limits how many systems run at once. Each is half a dozen processes, a PostgreSQL and a Redis. With one for each
 /// suite, all would start so slowly that services took each other for unavailable.
-actor SystemPlaces {
-    static let shared = SystemPlaces(2)
+actor SystemPermits {
+    static let shared = SystemPermits(2)
     /// For tests that start a system themselves. They run among all others. The tests of a suite that shares a system
     /// queue when the system has started, behind all others.
-    static let ofTests = SystemPlaces(1)
+    static let ofTests = SystemPermits(1)
 
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -8,7 +8,7 @@ import Synchronization
 
 /// A feed of committed rows for readers in other processes. Each reader gets every entry at least once.
 ///
-/// A transaction adds its entries to a table of pending ones. After its commit, a stamper moves them into the feed's
+/// A transaction adds its entries to a table of pending ones. After its commit, a sequencer moves them into the feed's
 /// log under consecutive numbers: one replica at a time, so that an entry that commits late gets a later number, and a
 /// reader that has read up to a number has missed nothing before it. PostgreSQL does so in one function (`stamp`),
 /// which waits for no client while it holds the lock:
@@ -18,7 +18,7 @@ import Synchronization
 ///
 /// It moves at most `most` entries that were added within `reach` seconds, or any time before where `reach` is NULL.
 /// The log has the columns `seq bigint PRIMARY KEY` and `tag bigint`, which is random, and always keeps its newest row.
-public final class StampedFeed: Service {
+public final class SequencedFeed: Service {
     /// What a reader gets of the feed.
     public struct View<Entry>: Sendable {
         var columns: String
@@ -67,7 +67,7 @@ public final class StampedFeed: Service {
         var head = FeedCursor.nothing
         /// Readers that wait for an entry.
         var readers = 0
-        /// Whether the next look is ``StampedFeed/rest`` after the last one, unless something wakes the stamper.
+        /// Whether the next look is ``SequencedFeed/rest`` after the last one, unless something wakes the sequencer.
         var isResting = false
 
         /// Whether a reader at this position has read everything. Unknown after two seconds without a look, so that a
@@ -91,11 +91,11 @@ public final class StampedFeed: Service {
     private let function: String
     private let interval: Duration
     private let rest: Duration
-    private let stampsAtOnce: Bool
+    private let sequencesAtOnce: Bool
     private let logger: Logger
     /// Entries that this process has added.
     private let additions = Signal()
-    /// Entries that any process has stamped.
+    /// Entries that any process has sequenced.
     private let changes = Signal()
     private let looks = Mutex(Looks())
     private let reads = SingleFlight<Read, PostgresResult>()
@@ -107,36 +107,36 @@ public final class StampedFeed: Service {
     public static let rest = Duration.seconds(5)
     /// The shortest time between two looks of ``run()``, unless one has found a whole batch. Each costs a transaction,
     /// and an answer to every reader.
-    private static let pace = Duration.milliseconds(100)
-    /// Entries that one call stamps at most.
+    private static let shortestInterval = Duration.milliseconds(100)
+    /// Entries that one call sequences at most.
     private static let batch = 1000
     /// Entries that one page looks at most.
     private static let mostLookedAt = 100_000
 
     /// - Parameters:
     ///   - log: the log's table, or a subquery over it.
-    ///   - function: the name of the function that stamps entries.
+    ///   - function: the name of the function that sequences entries.
     ///   - interval: how often pending entries of other replicas are looked for while a reader waits.
     ///   - rest: how often they are looked for while no reader waits.
-    ///   - stampsAtOnce: whether this process's own entries are stamped without a wait for the next look, up to ten
-    ///     times a second. Otherwise those of an interval are stamped together, which costs PostgreSQL less.
+    ///   - sequencesAtOnce: whether this process's own entries are sequenced without a wait for the next look, up to
+    ///     ten times a second. Otherwise those of an interval are sequenced together, which costs PostgreSQL less.
     public init(
-        log: String, function: String, database: PostgresPool, interval: Duration, rest: Duration = StampedFeed.rest,
-        stampsAtOnce: Bool, logger: Logger
+        log: String, function: String, database: PostgresPool, interval: Duration, rest: Duration = SequencedFeed.rest,
+        sequencesAtOnce: Bool, logger: Logger
     ) {
         self.log = log
         self.function = function
         self.database = database
         self.interval = interval
         self.rest = rest
-        self.stampsAtOnce = stampsAtOnce
+        self.sequencesAtOnce = sequencesAtOnce
         self.logger = logger
     }
 
     // MARK: - Reading
 
     /// The entries after `cursor`. If none exist yet, waits for entries until `end`. A reader that does not wait misses
-    /// nothing that was added and committed within ``StampSchedule/recent``.
+    /// nothing that was added and committed within ``SequencingSchedule/recent``.
     ///
     /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry, ``latest`` at the
     ///   end.
@@ -146,7 +146,7 @@ public final class StampedFeed: Service {
         if cursor == Self.latest { return Page(entries: [], cursor: try await self.end(), reset: false, more: false) }
         let isFirst = cursor?.isEmpty ?? true
         guard var position = isFirst ? .oldest : FeedCursor(text: cursor ?? "") else { return Self.reset() }
-        if .now >= end { try await stampRecent() }
+        if .now >= end { try await sequenceRecent() }
         while true {
             let seen = changes.count
             // Most readers have read everything, and need no query.
@@ -195,9 +195,10 @@ public final class StampedFeed: Service {
         await changes.wait(after: count, until: end)
     }
 
-    /// The cursor of a reader that has read everything that was added and committed within ``StampSchedule/recent``.
+    /// The cursor of a reader that has read everything that was added and committed within
+    /// ``SequencingSchedule/recent``.
     private func end() async throws -> String {
-        try await stampRecent()
+        try await sequenceRecent()
         let rows = try await database.query(
             "SELECT seq, tag FROM \(unescaped: log) ORDER BY seq DESC LIMIT 1", usesReserve: true)
         guard let (number, tag) = try rows.first?.decode((Int64, Int64).self) else { return FeedCursor.nothing.text }
@@ -262,29 +263,29 @@ public final class StampedFeed: Service {
         Page(entries: [], cursor: FeedCursor.oldest.text, reset: true, more: true)
     }
 
-    // MARK: - Stamping
+    // MARK: - Sequencing
 
-    /// Stamps entries soon, because this process may have committed some.
+    /// Sequences entries soon, because this process may have committed some.
     public func wake() {
         additions.send()
     }
 
-    /// Stamps entries and wakes readers until the service shuts down.
+    /// Sequences entries and wakes readers until the service shuts down.
     public func run() async {
-        await cancelWhenGracefulShutdown { await self.stampUntilCancelled() }
+        await cancelWhenGracefulShutdown { await self.sequenceUntilCancelled() }
         // What the last requests have added.
-        _ = try? await stamp()
+        _ = try? await sequence()
     }
 
-    private func stampUntilCancelled() async {
-        var schedule = StampSchedule()
+    private func sequenceUntilCancelled() async {
+        var schedule = SequencingSchedule()
         var reach: Duration?
         await Periodic(every: .zero, backoff: Backoff(base: interval, maximum: interval)).run {
             let seen = additions.count
             let start = ContinuousClock.now
             reach = schedule.reach(at: start)
             let look = try await look(within: reach)
-            let isDrained = look.stamped < Self.batch
+            let isDrained = look.sequenced < Self.batch
             schedule.looked(within: reach, cost: look.cost, isDrained: isDrained, at: .now)
             if isDrained { await pause(since: start, after: seen) }
             return .now
@@ -294,7 +295,7 @@ public final class StampedFeed: Service {
             looks.withLock { $0.endedAt = nil }
             changes.send()
             logger.warning(
-                "The entries of a feed could not be stamped; it is tried again.",
+                "The entries of a feed could not be sequenced; it is tried again.",
                 metadata: ["function": "\(function)", "error": "\(error)"])
         }
     }
@@ -305,9 +306,9 @@ public final class StampedFeed: Service {
     ///   - start: when the last look began.
     ///   - seen: the additions before it.
     private func pause(since start: ContinuousClock.Instant, after seen: Int) async {
-        if stampsAtOnce {
+        if sequencesAtOnce {
             await additions.wait(after: seen, until: start + interval)
-            try? await Task.sleep(until: start + Self.pace)
+            try? await Task.sleep(until: start + Self.shortestInterval)
         } else {
             try? await Task.sleep(until: start + interval)
         }
@@ -320,20 +321,20 @@ public final class StampedFeed: Service {
         looks.withLock { $0.isResting = false }
     }
 
-    private func stampRecent() async throws(PostgresError) {
-        while try await stamp(within: StampSchedule.recent) == Self.batch {}
+    private func sequenceRecent() async throws(PostgresError) {
+        while try await sequence(within: SequencingSchedule.recent) == Self.batch {}
     }
 
-    /// Stamps one batch of pending entries, and wakes this process's readers if any process has stamped some.
+    /// Sequences one batch of pending entries, and wakes this process's readers if any process has sequenced some.
     ///
     /// - Parameter reach: how far back to look for pending entries; `nil` for all.
     /// - Returns: the number of entries.
     @discardableResult
-    public func stamp(within reach: Duration? = nil) async throws(PostgresError) -> Int {
-        try await look(within: reach).stamped
+    public func sequence(within reach: Duration? = nil) async throws(PostgresError) -> Int {
+        try await look(within: reach).sequenced
     }
 
-    private func look(within reach: Duration?) async throws(PostgresError) -> (stamped: Int, cost: Duration) {
+    private func look(within reach: Duration?) async throws(PostgresError) -> (sequenced: Int, cost: Duration) {
         let number = looks.withLock { looks in
             looks.begun += 1
             return looks.begun
@@ -343,7 +344,7 @@ public final class StampedFeed: Service {
             SELECT stamped, head, tag, cost
             FROM \(unescaped: function)(\(reach.map { $0 / .seconds(1) }), \(Self.batch)::integer)
             """, usesReserve: true)
-        let (stamped, seq, tag, cost) = try rows[0].decode((Int, Int64?, Int64?, Double).self)
+        let (sequenced, seq, tag, cost) = try rows[0].decode((Int, Int64?, Int64?, Double).self)
         let head = seq.map { FeedCursor.after(number: $0, tag: tag ?? 0) } ?? .nothing
         looks.withLock { looks in
             guard number > looks.last else { return }
@@ -351,6 +352,6 @@ public final class StampedFeed: Service {
             if looks.head != head { changes.send() }
             (looks.last, looks.endedAt, looks.head) = (number, .now, head)
         }
-        return (stamped, .seconds(cost))
+        return (sequenced, .seconds(cost))
     }
 }

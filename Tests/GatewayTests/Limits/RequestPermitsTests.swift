@@ -2,11 +2,11 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("Places of requests in flight")
-struct RequestPlacesTests {
-    private typealias Rule = RequestPlaces.Rule
+@Suite("Permits of requests in flight")
+struct RequestPermitsTests {
+    private typealias Rule = RequestPermits.Rule
 
-    @Test("However few places there are: never more than all, and the reserve is Gatehouse's alone")
+    @Test("However few permits there are: never more than all, and the reserve is Gatehouse's alone")
     func bounds() {
         for limit in 1...24 {
             let rule = Rule(limit: limit)
@@ -19,7 +19,7 @@ struct RequestPlacesTests {
                         let free = limit - teams - gatehouse
                         if free == 0 { #expect(!admits(true) && !admits(false)) }
                         if teams >= limit - rule.reserve { #expect(!admits(false)) }
-                        // One that uses nothing finds a place wherever one is free to it.
+                        // One that uses nothing finds a permit wherever one is free to it.
                         if free > 0, used == 0 { #expect(admits(true)) }
                         if free > 0, used == 0, teams < limit - rule.reserve { #expect(admits(false)) }
                     }
@@ -28,7 +28,7 @@ struct RequestPlacesTests {
         }
     }
 
-    @Test("Any number of upstreams that hang leave places for one more, and for Gatehouse's own services")
+    @Test("Any number of upstreams that hang leave permits for one more, and for Gatehouse's own services")
     func hanging() {
         for limit in [16, 64, 4096] {
             let rule = Rule(limit: limit)
@@ -54,64 +54,64 @@ struct RequestPlacesTests {
         #expect(!Rule(limit: 4096).admits(isGatehouse: false, used: 2048, teams: 2048, gatehouse: 0))
     }
 
-    @Test("Places are given back whole, and no address has more than its part")
+    @Test("Permits are released whole, and no address has more than its part")
     func addresses() throws {
-        let places = RequestPlaces(limit: 64, addressLimit: 4)
-        let shares = [RequestPlaces.Share(isGatehouse: false), RequestPlaces.Share(isGatehouse: true)]
+        let permits = RequestPermits(limit: 64, addressLimit: 4)
+        let shares = [RequestPermits.Share(isGatehouse: false), RequestPermits.Share(isGatehouse: true)]
         for _ in 0..<100 {
-            var taken: [RequestPlaces.Place] = []
+            var taken: [RequestPermits.Permit] = []
             for number in 0..<4 {
-                taken.append(try #require(places.take(shares[number % 2], of: AddressKey(value: 1))))
+                taken.append(try #require(permits.take(shares[number % 2], of: AddressKey(value: 1))))
             }
-            for share in shares { #expect(places.take(share, of: AddressKey(value: 1)) == nil) }
-            for place in taken { places.leave(place) }
+            for share in shares { #expect(permits.take(share, of: AddressKey(value: 1)) == nil) }
+            for permit in taken { permits.release(permit) }
         }
         // As many as there are: nothing was lost.
         var count = 0
-        while places.take(shares[1], of: AddressKey(value: UInt64(count) << 32 | 2)) != nil { count += 1 }
+        while permits.take(shares[1], of: AddressKey(value: UInt64(count) << 32 | 2)) != nil { count += 1 }
         #expect(count == 43)
     }
 
-    @Test("Streams have no more than all places, and a network no more than its part of them")
+    @Test("Streams have no more than all permits, and a network no more than its part of them")
     func streams() throws {
-        let places = StreamPlaces(limit: 6, networkLimit: 4)
+        let permits = StreamPermits(limit: 6, networkLimit: 4)
         // Two /64 of one /48, and other networks.
         let prefix: UInt64 = 0x2001_0db8_0001_0000
         let (home, other) = ([prefix | 1, prefix | 2].map(AddressKey.init), AddressKey(value: prefix << 1))
         for _ in 0..<100 {
-            var taken: [StreamPlaces.Place] = []
-            for number in 0..<4 { taken.append(try #require(places.take(for: home[number % 2]))) }
-            for address in home { #expect(places.take(for: address) == nil && !places.hasRoom(for: address)) }
-            #expect(places.hasRoom(for: other))
-            for _ in 0..<2 { taken.append(try #require(places.take(for: other))) }
-            #expect(places.take(for: other) == nil && !places.hasRoom(for: other) && places.inUse == 6)
-            for place in taken { places.leave(place) }
-            #expect(places.inUse == 0)
+            var taken: [StreamPermits.Permit] = []
+            for number in 0..<4 { taken.append(try #require(permits.take(for: home[number % 2]))) }
+            for address in home { #expect(permits.take(for: address) == nil && !permits.hasRoom(for: address)) }
+            #expect(permits.hasRoom(for: other))
+            for _ in 0..<2 { taken.append(try #require(permits.take(for: other))) }
+            #expect(permits.take(for: other) == nil && !permits.hasRoom(for: other) && permits.inUse == 6)
+            for permit in taken { permits.release(permit) }
+            #expect(permits.inUse == 0)
         }
     }
 
     @Test("Event loops that take and leave at once never have more than all, and lose nothing")
     func threads() async throws {
         let limit = 32
-        let places = RequestPlaces(limit: limit, addressLimit: limit)
-        let counted = CountedPlaces()
+        let permits = RequestPermits(limit: limit, addressLimit: limit)
+        let counted = CountedPermits()
         await withTaskGroup(of: Void.self) { tasks in
             for number in 0..<4 {
-                let share = RequestPlaces.Share(isGatehouse: true)
+                let share = RequestPermits.Share(isGatehouse: true)
                 tasks.addTask {
                     for _ in 0..<5000 {
-                        guard let place = places.take(share, of: AddressKey(value: UInt64(number))) else { continue }
+                        guard let permit = permits.take(share, of: AddressKey(value: UInt64(number))) else { continue }
                         #expect(counted.take(upTo: limit))
-                        counted.leave()
-                        places.leave(place)
+                        counted.release()
+                        permits.release(permit)
                     }
                 }
             }
         }
         #expect(counted.inUse == 0)
-        let share = RequestPlaces.Share(isGatehouse: true)
-        var taken: [RequestPlaces.Place] = []
-        while let place = places.take(share, of: AddressKey(value: 9)) { taken.append(place) }
+        let share = RequestPermits.Share(isGatehouse: true)
+        var taken: [RequestPermits.Permit] = []
+        while let permit = permits.take(share, of: AddressKey(value: 9)) { taken.append(permit) }
         #expect(taken.count == 22, "two thirds of all: none is taken")
     }
 }

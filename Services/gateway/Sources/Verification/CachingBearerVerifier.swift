@@ -5,7 +5,7 @@ import Foundation
 import TokenValidation
 
 /// Verifies bearers on one event loop: with the cache of verified tokens if possible, otherwise with the key.
-final class BearerVerifier {
+final class CachingBearerVerifier {
     enum Verification {
         case accepted(VerifiedToken)
         case refused(ErrorCode)

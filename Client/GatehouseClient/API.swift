@@ -6,7 +6,7 @@ import Foundation
 #endif
 
 /// A response of any status, with the data that a session derives from it.
-struct Exchange: Sendable {
+struct CompletedExchange: Sendable {
     var body: Data
     var response: HTTPURLResponse
     /// The start of the answered attempt, by the monotonic clock.
@@ -34,7 +34,7 @@ extension API {
     func exchange(
         to url: URL?, isIdempotent: Bool, by deadline: Duration?, unanswered: () -> Void = {},
         _ send: @escaping @Sendable () async throws -> (Data, HTTPURLResponse)
-    ) async throws(GatehouseError) -> Exchange {
+    ) async throws(GatehouseError) -> CompletedExchange {
         let (policy, clock) = (configuration.retries, configuration.clock)
         var attempt = 0
         while true {
@@ -81,14 +81,14 @@ extension API {
 
     private func sendOnce(
         _ send: () async throws -> (Data, HTTPURLResponse)
-    ) async -> (Result<Exchange, GatehouseError>, GatehouseRetryPolicy.Outcome) {
+    ) async -> (Result<CompletedExchange, GatehouseError>, GatehouseRetryPolicy.Outcome) {
         let sentAt = configuration.clock.monotonic
         do {
             let (body, response) = try await send()
             // Only error responses carry `Retry-After`; Foundation's lookup scans all fields, so skip it for a success.
             let asked = response.statusCode < 400 ? nil : response.retryAfter
             let outcome = GatehouseRetryPolicy.Outcome.answered(status: response.statusCode, retryAfter: asked)
-            return (.success(Exchange(body: body, response: response, sentAt: sentAt)), outcome)
+            return (.success(CompletedExchange(body: body, response: response, sentAt: sentAt)), outcome)
         } catch {
             // Only network errors are retried.
             let code = GatehouseError.networkCode(of: error) ?? .unknown
@@ -154,7 +154,7 @@ struct API: Sendable {
         if let bearer { request = request.carrying(bearer) }
         if let json {
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-            do { request.httpBody = try JSON.encode(json) } catch {
+            do { request.httpBody = try ClientJSON.encode(json) } catch {
                 // Drop the encoding error: its text may hold the request's values.
                 throw GatehouseError(.misuse, reason: "\(type(of: json)) cannot be written as JSON")
             }
@@ -175,11 +175,11 @@ struct API: Sendable {
     }
 
     private static func read<Body: Decodable>(
-        _ type: Body.Type, from exchange: Exchange
+        _ type: Body.Type, from exchange: CompletedExchange
     ) throws(GatehouseError) -> Body {
         if let nothing = Nothing() as? Body { return nothing }
         do {
-            return try JSON.decode(Body.self, from: exchange.body)
+            return try ClientJSON.decode(Body.self, from: exchange.body)
         } catch {
             throw GatehouseError.unreadable(exchange, as: Body.self)
         }

@@ -7,10 +7,10 @@ import NIOCore
 import NIOSSL
 import ServiceLifecycle
 
-/// The push service APNs: a lane for each key, environment and server. Runs as a service, which closes the connections
-/// at shutdown. Services that send must be listed after it, so that they stop before.
-struct APNsLanes: Lane, Service {
-    private let lanes: [APNsLane]
+/// The push service APNs: a connection pool for each key, environment and server. Runs as a service, which closes
+/// the connections at shutdown. Services that send must be listed after it, so that they stop before.
+struct APNsConnectionPools: PushService, Service {
+    private let pools: [APNsConnectionPool]
     /// Whether not every key is for every app.
     private let mustMatchTopics: Bool
 
@@ -35,11 +35,11 @@ struct APNsLanes: Lane, Service {
             throw APNsConfigurationError(description: "The certificate authorities for APNs are unreadable: \(error)")
         }
         let metrics = APNsMetrics(factory: metrics)
-        lanes = keys.flatMap { key in
+        pools = keys.flatMap { key in
             let tokens = ProviderTokenSource(key)
             return PushEnvironment.known.filter { key.environments.contains($0) }.flatMap { environment in
                 endpoints.servers(of: environment).map { uses, server in
-                    APNsLane(
+                    APNsConnectionPool(
                         key: key, environment: environment, uses: uses, tokens: tokens, server: server,
                         tls: server.isEncrypted ? tls : nil,
                         limits: uses == [.channels] ? limits.forChannels : limits,
@@ -50,21 +50,21 @@ struct APNsLanes: Lane, Service {
         mustMatchTopics = keys.count > 1 || keys.first?.topics != nil
     }
 
-    func send(_ push: RenderedPush) async -> LaneOutcome { await send(.push(push)) }
+    func send(_ push: RenderedPush) async -> SendOutcome { await send(.push(push)) }
 
     /// Sends a request about channels, or a push. Returns within some seconds, whatever the server does.
-    func send(_ call: APNsCall) async -> LaneOutcome {
-        guard let lane = lane(for: call) else { return .notSent(.noKey) }
-        return await lane.send(call)
+    func send(_ call: APNsCall) async -> SendOutcome {
+        guard let pool = pool(for: call) else { return .notSent(.noKey) }
+        return await pool.send(call)
     }
 
     var maximumStreams: Int {
-        max(1, lanes.reduce(0) { $0 + ($1.uses == [.channels] ? 0 : $1.maximumStreams) })
+        max(1, pools.reduce(0) { $0 + ($1.uses == [.channels] ? 0 : $1.maximumStreams) })
     }
 
-    private func lane(for call: APNsCall) -> APNsLane? {
+    private func pool(for call: APNsCall) -> APNsConnectionPool? {
         let (environment, use) = (call.environment, call.use)
-        let fitting = lanes.lazy.filter { $0.environment == environment && $0.uses.contains(use) }
+        let fitting = pools.lazy.filter { $0.environment == environment && $0.uses.contains(use) }
         guard mustMatchTopics else { return fitting.first }
         let app = call.bundleID
         return fitting.first { $0.key.topics?.contains(app) == true } ?? fitting.first { $0.key.topics == nil }
@@ -79,14 +79,14 @@ struct APNsLanes: Lane, Service {
     /// Sends nothing more, and waits for the pushes in flight.
     func close() async {
         await withDiscardingTaskGroup { group in
-            for lane in lanes { group.addTask { await lane.close() } }
+            for pool in pools { group.addTask { await pool.close() } }
         }
     }
 }
 
 // MARK: - Metrics
 
-/// The metrics of all lanes.
+/// The metrics of all connection pools.
 struct APNsMetrics: Sendable {
     /// A status and a reason.
     fileprivate struct AnswerLabel: Hashable {
@@ -152,27 +152,30 @@ struct APNsMetrics: Sendable {
             factory: factory)
         duration = DurationHistogram(
             "devices_apns_request_seconds", help: "Time from a request to APNs until its answer.", factory: factory)
-        let lane = ["team", "key", "environment", "use"]
+        let labels = ["team", "key", "environment", "use"]
         connections = GaugeFamily(
-            "devices_apns_connections", help: "Open connections to APNs.", labels: lane, factory: factory)
+            "devices_apns_connections", help: "Open connections to APNs.", labels: labels, factory: factory)
         streams = GaugeFamily(
-            "devices_apns_streams", help: "Requests to APNs without answer.", labels: lane, factory: factory)
+            "devices_apns_streams", help: "Requests to APNs without answer.", labels: labels, factory: factory)
         stopped = GaugeFamily(
-            "devices_apns_lane_stopped", help: "1 while a lane sends nothing, because APNs refuses its key or tokens.",
-            labels: lane + ["reason"], factory: factory)
+            "devices_apns_lane_stopped",
+            help: "1 while a connection pool sends nothing, because APNs refuses its key or tokens.",
+            labels: labels + ["reason"], factory: factory)
     }
 
-    func lane(team: String, key: String, environment: PushEnvironment, use: APNsLane.Use) -> APNsLaneMetrics {
+    func pool(team: String, key: String, environment: PushEnvironment, use: APNsConnectionPool.Use)
+        -> APNsConnectionPoolMetrics
+    {
         let (environment, use) = (environment.rawValue, use.rawValue)
-        return APNsLaneMetrics(
+        return APNsConnectionPoolMetrics(
             connections: connections.gauge(team, key, environment, use),
             streams: streams.gauge(team, key, environment, use), common: self,
             makeStopped: { [stopped] in stopped.gauge(team, key, environment, use, $0) })
     }
 }
 
-/// The metrics of one lane. Used on its event loop only.
-final class APNsLaneMetrics {
+/// The metrics of one connection pool. Used on its event loop only.
+final class APNsConnectionPoolMetrics {
     let connections: Gauge
     let streams: Gauge
     private let common: APNsMetrics
@@ -197,7 +200,7 @@ final class APNsLaneMetrics {
         (common.answers[label] ?? common.otherAnswers).increment()
     }
 
-    func finished(_ outcome: LaneOutcome) {
+    func finished(_ outcome: SendOutcome) {
         switch outcome {
         case .answered: break
         case .notSent(let reason): common.notSent[reason]?.increment()

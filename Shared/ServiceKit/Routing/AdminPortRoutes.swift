@@ -8,8 +8,8 @@ import Observability
 import Settings
 
 /// The routes of the admin port: `/metrics`, `/livez`, `/readyz`, and the service's own.
-enum AdminRoutes {
-    static func make(readiness: Readiness, metrics: PrometheusRegistry, own: [AdminRoute]) -> ServiceRouter {
+enum AdminPortRoutes {
+    static func make(readiness: Readiness, metrics: PrometheusRegistry, own: [AdminPortRoute]) -> ServiceRouter {
         let router = ServiceRouter()
         addHealth(to: router, readiness: readiness)
         router.getOrHead("/metrics") { _, _ in
@@ -23,7 +23,7 @@ enum AdminRoutes {
         return router
     }
 
-    private static func add(_ route: AdminRoute, to router: ServiceRouter) {
+    private static func add(_ route: AdminPortRoute, to router: ServiceRouter) {
         router.getOrHead(RouterPath(route.path)) { _, _ in
             var headers: HTTPFields = [
                 .contentType: route.contentType, .cacheControl: "no-store", .contentSecurityPolicy: route.policy,
@@ -42,7 +42,7 @@ enum AdminRoutes {
 }
 
 /// A service's own route on the admin port: GET and HEAD.
-public struct AdminRoute: Sendable {
+public struct AdminPortRoute: Sendable {
     let path: String
     let contentType: String
     let policy: String

@@ -12,15 +12,15 @@ import Testing
 @testable import DevicesService
 
 /// The client against a server of HTTP/2 over real sockets.
-@Suite struct APNsLanesTests {
+@Suite struct APNsConnectionPoolsTests {
     // MARK: - Requests
 
     @Test("A push is a POST with Apple's fields, of which path and authorization are not indexed")
     func requestsHaveApplesFields() async throws {
-        try await TestAPNs.withLanes(script: TestAPNs.accept) { lanes, apns in
+        try await TestAPNs.withConnectionPools(script: TestAPNs.accept) { pools, apns in
             let push = RenderedPush.test(topic: "com.example.app.voip", type: .voip, collapseID: "score")
-            #expect(await lanes.send(push) == .accepted)
-            #expect(await lanes.send(.test()) == .accepted)
+            #expect(await pools.send(push) == .accepted)
+            #expect(await pools.send(.test()) == .accepted)
             let request = try #require(apns.requests.first)
             #expect(request.field(":method") == "POST")
             #expect(request.field(":scheme") == "http")
@@ -50,11 +50,11 @@ import Testing
         let script: TestAPNs.Script = { request in
             request.token == "0000" ? [.status(200)] : []
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .accepted)
-            async let gone = lanes.send(.numbered(1))
-            async let busy = lanes.send(.numbered(2))
-            async let accepted = lanes.send(.numbered(3))
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .accepted)
+            async let gone = pools.send(.numbered(1))
+            async let busy = pools.send(.numbered(2))
+            async let accepted = pools.send(.numbered(3))
             try await eventually("three requests wait") { apns.requests.count == 4 }
             let stream = Dictionary(uniqueKeysWithValues: apns.requests.map { ($0.token, $0.stream) })
             apns.perform(.status(200), stream: try #require(stream["0003"]))
@@ -81,8 +81,8 @@ import Testing
         options.settings = [HTTP2Setting(parameter: .maxConcurrentStreams, value: 8)]
         var limits = TestAPNs.limits
         limits.maximumConnections = 1
-        try await TestAPNs.withLanes(options, limits: limits, script: { _ in [] }) { lanes, apns in
-            async let outcomes = TestAPNs.send(30, to: lanes)
+        try await TestAPNs.withConnectionPools(options, limits: limits, script: { _ in [] }) { pools, apns in
+            async let outcomes = TestAPNs.send(30, to: pools)
             try await eventually("the first request") { apns.requests.count == 1 }
             apns.perform(.status(200), stream: 1)
             try await eventually("eight requests") { apns.requests.count == 9 }
@@ -104,8 +104,8 @@ import Testing
         options.settings = [HTTP2Setting(parameter: .maxConcurrentStreams, value: 2)]
         // The first request of each connection is answered, the others wait.
         let script: TestAPNs.Script = { $0.stream == 1 ? [.status(200)] : [] }
-        try await TestAPNs.withLanes(options, script: script) { lanes, apns in
-            async let outcomes = TestAPNs.send(20, to: lanes)
+        try await TestAPNs.withConnectionPools(options, script: script) { pools, apns in
+            async let outcomes = TestAPNs.send(20, to: pools)
             try await eventually("three full connections") { apns.requests.count == 9 }
             let answered = Mutex(Set<String>())
             try await eventually("all answered") {
@@ -124,20 +124,20 @@ import Testing
 
     @Test("Unproven tokens and urgent pushes have connections of their own")
     func rolesAreApart() async throws {
-        try await TestAPNs.withLanes(script: TestAPNs.accept) { lanes, apns in
-            for number in 0..<3 { #expect(await lanes.send(.numbered(number)) == .accepted) }
+        try await TestAPNs.withConnectionPools(script: TestAPNs.accept) { pools, apns in
+            for number in 0..<3 { #expect(await pools.send(.numbered(number)) == .accepted) }
             for number in 3..<6 {
-                #expect(await lanes.send(.numbered(number, isProven: false, isUrgent: true)) == .accepted)
+                #expect(await pools.send(.numbered(number, isProven: false, isUrgent: true)) == .accepted)
             }
             // The first urgent push does not wait for a connection.
-            #expect(await lanes.send(.numbered(6, isUrgent: true)) == .accepted)
+            #expect(await pools.send(.numbered(6, isUrgent: true)) == .accepted)
             try await eventually("an urgent connection") { apns.connections == 3 }
             try await eventually("an urgent push on it") {
-                _ = await lanes.send(.numbered(7, isUrgent: true))
+                _ = await pools.send(.numbered(7, isUrgent: true))
                 return apns.requests.last?.connection == 2
             }
             #expect(apns.requests.prefix(6).map(\.connection) == [0, 0, 0, 1, 1, 1])
-            #expect(await lanes.send(.numbered(8)) == .accepted)
+            #expect(await pools.send(.numbered(8)) == .accepted)
             #expect(apns.requests.last?.connection == 0)
         }
     }
@@ -152,11 +152,11 @@ import Testing
         limits.stallTime = .milliseconds(20)
         limits.hangTime = .milliseconds(20)
         limits.maximumConnections = 1
-        try await TestAPNs.withLanes(limits: limits, script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .accepted)
-            var pushes: [Task<LaneOutcome, Never>] = []
+        try await TestAPNs.withConnectionPools(limits: limits, script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .accepted)
+            var pushes: [Task<SendOutcome, Never>] = []
             try await eventually("another connection is used") {
-                pushes.append(Task { await lanes.send(.numbered(1)) })
+                pushes.append(Task { await pools.send(.numbered(1)) })
                 return apns.requests.contains { $0.connection == 1 }
             }
             hangs.withLock { $0 = false }
@@ -171,10 +171,10 @@ import Testing
     func idleConnections() async throws {
         var limits = TestAPNs.limits
         (limits.pingAfter, limits.pingTimeout) = (.milliseconds(20), .seconds(60))
-        try await TestAPNs.withLanes(limits: limits, script: TestAPNs.accept) { lanes, apns in
-            #expect(await lanes.send(.test()) == .accepted)
+        try await TestAPNs.withConnectionPools(limits: limits, script: TestAPNs.accept) { pools, apns in
+            #expect(await pools.send(.test()) == .accepted)
             try await eventually("PING, and another one") { apns.pings >= 2 }
-            #expect(await lanes.send(.test()) == .accepted)
+            #expect(await pools.send(.test()) == .accepted)
             #expect(apns.connections == 1)
         }
     }
@@ -191,13 +191,13 @@ import Testing
             output: folder.appending(path: "log"))
         try await runFinally {
             try await eventually("nghttpd listens") { isListening(onPort: port) }
-            let lanes = try APNsLanes(
+            let pools = try APNsConnectionPools(
                 keys: [TestAPNs.key()], endpoints: TestAPNs.endpoints("http://127.0.0.1:\(port)"),
                 limits: TestAPNs.limits, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet,
                 metrics: nil, clock: { .now })
-            let outcomes = await TestAPNs.send(200, to: lanes)
+            let outcomes = await TestAPNs.send(200, to: pools)
             #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.first { $0 != .accepted } as Any)")
-            await lanes.close()
+            await pools.close()
         } finally: {
             await server.kill9()
         }
@@ -205,7 +205,7 @@ import Testing
 
     // MARK: - Limits
 
-    @Test("Nothing is sent after its time, without a key, or beyond the lane's limits")
+    @Test("Nothing is sent after its time, without a key, or beyond the pool's limits")
     func unsentPushes() async throws {
         let keys = [
             try TestAPNs.key("KEY0000001", topics: ["com.example.one"]),
@@ -214,24 +214,25 @@ import Testing
         var limits = TestAPNs.limits
         limits.maximumWaiting = 2
         let metrics = TestMetrics()
-        try await TestAPNs.withLanes(limits: limits, keys: keys, metrics: metrics, script: { _ in [] }) { lanes, apns in
-            #expect(await lanes.send(.test(topic: "com.example.two")) == .notSent(.noKey))
-            #expect(await lanes.send(.test(topic: "com.example.one.other")) == .notSent(.noKey))
-            #expect(await lanes.send(.test(topic: "com.example.one", sendBefore: .now)) == .notSent(.tooLate))
+        try await TestAPNs.withConnectionPools(limits: limits, keys: keys, metrics: metrics, script: { _ in [] }) {
+            pools, apns in
+            #expect(await pools.send(.test(topic: "com.example.two")) == .notSent(.noKey))
+            #expect(await pools.send(.test(topic: "com.example.one.other")) == .notSent(.noKey))
+            #expect(await pools.send(.test(topic: "com.example.one", sendBefore: .now)) == .notSent(.tooLate))
             #expect(
-                await lanes.send(
+                await pools.send(
                     .test(topic: "com.example.one", environment: PushEnvironment(rawValue: "moon")))
                     == .notSent(.noKey))
-            async let first = lanes.send(.test(topic: "com.example.one.voip", type: .voip))
+            async let first = pools.send(.test(topic: "com.example.one.voip", type: .voip))
             try await eventually("a request") { apns.requests.count == 1 }
-            async let second = lanes.send(.test(topic: "com.example.one"))
-            async let third = lanes.send(
+            async let second = pools.send(.test(topic: "com.example.one"))
+            async let third = pools.send(
                 .test(topic: "com.example.one", sendBefore: .now + .milliseconds(300)))
             #expect(await third == .notSent(.tooLate))
             // One more may wait.
-            let others = (0..<4).map { _ in Task { await lanes.send(.test(topic: "com.example.one")) } }
+            let others = (0..<4).map { _ in Task { await pools.send(.test(topic: "com.example.one")) } }
             let saturated = try metrics.expectCounter("devices_apns_not_sent_total", [("reason", "saturated")])
-            try await eventually("the lane is full") { saturated.totalValue == 3 }
+            try await eventually("the pool is full") { saturated.totalValue == 3 }
             for (number, stream) in [1, 3, 5].enumerated() {
                 try await eventually("the next request") { apns.requests.count > number }
                 apns.perform(.status(200), stream: stream)
@@ -249,12 +250,12 @@ import Testing
         let keys = [
             try TestAPNs.key("KEY0000001"), try TestAPNs.key("KEY0000002", topics: ["com.example.two"]),
         ]
-        try await TestAPNs.withLanes(keys: keys, script: TestAPNs.accept) { lanes, apns in
-            #expect(await lanes.send(.test(topic: "com.example.two")) == .accepted)
+        try await TestAPNs.withConnectionPools(keys: keys, script: TestAPNs.accept) { pools, apns in
+            #expect(await pools.send(.test(topic: "com.example.two")) == .accepted)
             #expect(
-                await lanes.send(.test(topic: "com.example.two.push-type.liveactivity", type: .liveactivity))
+                await pools.send(.test(topic: "com.example.two.push-type.liveactivity", type: .liveactivity))
                     == .accepted)
-            #expect(await lanes.send(.test(topic: "com.example.three")) == .accepted)
+            #expect(await pools.send(.test(topic: "com.example.three")) == .accepted)
             #expect(apns.requests.map(\.connection) == [0, 0, 1])
             #expect(apns.requests[0].field("authorization") != apns.requests[2].field("authorization"))
         }
@@ -266,13 +267,13 @@ import Testing
         let url = "http://127.0.0.1:\(port)"
         var limits = TestAPNs.limits
         limits.backoff = (.seconds(3600), .seconds(3600))
-        let lanes = try APNsLanes(
+        let pools = try APNsConnectionPools(
             keys: [try TestAPNs.key()], endpoints: TestAPNs.endpoints(url), limits: limits,
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet)
-        #expect(await lanes.send(.test()) == .notSent(.unreachable))
-        #expect(await lanes.send(.test()) == .notSent(.unreachable))
-        await lanes.close()
-        #expect(await lanes.send(.test()) == .notSent(.unreachable))
+        #expect(await pools.send(.test()) == .notSent(.unreachable))
+        #expect(await pools.send(.test()) == .notSent(.unreachable))
+        await pools.close()
+        #expect(await pools.send(.test()) == .notSent(.unreachable))
     }
 
     /// Any user can register an invented token.
@@ -281,12 +282,12 @@ import Testing
         var limits = TestAPNs.limits
         limits.backoff = (.seconds(3600), .seconds(3600))
         let script: TestAPNs.Script = { $0.connection == 0 ? [.close] : [.status(200)] }
-        try await TestAPNs.withLanes(limits: limits, script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0, isProven: false)) == .inDoubt)
-            #expect(await lanes.send(.numbered(1, isProven: false)) == .notSent(.unreachable))
-            #expect(await lanes.send(.numbered(2)) == .accepted)
-            #expect(await lanes.send(.numbered(3, isUrgent: true)) == .accepted)
-            #expect(await lanes.send(.numbered(4, isProven: false)) == .notSent(.unreachable))
+        try await TestAPNs.withConnectionPools(limits: limits, script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0, isProven: false)) == .inDoubt)
+            #expect(await pools.send(.numbered(1, isProven: false)) == .notSent(.unreachable))
+            #expect(await pools.send(.numbered(2)) == .accepted)
+            #expect(await pools.send(.numbered(3, isUrgent: true)) == .accepted)
+            #expect(await pools.send(.numbered(4, isProven: false)) == .notSent(.unreachable))
             #expect(apns.requests.map(\.connection).contains(1))
         }
     }
@@ -297,18 +298,18 @@ import Testing
         options.sendsSettings = false
         var limits = TestAPNs.limits
         limits.connectTimeout = .milliseconds(100)
-        try await TestAPNs.withLanes(options, limits: limits, script: TestAPNs.accept) { lanes, _ in
-            #expect(await lanes.send(.test()) == .notSent(.unreachable))
+        try await TestAPNs.withConnectionPools(options, limits: limits, script: TestAPNs.accept) { pools, _ in
+            #expect(await pools.send(.test()) == .notSent(.unreachable))
         }
     }
 
     @Test("Closing waits for the pushes in flight, and sends no others")
     func closing() async throws {
-        try await TestAPNs.withLanes(script: { _ in [] }) { lanes, apns in
-            async let sent = lanes.send(.numbered(0))
+        try await TestAPNs.withConnectionPools(script: { _ in [] }) { pools, apns in
+            async let sent = pools.send(.numbered(0))
             try await eventually("a request") { apns.requests.count == 1 }
-            async let waiting = lanes.send(.numbered(1))
-            async let closed: Void = lanes.close()
+            async let waiting = pools.send(.numbered(1))
+            async let closed: Void = pools.close()
             #expect(await waiting == .notSent(.unreachable))
             apns.perform(.status(200), stream: 1)
             #expect(await sent == .accepted)
@@ -318,12 +319,12 @@ import Testing
 
     @Test("The service ends by closing its connections")
     func running() async throws {
-        try await TestAPNs.withLanes(script: TestAPNs.accept) { lanes, _ in
-            let service = Task { try await lanes.run() }
-            #expect(await lanes.send(.test()) == .accepted)
+        try await TestAPNs.withConnectionPools(script: TestAPNs.accept) { pools, _ in
+            let service = Task { try await pools.run() }
+            #expect(await pools.send(.test()) == .accepted)
             service.cancel()
             try await service.value
-            #expect(await lanes.send(.test()) == .notSent(.unreachable))
+            #expect(await pools.send(.test()) == .notSent(.unreachable))
         }
     }
 
@@ -350,14 +351,14 @@ import Testing
         try await TestAPNs.run(options, script: TestAPNs.accept) { apns, port in
             let url = "https://localhost:\(port)"
             for authority in [certificate.authority.path, nil] {
-                let lanes = try APNsLanes(
+                let pools = try APNsConnectionPools(
                     keys: [try TestAPNs.key()],
                     endpoints: TestAPNs.endpoints(url, trustRootsFile: authority),
                     eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet)
-                let outcome = await lanes.send(.test())
+                let outcome = await pools.send(.test())
                 #expect(
                     outcome == (isAccepted && authority != nil ? .accepted : .notSent(.unreachable)))
-                await lanes.close()
+                await pools.close()
             }
         }
     }
@@ -374,8 +375,8 @@ import Testing
             default: [.status(200)]
             }
         }
-        try await TestAPNs.withLanes(metrics: metrics, script: script) { lanes, _ in
-            for number in 0..<4 { _ = await lanes.send(.numbered(number)) }
+        try await TestAPNs.withConnectionPools(metrics: metrics, script: script) { pools, _ in
+            for number in 0..<4 { _ = await pools.send(.numbered(number)) }
             for (status, reason, count) in [
                 ("200", "", 2), ("400", "BadDeviceToken", 1), ("other", "other", 1),
             ] as [(String, String, Int64)] {

@@ -4,10 +4,10 @@ import Foundation
 
 /// What the statements of `SessionStore` make of a session's row: for tests that take more steps than a database could.
 /// `SessionModelTests` holds the one against the other.
-extension SessionState {
+extension RotationState {
     /// The session after its current token was rotated into one with `successorHash`.
-    func rotated(to successorHash: [UInt8], at now: Date, idleLifetime: TimeInterval) -> SessionState {
-        SessionState(
+    func rotated(to successorHash: [UInt8], at now: Date, idleLifetime: TimeInterval) -> RotationState {
+        RotationState(
             generation: generation + 1,
             currentHash: successorHash,
             previousHash: currentHash,
@@ -20,7 +20,7 @@ extension SessionState {
     }
 
     /// The session after a late replay of the current token's predecessor was counted.
-    func countingLateReplay() -> SessionState {
+    func countingLateReplay() -> RotationState {
         var next = self
         next.lateReplays += 1
         next.lateReplayed = true

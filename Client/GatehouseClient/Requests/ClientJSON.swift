@@ -1,7 +1,7 @@
 package import Foundation
 
-/// Gatehouse's JSON: camelCase keys, times in ISO 8601 UTC without fractions.
-package enum JSON {
+/// Gatehouse's JSON as the client reads and writes it: camelCase keys, times in ISO 8601 UTC without fractions.
+package enum ClientJSON {
     package static func encode(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601

@@ -9,15 +9,15 @@ import Synchronization
 
 /// Sends pushes with one team's key to one environment of APNs. Safe to use from any task.
 ///
-/// All connections of a lane are on one event loop, which alone uses its state (``APNsLaneCore``). Callers put pushes
-/// into an inbox, which the event loop empties in one step.
-final class APNsLane: Lane {
+/// All connections of the pool are on one event loop, which alone uses its state (``APNsConnectionPoolCore``). Callers
+/// put pushes into an inbox, which the event loop empties in one step.
+final class APNsConnectionPool: PushService {
     private struct Inbox {
         var attempts: [APNsAttempt] = []
         var isScheduled = false
     }
 
-    /// Which requests the lane sends, as its server takes them.
+    /// Which requests the pool sends, as its server takes them.
     enum Use: String, Sendable {
         case pushes
         case broadcasts
@@ -32,7 +32,7 @@ final class APNsLane: Lane {
     private let eventLoop: any EventLoop
     private let inbox = Mutex(Inbox())
     private let streams: StreamCount
-    private let core: NIOLoopBoundBox<APNsLaneCore>
+    private let core: NIOLoopBoundBox<APNsConnectionPoolCore>
 
     init(
         key: APNsKey, environment: PushEnvironment, uses: [Use], tokens: ProviderTokenSource,
@@ -53,19 +53,19 @@ final class APNsLane: Lane {
         let streams = StreamCount()
         self.streams = streams
         core = .makeBoxSendingValue(
-            APNsLaneCore(
+            APNsConnectionPoolCore(
                 tokens: tokens, server: server, tls: tls, limits: limits, eventLoop: eventLoop, streams: streams,
-                metrics: metrics.lane(team: key.team, key: key.keyID, environment: environment, use: use),
+                metrics: metrics.pool(team: key.team, key: key.keyID, environment: environment, use: use),
                 logger: logger, clock: clock),
             eventLoop: eventLoop)
     }
 
     var maximumStreams: Int { streams.count.load(ordering: .relaxed) }
 
-    func send(_ push: RenderedPush) async -> LaneOutcome { await send(.push(push)) }
+    func send(_ push: RenderedPush) async -> SendOutcome { await send(.push(push)) }
 
     /// Cancelling the task changes nothing: the request may be on its way.
-    func send(_ call: APNsCall) async -> LaneOutcome {
+    func send(_ call: APNsCall) async -> SendOutcome {
         let deadline = ContinuousClock.now + sendTimeout
         return await withUnsafeContinuation { outcome in
             let mustWake = inbox.withLock { inbox in
@@ -93,13 +93,13 @@ final class APNsLane: Lane {
     }
 }
 
-/// How many streams a lane's connections allow: one before there is any.
+/// How many streams a pool's connections allow: one before there is any.
 final class StreamCount: Sendable {
     let count = Atomic(1)
 }
 
-/// A lane's connections and waiting pushes. Used on its event loop only.
-final class APNsLaneCore {
+/// A pool's connections and waiting pushes. Used on its event loop only.
+final class APNsConnectionPoolCore {
     /// Between two looks at waiting pushes whose time may have passed.
     private static let waitingCheck = TimeAmount.milliseconds(50)
     /// Requests that are written to the socket together.
@@ -111,11 +111,11 @@ final class APNsLaneCore {
     private let limits: APNsLimits
     private let eventLoop: any EventLoop
     private let streams: StreamCount
-    private let metrics: APNsLaneMetrics
+    private let metrics: APNsConnectionPoolMetrics
     private let logger: Logger
     private let clock: @Sendable () -> Date
 
-    private var admission: LaneAdmission
+    private var admission: ConnectionPoolAdmission
     private var refusals = RefusalRate()
     /// Of each role: a server that closes the connection of invented tokens must not keep others from connecting.
     private var backoffs: [ConnectBackoff]
@@ -129,7 +129,7 @@ final class APNsLaneCore {
 
     init(
         tokens: ProviderTokenSource, server: APNsEndpoints.Server, tls: NIOSSLContext?, limits: APNsLimits,
-        eventLoop: any EventLoop, streams: StreamCount, metrics: APNsLaneMetrics, logger: Logger,
+        eventLoop: any EventLoop, streams: StreamCount, metrics: APNsConnectionPoolMetrics, logger: Logger,
         clock: @escaping @Sendable () -> Date
     ) {
         self.tokens = tokens
@@ -141,7 +141,7 @@ final class APNsLaneCore {
         self.metrics = metrics
         self.logger = logger
         self.clock = clock
-        admission = LaneAdmission(limits: limits)
+        admission = ConnectionPoolAdmission(limits: limits)
         backoffs = APNsConnection.Role.allCases.map { _ in ConnectBackoff(limits: limits) }
     }
 
@@ -158,7 +158,7 @@ final class APNsLaneCore {
             case .send: break
             case .probe: attempt.isProbe = true
             case .refuse:
-                finish(attempt, .notSent(.laneStopped))
+                finish(attempt, .notSent(.connectionPoolStopped))
                 continue
             }
             let role = attempt.call.role.index
@@ -179,7 +179,7 @@ final class APNsLaneCore {
         reportIfClosed()
     }
 
-    /// Those of the role that has most, because a push uses the connections of its own, and one more where the lane may
+    /// Those of the role that has most, because a push uses the connections of its own, and one more where the pool may
     /// add a connection: a push that waits is the reason for it.
     private func maximumStreams(_ now: ContinuousClock.Instant) -> Int {
         var most = 1
@@ -187,7 +187,7 @@ final class APNsLaneCore {
             let streams = connections.reduce(0) { sum, connection in
                 guard connection.role == role else { return sum }
                 let machine = connection.machine
-                return sum + machine.openStreams + (machine.pace(now: now) == .normal ? machine.capacity : 0)
+                return sum + machine.openStreams + (machine.responsiveness(now: now) == .normal ? machine.capacity : 0)
             }
             most = max(most, streams + (mayAddConnection(for: role, now) ? 1 : 0))
         }
@@ -246,14 +246,16 @@ final class APNsLaneCore {
 
     /// The connection with the fewest streams that has room for a push.
     ///
-    /// An urgent push may use a shared connection. A stalled connection is used only if the lane has no room for another
+    /// An urgent push may use a shared connection. A stalled connection is used only if the pool has no room for another
     /// one in its place, and one that hangs is not used: a push that waits is better than one that is in doubt.
     private func connection(for role: APNsConnection.Role, _ now: ContinuousClock.Instant) -> APNsConnection? {
-        func best(_ role: APNsConnection.Role, _ pace: APNsConnection.Machine.Pace) -> APNsConnection? {
+        func best(_ role: APNsConnection.Role, _ responsiveness: APNsConnection.Machine.Responsiveness)
+            -> APNsConnection?
+        {
             var best: APNsConnection?
             for connection in connections
             where connection.role == role && connection.hasRoom
-                && connection.machine.pace(now: now) == pace
+                && connection.machine.responsiveness(now: now) == responsiveness
             {
                 if connection.machine.openStreams < best?.machine.openStreams ?? .max { best = connection }
             }
@@ -293,7 +295,7 @@ final class APNsLaneCore {
             case .connecting: return false
             case .open:
                 // A connection whose provider token is not verified yet may have room for many soon.
-                let isNormal = connection.machine.pace(now: now) == .normal
+                let isNormal = connection.machine.responsiveness(now: now) == .normal
                 if isNormal, !connection.machine.isVerified { return false }
                 all += 1
                 if isNormal { usable += 1 }
@@ -305,7 +307,7 @@ final class APNsLaneCore {
 
     private func addConnection(for role: APNsConnection.Role, _ now: ContinuousClock.Instant) {
         if mayAddConnection(for: role, now) {
-            let connection = APNsConnection(role: role, server: server, limits: limits, lane: self)
+            let connection = APNsConnection(role: role, server: server, limits: limits, pool: self)
             connections.append(connection)
             connection.connect(to: server, tls: tls, limits: limits, on: eventLoop)
         } else if !connections.contains(where: { serves(role, $0) }) {
@@ -400,7 +402,7 @@ final class APNsLaneCore {
 
     private func sendAgain(_ attempt: APNsAttempt) {
         if isClosing { return finish(attempt, .notSent(.unreachable)) }
-        if admission.reason != nil, !attempt.isProbe { return finish(attempt, .notSent(.laneStopped)) }
+        if admission.reason != nil, !attempt.isProbe { return finish(attempt, .notSent(.connectionPoolStopped)) }
         waiting[attempt.call.role.index].prepend(attempt)
         // The connection may have ended, and then reports no progress.
         scheduleProgress()
@@ -414,7 +416,7 @@ final class APNsLaneCore {
         metrics.answered(answer, in: duration)
         // A server that shuts down on each connection must not be connected to again and again.
         if answer.reason != APNsAnswerRules.shutdown { backoffs[connection.role.index].succeeded() }
-        if APNsAnswerRules.provesToken(answer) { connection.verify() }
+        if APNsAnswerRules.verifiesToken(answer) { connection.verify() }
         switch APNsAnswerRules.action(for: answer, repeats: attempt.repeats) {
         case .deliver:
             count(answer, attempt)
@@ -475,10 +477,10 @@ final class APNsLaneCore {
         let before = admission.reason
         admission.stop(reason: reason, now: .now)
         if before == nil || before != reason {
-            logger.error("lane to APNs stopped", metadata: ["reason": "\(reason)"])
+            logger.error("connection pool to APNs stopped", metadata: ["reason": "\(reason)"])
             metrics.stopped(for: reason)
         }
-        failWaiting(.laneStopped)
+        failWaiting(.connectionPoolStopped)
         for connection in connections { connection.drain() }
     }
 
@@ -490,22 +492,22 @@ final class APNsLaneCore {
         for attempt in exchange(&waiting[role], with: []) { finish(attempt, .notSent(reason)) }
     }
 
-    func finish(_ attempt: APNsAttempt, _ outcome: LaneOutcome) {
+    func finish(_ attempt: APNsAttempt, _ outcome: SendOutcome) {
         metrics.finished(outcome)
         if attempt.isProbe { probeEnded(outcome, isToProvenDevice: attempt.call.isToProvenDevice) }
         attempt.outcome.resume(returning: outcome)
     }
 
-    private func probeEnded(_ outcome: LaneOutcome, isToProvenDevice: Bool) {
+    private func probeEnded(_ outcome: SendOutcome, isToProvenDevice: Bool) {
         guard let reason = admission.reason else { return }
-        var result = LaneAdmission.ProbeResult.unknown
+        var result = ConnectionPoolAdmission.ProbeResult.unknown
         if case .answered(let answer) = outcome {
-            result = LaneAdmission.result(
+            result = ConnectionPoolAdmission.result(
                 of: answer, isToProvenDevice: isToProvenDevice, stoppedFor: reason)
         }
         admission.probeEnded(result, now: .now)
         if admission.reason == nil {
-            logger.notice("lane to APNs sends again", metadata: ["reason": "\(reason)"])
+            logger.notice("connection pool to APNs sends again", metadata: ["reason": "\(reason)"])
             metrics.resumed()
         }
     }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("Places in order of arrival")
-struct PlaceQueueTests {
+@Suite("Permits in order of arrival")
+struct PermitQueueTests {
     /// All that can happen to a queue, against a list.
-    @Test("Whatever happens in whatever order, the one that waits longest is next, and no place is lost")
+    @Test("Whatever happens in whatever order, the one that waits longest is next, and no permit is lost")
     func exhaustive() {
         enum Step: CaseIterable {
             case arrive
@@ -17,7 +17,7 @@ struct PlaceQueueTests {
         let length = 8
         for limit in 1...2 {
             for number in 0..<(1 << (2 * length)) {
-                var queue = PlaceQueue<Int>(limit: limit)
+                var queue = PermitQueue<Int>(limit: limit)
                 var (taken, waiting, arrivals) = (0, [(ticket: Int, waiter: Int)](), 0)
                 for index in 0..<length {
                     switch Step.allCases[number >> (2 * index) & 3] {
@@ -32,14 +32,14 @@ struct PlaceQueueTests {
                         }
                     case .leave:
                         guard taken > 0 else { continue }
-                        let next = queue.leave()
+                        let next = queue.release()
                         if waiting.isEmpty {
                             taken -= 1
                             #expect(next == nil)
                         } else {
                             let expected = waiting.removeFirst()
                             #expect(next?.waiter == expected.waiter && next?.ticket == expected.ticket)
-                            // The place is its own, and it can give up no more.
+                            // The permit is its own, and it can give up no more.
                             let gaveUp = queue.giveUp(expected.ticket)
                             #expect(!gaveUp)
                         }
@@ -56,19 +56,19 @@ struct PlaceQueueTests {
         }
     }
 
-    @Test("A place that became free between two calls goes to the waiter at once")
+    @Test("A permit that became free between two calls goes to the waiter at once")
     func between() {
-        let places = OrderedPlaces(limit: 1)
-        #expect(places.take() && !places.take())
-        places.leave()
+        let permits = OrderedPermits(limit: 1)
+        #expect(permits.take() && !permits.take())
+        permits.release()
         let woken = Mutex<[Int]>([])
-        let first = places.wait { ticket in woken.withLock { $0.append(ticket) } }
-        #expect(woken.withLock { $0 } == [first] && !places.take())
-        let second = places.wait { ticket in woken.withLock { $0.append(ticket) } }
-        #expect(woken.withLock { $0 } == [first] && !places.giveUp(first))
-        places.leave()
+        let first = permits.wait { ticket in woken.withLock { $0.append(ticket) } }
+        #expect(woken.withLock { $0 } == [first] && !permits.take())
+        let second = permits.wait { ticket in woken.withLock { $0.append(ticket) } }
+        #expect(woken.withLock { $0 } == [first] && !permits.giveUp(first))
+        permits.release()
         #expect(woken.withLock { $0 } == [first, second])
-        places.leave()
-        #expect(places.take())
+        permits.release()
+        #expect(permits.take())
     }
 }

@@ -8,15 +8,15 @@ import Testing
 @testable import DevicesService
 
 /// Servers that are silent, break the protocol, or end connections.
-@Suite struct APNsLaneFaultTests {
+@Suite struct APNsConnectionPoolFaultTests {
     @Test(
         "A push whose request gets no whole answer is in doubt at its deadline",
         arguments: [[], [.beginning], [.unendedHeaders], [.interim]] as [[TestAPNs.Reply]])
     func silentServers(replies: [TestAPNs.Reply]) async throws {
         var limits = TestAPNs.limits
         limits.sendTimeout = .seconds(2)
-        try await TestAPNs.withLanes(limits: limits, script: { _ in replies }) { lanes, apns in
-            #expect(await lanes.send(.test()) == .inDoubt)
+        try await TestAPNs.withConnectionPools(limits: limits, script: { _ in replies }) { pools, apns in
+            #expect(await pools.send(.test()) == .inDoubt)
             if case .unendedHeaders? = replies.first { return }
             try await eventually("RST_STREAM and PING") { apns.resets == [1] && apns.pings == 1 }
         }
@@ -32,8 +32,9 @@ import Testing
         let log = CapturedLog()
         var logger = log.logger
         logger.logLevel = .debug
-        try await TestAPNs.withLanes(options, limits: limits, logger: logger, script: TestAPNs.accept) { lanes, apns in
-            #expect(await lanes.send(.test()) == .notSent(.unreachable))
+        try await TestAPNs.withConnectionPools(options, limits: limits, logger: logger, script: TestAPNs.accept) {
+            pools, apns in
+            #expect(await pools.send(.test()) == .notSent(.unreachable))
             try await eventually("RST_STREAM") { apns.resets.first == 1 }
             #expect(apns.requests.isEmpty)
         }
@@ -57,15 +58,15 @@ import Testing
         logger.logLevel = .debug
         let last = String(repeating: "y", count: 100_000)
         let script: TestAPNs.Script = { TestAPNs.accept($0) + ($0.body == last ? [.stopReading] : []) }
-        try await TestAPNs.withLanes(options, limits: limits, logger: logger, script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .accepted)
+        try await TestAPNs.withConnectionPools(options, limits: limits, logger: logger, script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .accepted)
             let connection = try #require(apns.requests.first?.connection)
             apns.perform(.grow(window: 1 << 26), connection: connection)
             // It does not fit into the window of before.
-            #expect(await lanes.send(.test(payload: last)) == .accepted)
+            #expect(await pools.send(.test(payload: last)) == .accepted)
             let payload = String(repeating: "x", count: 100_000)
-            let outcomes = await withTaskGroup(of: LaneOutcome.self) { group in
-                for _ in 0..<200 { group.addTask { await lanes.send(.test(payload: payload)) } }
+            let outcomes = await withTaskGroup(of: SendOutcome.self) { group in
+                for _ in 0..<200 { group.addTask { await pools.send(.test(payload: payload)) } }
                 return await group.reduce(into: []) { $0.append($1) }
             }
             // What the kernel has not taken whole goes over another connection.
@@ -79,8 +80,8 @@ import Testing
     func growingWindows() async throws {
         var options = TestAPNs.Options()
         options.settings = [HTTP2Setting(parameter: .initialWindowSize, value: 0)]
-        try await TestAPNs.withLanes(options, script: TestAPNs.accept) { lanes, apns in
-            async let outcome = lanes.send(.test())
+        try await TestAPNs.withConnectionPools(options, script: TestAPNs.accept) { pools, apns in
+            async let outcome = pools.send(.test())
             try await eventually("the head of a request") { apns.mostStreams == 1 }
             for _ in 0..<10 { apns.perform(.grow(window: 1), stream: 1) }
             #expect(await outcome == .accepted)
@@ -97,10 +98,10 @@ import Testing
         ]
         options.repliesAtHead = true
         let script: TestAPNs.Script = { _ in [.status(413, reason: "PayloadTooLarge")] }
-        try await TestAPNs.withLanes(options, script: script) { lanes, apns in
+        try await TestAPNs.withConnectionPools(options, script: script) { pools, apns in
             for _ in 0..<5 {
                 #expect(
-                    await lanes.send(.test()) == .answered(APNsAnswer(status: 413, reason: "PayloadTooLarge")))
+                    await pools.send(.test()) == .answered(APNsAnswer(status: 413, reason: "PayloadTooLarge")))
             }
             try await eventually("RST_STREAM for each") { apns.resets == [1, 3, 5, 7, 9] }
         }
@@ -111,10 +112,10 @@ import Testing
         let script: TestAPNs.Script = { request in
             request.token == "0001" ? [reply] : [.status(200)]
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .accepted)
-            #expect(await lanes.send(.numbered(1)) == .inDoubt)
-            #expect(await lanes.send(.numbered(2)) == .accepted)
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .accepted)
+            #expect(await pools.send(.numbered(1)) == .inDoubt)
+            #expect(await pools.send(.numbered(2)) == .accepted)
             #expect(apns.connections == 2)
         }
     }
@@ -124,9 +125,9 @@ import Testing
         let script: TestAPNs.Script = { request in
             request.token == "0000" ? [reply] : [.status(200)]
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .inDoubt)
-            try await eventually("another connection is used") { await lanes.send(.numbered(1)) == .accepted }
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .inDoubt)
+            try await eventually("another connection is used") { await pools.send(.numbered(1)) == .accepted }
         }
     }
 
@@ -137,9 +138,9 @@ import Testing
         }
         var limits = TestAPNs.limits
         limits.maximumBody = 40_000
-        try await TestAPNs.withLanes(limits: limits, script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .inDoubt)
-            for number in 1..<10 { #expect(await lanes.send(.numbered(number)) == .accepted) }
+        try await TestAPNs.withConnectionPools(limits: limits, script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .inDoubt)
+            for number in 1..<10 { #expect(await pools.send(.numbered(number)) == .accepted) }
             #expect(apns.resets == [1])
         }
     }
@@ -159,18 +160,18 @@ import Testing
             }
             return [.reset(code)]
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .accepted)
-            #expect(await lanes.send(.numbered(1)) == (code == .refusedStream ? .accepted : .inDoubt))
-            #expect(await lanes.send(.numbered(2)) == .accepted)
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .accepted)
+            #expect(await pools.send(.numbered(1)) == (code == .refusedStream ? .accepted : .inDoubt))
+            #expect(await pools.send(.numbered(2)) == .accepted)
             #expect(apns.connections == 1)
         }
     }
 
     @Test("A push that every stream refuses is not sent")
     func refusedForever() async throws {
-        try await TestAPNs.withLanes(script: { _ in [.reset(.refusedStream)] }) { lanes, apns in
-            #expect(await lanes.send(.test()) == .notSent(.unreachable))
+        try await TestAPNs.withConnectionPools(script: { _ in [.reset(.refusedStream)] }) { pools, apns in
+            #expect(await pools.send(.test()) == .notSent(.unreachable))
             #expect(apns.requests.count == 4)
         }
     }
@@ -181,9 +182,9 @@ import Testing
         let script: TestAPNs.Script = { request in
             request.connection > 0 || request.stream == 1 ? [.status(200)] : []
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.numbered(0)) == .accepted)
-            async let outcomes = TestAPNs.send(4, to: lanes)
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.numbered(0)) == .accepted)
+            async let outcomes = TestAPNs.send(4, to: pools)
             try await eventually("four requests wait") { apns.requests.count == 5 }
             let lastStream = 2 * last - 1
             apns.perform(.goAway(last: max(0, lastStream)))
@@ -191,7 +192,7 @@ import Testing
             try await eventually("higher streams go elsewhere") { apns.requests.count == 5 + above }
             for stream in [3, 5, 7, 9] where stream <= lastStream { apns.perform(.status(200), stream: stream) }
             #expect(await outcomes == Array(repeating: .accepted, count: 4))
-            #expect(await lanes.send(.numbered(9)) == .accepted)
+            #expect(await pools.send(.numbered(9)) == .accepted)
             #expect(apns.requests.last?.connection == 1)
         }
     }

@@ -4,7 +4,7 @@ import NIOPosix
 
 /// Requests at an even rate, whether or not answers come, over 64 connections. A latency counts from the moment in
 /// which the request was due, so that one slow answer is not hidden by what it holds up.
-final class PacedLoad {
+final class ConstantRateLoad {
     private let loop: any EventLoop
     private let interval: Double
     private let end: NIODeadline
@@ -32,7 +32,7 @@ final class PacedLoad {
         port: Int, bearer: String, perSecond: Double, lasting duration: Duration, on loop: any EventLoop
     ) async throws -> [Int64] {
         let finished = loop.makePromise(of: [Int64].self)
-        let load = NIOLoopBoundBox<PacedLoad?>.makeEmptyBox(valueType: PacedLoad.self, eventLoop: loop)
+        let load = NIOLoopBoundBox<ConstantRateLoad?>.makeEmptyBox(valueType: ConstantRateLoad.self, eventLoop: loop)
         var channels: [NIOLoopBound<RequestChannel>] = []
         for _ in 0..<Wrk.connections {
             channels.append(
@@ -42,7 +42,7 @@ final class PacedLoad {
         }
         let all = channels
         loop.execute {
-            load.value = PacedLoad(
+            load.value = ConstantRateLoad(
                 all.map(\.value), perSecond: perSecond, lasting: duration, on: loop, finished: finished)
             load.value?.next()
         }

@@ -7,7 +7,7 @@ import Testing
 @testable import DevicesService
 
 /// Answers that concern a connection, its provider token or its key.
-@Suite struct APNsLaneAnswerTests {
+@Suite struct APNsConnectionPoolAnswerTests {
     @Test("Many streams with an expired token renew it once")
     func expiredTokensTogether() async throws {
         let first = Mutex<String?>(nil)
@@ -19,9 +19,9 @@ import Testing
                 return [.status(200)]
             }
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.test()) == .accepted)
-            async let outcomes = TestAPNs.send(20, to: lanes)
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.test()) == .accepted)
+            async let outcomes = TestAPNs.send(20, to: pools)
             try await eventually("twenty requests wait") { apns.requests.count == 21 }
             for number in 1...20 {
                 apns.perform(.status(403, reason: "ExpiredProviderToken"), stream: 2 * number + 1)
@@ -42,20 +42,21 @@ import Testing
             }
             return Set(tokens).count == 1 ? [.status(403, reason: "ExpiredProviderToken")] : [.status(200)]
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.test()) == .accepted)
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.test()) == .accepted)
             #expect(apns.requests.count == 2)
             #expect(apns.connections == 1)
             #expect(apns.requests[0].field("apns-id") == apns.requests[1].field("apns-id"))
         }
     }
 
-    @Test("A lane whose new provider token is refused as expired stops")
+    @Test("A pool whose new provider token is refused as expired stops")
     func expiredForever() async throws {
-        try await TestAPNs.withLanes(script: { _ in [.status(403, reason: "ExpiredProviderToken")] }) { lanes, apns in
+        try await TestAPNs.withConnectionPools(script: { _ in [.status(403, reason: "ExpiredProviderToken")] }) {
+            pools, apns in
             #expect(
-                await lanes.send(.test()) == .answered(APNsAnswer(status: 403, reason: "ExpiredProviderToken")))
-            #expect(await lanes.send(.test()) == .notSent(.laneStopped))
+                await pools.send(.test()) == .answered(APNsAnswer(status: 403, reason: "ExpiredProviderToken")))
+            #expect(await pools.send(.test()) == .notSent(.connectionPoolStopped))
             #expect(apns.requests.count == 2)
         }
     }
@@ -63,10 +64,10 @@ import Testing
     @Test("Tokens are renewed after 50 minutes, on the same connection, and never within 20")
     func tokensAreRenewed() async throws {
         let clock = MovableDate()
-        try await TestAPNs.withLanes(clock: clock, script: TestAPNs.accept) { lanes, apns in
+        try await TestAPNs.withConnectionPools(clock: clock, script: TestAPNs.accept) { pools, apns in
             for minutes in [0.0, 49, 1, 19, 31] {
                 clock.advance(minutes: minutes)
-                #expect(await lanes.send(.test()) == .accepted)
+                #expect(await pools.send(.test()) == .accepted)
             }
             let tokens = apns.requests.map { $0.field("authorization") ?? "" }
             #expect(tokens[0] == tokens[1])
@@ -84,12 +85,12 @@ import Testing
         let script: TestAPNs.Script = { request in
             request.connection < repeats ? [.status(status, reason: reason)] : [.status(200)]
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.test()) == .accepted)
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.test()) == .accepted)
             #expect(apns.requests.map(\.connection) == Array(0...repeats))
         }
-        try await TestAPNs.withLanes(script: { _ in [.status(status, reason: reason)] }) { lanes, apns in
-            #expect(await lanes.send(.test()) == .answered(APNsAnswer(status: status, reason: reason)))
+        try await TestAPNs.withConnectionPools(script: { _ in [.status(status, reason: reason)] }) { pools, apns in
+            #expect(await pools.send(.test()) == .answered(APNsAnswer(status: status, reason: reason)))
             #expect(apns.connections == repeats + 1)
         }
     }
@@ -107,44 +108,44 @@ import Testing
             return token == known || request.connection > 0
                 ? [.status(200)] : [.status(429, reason: "TooManyProviderTokenUpdates")]
         }
-        try await TestAPNs.withLanes(clock: clock, script: script) { lanes, apns in
-            #expect(await lanes.send(.test()) == .accepted)
+        try await TestAPNs.withConnectionPools(clock: clock, script: script) { pools, apns in
+            #expect(await pools.send(.test()) == .accepted)
             clock.advance(minutes: 50)
-            #expect(await lanes.send(.test()) == .accepted)
-            #expect(await lanes.send(.test()) == .accepted)
+            #expect(await pools.send(.test()) == .accepted)
+            #expect(await pools.send(.test()) == .accepted)
             #expect(apns.requests.count == 4)
             // No other one is tried on this connection for 20 minutes. Before the first one expires, another connection
             // takes its place.
             clock.advance(minutes: 5)
-            #expect(await lanes.send(.test()) == .accepted)
+            #expect(await pools.send(.test()) == .accepted)
             #expect(apns.requests.count == 5 && apns.connections == 1)
             clock.advance(minutes: 6)
-            #expect(await lanes.send(.test()) == .accepted)
+            #expect(await pools.send(.test()) == .accepted)
             #expect(apns.requests.count == 6 && apns.connections == 2)
         }
     }
 
-    @Test("A refused key stops its lane at once", arguments: APNsAnswerRules.stopping)
-    func stoppedLanes(reason: String) async throws {
+    @Test("A refused key stops its pool at once", arguments: APNsAnswerRules.stopping)
+    func stoppedPools(reason: String) async throws {
         let (metrics, log) = (TestMetrics(), CapturedLog())
         let script: TestAPNs.Script = { _ in [.status(403, reason: reason)] }
-        try await TestAPNs.withLanes(logger: log.logger, metrics: metrics, script: script) { lanes, apns in
-            let refused = LaneOutcome.answered(APNsAnswer(status: 403, reason: reason))
-            #expect(await lanes.send(.test()) == refused)
-            #expect(await lanes.send(.test()) == .notSent(.laneStopped))
+        try await TestAPNs.withConnectionPools(logger: log.logger, metrics: metrics, script: script) { pools, apns in
+            let refused = SendOutcome.answered(APNsAnswer(status: 403, reason: reason))
+            #expect(await pools.send(.test()) == refused)
+            #expect(await pools.send(.test()) == .notSent(.connectionPoolStopped))
             #expect(apns.requests.count == 1)
             let stopped = try metrics.expectMeter("devices_apns_lane_stopped", Self.dimensions(reason))
             #expect(stopped.lastValue == 1)
-            // The other environment has a lane of its own.
-            #expect(await lanes.send(.test(environment: .sandbox)) == refused)
+            // The other environment has a pool of its own.
+            #expect(await pools.send(.test(environment: .sandbox)) == refused)
         }
         let text = log.lines.joined()
-        #expect(text.contains("lane to APNs stopped") && text.contains(reason))
+        #expect(text.contains("connection pool to APNs stopped") && text.contains(reason))
         #expect(!text.contains("bearer") && !text.contains("abcd") && !text.contains("aps"))
     }
 
-    @Test("A stopped lane tries one push after a time, and goes on if it is accepted")
-    func stoppedLanesTryAgain() async throws {
+    @Test("A stopped pool tries one push after a time, and goes on if it is accepted")
+    func stoppedPoolsTryAgain() async throws {
         let metrics = TestMetrics()
         let isRepaired = Mutex(false)
         let script: TestAPNs.Script = { _ in
@@ -152,16 +153,16 @@ import Testing
         }
         var limits = TestAPNs.limits
         limits.retryAfterRefusal = .milliseconds(1)
-        try await TestAPNs.withLanes(limits: limits, metrics: metrics, script: script) { lanes, apns in
-            let refused = LaneOutcome.answered(APNsAnswer(status: 403, reason: "InvalidProviderToken"))
+        try await TestAPNs.withConnectionPools(limits: limits, metrics: metrics, script: script) { pools, apns in
+            let refused = SendOutcome.answered(APNsAnswer(status: 403, reason: "InvalidProviderToken"))
             for count in 1...3 {
-                try await eventually("a push is tried") { await lanes.send(.test()) == refused }
+                try await eventually("a push is tried") { await pools.send(.test()) == refused }
                 #expect(apns.requests.count == count)
                 #expect(apns.connections == count)
             }
             isRepaired.withLock { $0 = true }
-            try await eventually("a push is accepted") { await lanes.send(.test()) == .accepted }
-            #expect(await lanes.send(.test()) == .accepted)
+            try await eventually("a push is accepted") { await pools.send(.test()) == .accepted }
+            #expect(await pools.send(.test()) == .accepted)
             #expect(throws: (any Error).self) {
                 try metrics.expectMeter("devices_apns_lane_stopped", Self.dimensions("InvalidProviderToken"))
             }
@@ -175,18 +176,18 @@ import Testing
         ]
     }
 
-    @Test("A reason in GOAWAY that concerns the key stops the lane, too")
+    @Test("A reason in GOAWAY that concerns the key stops the pool, too")
     func goAwayWithReason() async throws {
         let script: TestAPNs.Script = { _ in
             [.goAway(last: 0, json: #"{"reason":"BadCertificateEnvironment"}"#)]
         }
-        try await TestAPNs.withLanes(script: script) { lanes, apns in
-            #expect(await lanes.send(.test()) == .notSent(.laneStopped))
-            #expect(await lanes.send(.test()) == .notSent(.laneStopped))
+        try await TestAPNs.withConnectionPools(script: script) { pools, apns in
+            #expect(await pools.send(.test()) == .notSent(.connectionPoolStopped))
+            #expect(await pools.send(.test()) == .notSent(.connectionPoolStopped))
         }
     }
 
-    @Test("Many refused tokens stop the lane if Apple had accepted them before, and only then")
+    @Test("Many refused tokens stop the pool if Apple had accepted them before, and only then")
     func refusedDeviceTokens() async throws {
         let script: TestAPNs.Script = { request in
             (Int(request.token, radix: 16) ?? 0).isMultiple(of: 10)
@@ -195,13 +196,13 @@ import Testing
         var limits = TestAPNs.limits
         // NIO's codec is slow with many streams unless it is optimized.
         limits.maximumStreams = 8
-        try await TestAPNs.withLanes(limits: limits, script: script) { lanes, _ in
-            let unproven = await TestAPNs.send(1200, isProven: false, to: lanes)
+        try await TestAPNs.withConnectionPools(limits: limits, script: script) { pools, _ in
+            let unproven = await TestAPNs.send(1200, isProven: false, to: pools)
             #expect(unproven.count { $0 == .accepted } == 1080)
-            let proven = await TestAPNs.send(1200, to: lanes)
+            let proven = await TestAPNs.send(1200, to: pools)
             #expect(proven.count { $0 == .accepted } >= 850)
-            #expect(await lanes.send(.numbered(1)) == .notSent(.laneStopped))
-            #expect(await lanes.send(.numbered(1, isProven: false)) == .notSent(.laneStopped))
+            #expect(await pools.send(.numbered(1)) == .notSent(.connectionPoolStopped))
+            #expect(await pools.send(.numbered(1, isProven: false)) == .notSent(.connectionPoolStopped))
         }
     }
 }

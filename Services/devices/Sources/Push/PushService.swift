@@ -2,9 +2,9 @@ import Contracts
 import Foundation
 
 /// A push service, such as APNs. Takes a rendered push, and returns the outcome.
-protocol Lane: Sendable {
+protocol PushService: Sendable {
     /// Sends one push. Does not throw: each failure is an outcome. Returns within some seconds of `sendBefore`.
-    func send(_ push: RenderedPush) async -> LaneOutcome
+    func send(_ push: RenderedPush) async -> SendOutcome
 
     /// How many pushes it can have in flight at the moment: at least one, which finds out.
     var maximumStreams: Int { get }
@@ -44,7 +44,7 @@ struct RenderedPush: Sendable {
 }
 
 /// The outcome of one push.
-enum LaneOutcome: Sendable, Equatable {
+enum SendOutcome: Sendable, Equatable {
     /// APNs answered. ``DeliveryRules`` decides on it.
     case answered(APNsAnswer)
     /// APNs has not processed the request: it was not sent as a whole, or the server refused its stream.
@@ -69,12 +69,12 @@ struct APNsAnswer: Sendable, Equatable {
     var body: [UInt8] = []
 }
 
-/// Why APNs has not processed a push.
+/// Why APNs has not processed a push. The raw values are stored, and label a metric.
 enum NotSentReason: String, Sendable, CaseIterable {
     /// No key of the team is for this topic and environment.
     case noKey
     /// Apple refuses the key. An operator must act.
-    case laneStopped
+    case connectionPoolStopped = "laneStopped"
     case unreachable
     /// `sendBefore` passed.
     case tooLate
