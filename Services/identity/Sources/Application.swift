@@ -65,8 +65,6 @@ struct IdentityParts {
     private let core: IdentityCore
     private let redis: RedisClient
     private let devices: DevicesClient
-    private let knownDevices: KnownDeviceStore
-    private let unusedSessions: UnusedSessions
     private let events: EventFeedStore
     private let seals: AuditSealStore
     private let credentials: [any CredentialFeature]
@@ -83,53 +81,20 @@ struct IdentityParts {
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(
             at: redisConfiguration.host, redisConfiguration.port, tracing)
         redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
-        configuration.pepperKeys.registerMetrics(as: "pepper")
-        configuration.sealingKeys.registerMetrics(as: "sealing")
-        let tokens = TokensClient(client: configuration.tokens.client(httpClient))
         devices = DevicesClient(client: configuration.devices.client(httpClient))
-        seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
+        seals = AuditSealStore(database: database, keys: configuration.core.pepperKeys)
         let events = EventFeedStore(database: database, logger: logger)
         self.events = events
-
-        knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
-        let deviceTokens = KnownDeviceTokens(keys: configuration.pepperKeys)
-        let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
-            configuration.allowances[$0.name] ?? $0
-        }
-        let limits = AttemptLimits(
-            counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
-            knownDevices: KnownDevices(tokens: deviceTokens, store: knownDevices), keys: configuration.pepperKeys,
-            budget: configuration.messages.budget, overrides: configuration.allowances)
-        let messages = MessageQueue(
-            senders: MessageSenders(
-                configuration.messages, httpClient: httpClient, eventLoopGroup: eventLoopGroup, logger: logger),
-            templates: configuration.messages.templates,
-            sealer: Sealer(keys: configuration.sealingKeys, purpose: MessageQueue.sealingPurpose),
-            codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
-        unusedSessions = UnusedSessions(
-            enqueue: { session in
-                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: database)
-            }, revoke: { session in try await tokens.revokeUnused(session: session) }, logger: logger)
         let core = IdentityCore(
-            database: database, httpClient: httpClient, logger: logger, pepperKeys: configuration.pepperKeys,
-            sealingKeys: configuration.sealingKeys, home: configuration.home, age: configuration.authenticationAge,
-            tokens: tokens, limits: limits, messages: messages,
-            messageDelivery: MessageDelivery(
-                queue: messages, identifiers: IdentifierStore(database: database), limits: limits,
-                appName: configuration.messages.appName, logger: logger),
-            sessions: SessionIssuer(
-                accounts: AccountStore(database: database), outbox: OutboxStore(database: database),
-                knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens, unused: unusedSessions,
-                logger: logger))
+            configuration.core, database: database, redis: redis,
+            tokens: TokensClient(client: configuration.tokens.client(httpClient)), httpClient: httpClient,
+            eventLoopGroup: eventLoopGroup, logger: logger)
         self.core = core
         credentials = configuration.credentialKinds.map { $0.feature(core) }
         delivery = OutboxDelivery(
             outbox: core.outbox,
-            handlers: credentials.flatMap { $0.handlers }
-                + SessionDelivery(accounts: core.accounts, tokens: tokens).handlers + core.messageDelivery.handlers
-                + LossNotice(identifiers: core.identifiers, messages: core.messageDelivery, templates: messages)
-                .handlers
-                + DeletionDelivery(tokens: tokens, devices: devices).handlers)
+            handlers: credentials.flatMap { $0.handlers } + core.handlers
+                + DeletionDelivery(tokens: core.tokens, devices: devices).handlers)
         // A task may add an entry to the audit log.
         worker = OutboxWorker(delivery, logger: logger) { events.sequencer.wake() }
     }
@@ -169,7 +134,7 @@ extension IdentityParts {
         adminRoutes.add(to: router)
         ConsoleRoutes.add(to: router)
         let others: [any Service] = [
-            unusedSessions, worker, purger, events.sequencer, auditWorker, webhookWorker, revocationFollower,
+            core.unusedSessions, worker, purger, events.sequencer, auditWorker, webhookWorker, revocationFollower,
             DatabaseWatch(service: IdentityApplication.name, database: core.database, logger: boot.logger),
         ]
         return ServiceAssembly(
@@ -222,7 +187,7 @@ extension IdentityParts {
     }
 
     private var notices: AccountNotices {
-        AccountNotices(notices: core.notices, undoLink: configuration.messages.undoLink)
+        AccountNotices(notices: core.notices, undoLink: configuration.core.messages.undoLink)
     }
 
     private var deletion: AccountDeletion {
@@ -233,7 +198,7 @@ extension IdentityParts {
         AccountRoutes(
             accounts: core.accounts, deletion: deletion, unlinking: unlinking,
             export: Export(
-                accounts: core.accounts, registry: registry, knownDevices: knownDevices, audit: audit,
+                accounts: core.accounts, registry: registry, knownDevices: core.knownDevices, audit: audit,
                 tokens: core.tokens, devices: devices),
             age: core.age, worker: worker)
     }

@@ -13,20 +13,12 @@ import Settings
 public struct IdentityConfiguration: Sendable {
     var database: DatabaseConfiguration
     var redis: RedisConfiguration
-    var isLimited: Bool
     var credentials: CallerCredentials
     var tokens: Peer
     var devices: Peer
     /// The settings of each kind of credential.
     var credentialKinds: [any CredentialConfiguration]
-    var sealingKeys: KeyRing
-    var pepperKeys: KeyRing
-    var home: PhoneRegion?
-    var messages: MessageConfiguration
-    /// Allowances that replace those with the same name.
-    var allowances: [String: AttemptAllowance]
-    /// How recent authentication has to be for actions that a stolen access token must not allow.
-    var authenticationAge: AuthenticationAge
+    var core: CoreConfiguration
     /// The role of users who may administer other users.
     var operatorRole: Role
     /// Days for which the audit log is kept; `nil` keeps it for ever.
@@ -70,7 +62,6 @@ public struct IdentityConfiguration: Sendable {
             ?? RedisConfiguration(host: "localhost")
         settings.requireTLS(
             of: "redisURL", by: "redisTLS", isProtected: redis.isProtected, remedy: "begin it with rediss://")
-        isLimited = settings.rateLimitsEnabled
         credentials = settings.credentials(
             ofCallers: "gateway",
             optional: [
@@ -81,32 +72,11 @@ public struct IdentityConfiguration: Sendable {
         tokens = Peer("tokens", settings)
         devices = Peer("devices", settings)
         credentialKinds = IdentityApplication.credentialFeatures.map { $0.configuration.init(settings: settings) }
-        sealingKeys = Self.keys(
-            "sealingKeysFile",
-            "lines `ID:BASE64` of 32 bytes, which seal Apple's refresh tokens; the first seals new ones", settings)
-        pepperKeys = Self.keys(
-            "pepperKeysFile", "lines `ID:BASE64` of 32 bytes; the first is used for new hashes", settings)
-        home = settings.optionalString(
-            "phoneCallingCode", "calling code of the country whose national numbers are understood: `49`"
-        ).flatMap { code in settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) } }
-        authenticationAge = AuthenticationAge(
-            maximum: settings.int(
-                "maximumAuthenticationAge", default: 600, in: 60...31_536_000, unit: "seconds",
-                "longest time since the user authenticated, for actions that need recent authentication"))
+        core = CoreConfiguration(settings: settings, templates: .builtIn)
         let role = settings.string(
             "operatorRole", default: Role.operator.name,
             "role of users who may administer others, not `user`. Must equal `GATEWAY_OPERATOR_ROLE`")
         operatorRole = settings.read("operatorRole", from: role) { try Role(ofOperators: $0) } ?? .operator
-        messages = MessageConfiguration(settings: settings, templates: .builtIn)
-        let known = AttemptLimits.allowances(budget: messages.budget).filter { $0.setting == nil }
-        let replacements = settings.strings(
-            "allowances", default: [], "attempt limits that replace those of the same name: `NAME=COUNT/SECONDS`")
-        allowances = replacements.reduce(into: [:]) { allowances, text in
-            let read = settings.read("allowances", from: text) { try AttemptAllowance(parsing: $0, among: known) }
-            if let read, allowances.updateValue(read, forKey: read.name) != nil {
-                settings.problem("allowances", "names \(read.name) twice")
-            }
-        }
         let auditDays = settings.int(
             "auditRetentionDays", default: 730, in: 0...36_500, unit: "days",
             "retention of the audit log; 0 keeps it forever")
@@ -141,23 +111,5 @@ public struct IdentityConfiguration: Sendable {
         }
         if Set(urls).count < urls.count { settings.problem("webhookURLs", "holds an address twice") }
         return zip(urls, secrets).map { Webhook(url: $0, secret: $1) }
-    }
-
-    private static func keys(_ key: String, _ meaning: String, _ settings: Settings) -> KeyRing {
-        settings.read(key, from: settings.secretFile(key, meaning)) { try KeyRing($0) } ?? .placeholder
-    }
-}
-
-extension KeyRing {
-    /// Registers a metric of the keys that this replica has. The key file does not contain the age of a key.
-    ///
-    /// - Parameter kind: the purpose of the keys.
-    func registerMetrics(as kind: String) {
-        for id in ids {
-            Gauge(
-                "identity_key_info", help: "1 for each key of identity, by its use in this replica.",
-                labels: [("kind", kind), ("key", id), ("use", id == current.id ? "current" : "previous")]
-            ).set(1)
-        }
     }
 }

@@ -186,11 +186,6 @@ package struct KnownDevices: DeviceRecognition {
     package let tokens: KnownDeviceTokens
     package let store: KnownDeviceStore
 
-    package init(tokens: KnownDeviceTokens, store: KnownDeviceStore) {
-        self.tokens = tokens
-        self.store = store
-    }
-
     package func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
         if let token = tokens.read(device?.deviceToken),
             let known = try await store.device(token, of: identifier)

@@ -169,16 +169,6 @@ package struct MessageQueue: Sendable {
     /// Calling codes of the countries to which text messages are sent; `nil`: all.
     package let callingCodes: Set<String>?
 
-    package init(
-        senders: MessageSenders, templates: MessageTemplates, sealer: Sealer, codeLink: URL?, callingCodes: Set<String>?
-    ) {
-        self.senders = senders
-        self.templates = templates
-        self.sealer = sealer
-        self.codeLink = codeLink
-        self.callingCodes = callingCodes
-    }
-
     package static let sealingPurpose = "gatehouse identity messages"
 
     /// - Throws: where messages to the identifier are never sent, whichever account has it.

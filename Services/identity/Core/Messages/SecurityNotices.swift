@@ -38,12 +38,6 @@ package struct LossNotice: Sendable {
     package let messages: MessageDelivery
     package let templates: MessageQueue
 
-    package init(identifiers: IdentifierStore, messages: MessageDelivery, templates: MessageQueue) {
-        self.identifiers = identifiers
-        self.messages = messages
-        self.templates = templates
-    }
-
     /// - Parameters:
     ///   - channel: the kind of the identifier that receives the notice.
     ///   - language: the language that the client of the verifying user asked for. The account's own language is

@@ -6,10 +6,6 @@ package import Postgres
 package struct OutboxStore: Sendable {
     package let database: PostgresPool
 
-    package init(database: PostgresPool) {
-        self.database = database
-    }
-
     private static let columns = """
         id, user_id, kind, destination, task::text AS task, sealed, revision, attempts, created_at
         """

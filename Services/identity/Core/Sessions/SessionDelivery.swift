@@ -21,11 +21,6 @@ package struct SessionDelivery: Sendable {
     package let accounts: AccountStore
     package let tokens: TokensClient
 
-    package init(accounts: AccountStore, tokens: TokensClient) {
-        self.accounts = accounts
-        self.tokens = tokens
-    }
-
     package var handlers: [OutboxHandler] {
         [
             OutboxHandler(SnapshotTask.self, for: .tokens) { _, entry in

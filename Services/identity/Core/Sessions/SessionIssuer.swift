@@ -18,19 +18,6 @@ package struct SessionIssuer: Sendable {
     package let unused: UnusedSessions
     package let logger: Logger
 
-    package init(
-        accounts: AccountStore, outbox: OutboxStore, knownDevices: KnownDeviceStore, deviceTokens: KnownDeviceTokens,
-        tokens: TokensClient, unused: UnusedSessions, logger: Logger
-    ) {
-        self.accounts = accounts
-        self.outbox = outbox
-        self.knownDevices = knownDevices
-        self.deviceTokens = deviceTokens
-        self.tokens = tokens
-        self.unused = unused
-        self.logger = logger
-    }
-
     package struct Issued {
         package var auth: AuthResponse
         var sessionID: UUID

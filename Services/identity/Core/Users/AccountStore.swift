@@ -13,10 +13,6 @@ package import Postgres
 package struct AccountStore: Sendable {
     package let database: PostgresPool
 
-    package init(database: PostgresPool) {
-        self.database = database
-    }
-
     package func account(_ id: UUID) async throws -> Account? {
         try await Self.account(id, on: database)
     }

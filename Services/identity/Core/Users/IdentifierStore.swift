@@ -6,10 +6,6 @@ package import Postgres
 package struct IdentifierStore: Sendable {
     package let database: PostgresPool
 
-    package init(database: PostgresPool) {
-        self.database = database
-    }
-
     /// The user who has the identifier, verified or not.
     package func holder(of identifier: Identifier) async throws -> UUID? {
         try await Self.holder(of: identifier, on: database)?.userID
