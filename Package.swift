@@ -112,7 +112,7 @@ extension Target.Dependency {
     static let nioHPACK = product("NIOHPACK", of: "swift-nio-http2")
     static let nioTLS = product("NIOTLS", of: "swift-nio")
     static let nioSSL = product("NIOSSL", of: "swift-nio-ssl")
-    static let serviceContext = product("ServiceContextModule", of: "swift-service-context")
+    static let tracing = product("Tracing", of: "swift-distributed-tracing")
     static let unixSignals = product("UnixSignals", of: "swift-service-lifecycle")
     static let gatehouseClient = product("GatehouseClient", of: "gatehouse-swift")
     static let gatehouseContracts = product("GatehouseContracts", of: "gatehouse-swift")
@@ -151,13 +151,13 @@ let libraries: [Target] = [
     shared("Settings", uses: [.yams]),
     shared(
         "Observability",
-        uses: ["Bytes", "Instruments", "Threads", .atomics, .lifecycle, .logging, .coreMetrics, .serviceContext]),
+        uses: ["Bytes", "Instruments", "Threads", .atomics, .lifecycle, .logging, .coreMetrics, .tracing]),
     shared(
         "ServiceKit",
         uses: [
             "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Settings", .argumentParser,
             .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix,
-            .nioHTTP1, .nioHTTPTypes, .nioSSL, .nioTLS, .serviceContext, .unixSignals,
+            .nioHTTP1, .nioHTTPTypes, .nioSSL, .nioTLS, .tracing, .unixSignals,
         ]),
     shared(
         "TokenValidation",
@@ -171,7 +171,7 @@ let libraries: [Target] = [
         uses: [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "ServiceKit", "Settings",
             "TokenValidation", .argumentParser, .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
-            .lifecycle, .logging,
+            .lifecycle, .logging, .tracing,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
@@ -285,7 +285,7 @@ let everyTest: [Target] =
             name: "TestKit",
             dependencies: [
                 "Contracts", "Limits", "Observability", "Postgres", "Redis", "ServiceKit", "Settings", .asyncHTTPClient,
-                .crypto, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+                .crypto, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .tracing,
             ], path: "Tests/TestKit", swiftSettings: ours),
         // The libraries that need no server, a folder each.
         tests(
@@ -294,7 +294,7 @@ let everyTest: [Target] =
                 "AccessToken", "Bytes", "Contracts", "COpenSSL", "GatehouseService", "Instruments", "Limits",
                 "Observability", "Sealing", "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
                 .coreMetrics, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metricsTestKit, .nioCore,
-                .serviceContext,
+                .tracing,
             ]),
         .testTarget(
             name: "OrdersServiceTests", dependencies: ["GatehouseService", "OrdersService"],
@@ -307,7 +307,7 @@ let everyTest: [Target] =
                 "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "ServiceKit",
                 "ServiceKitPostgres", "Settings", .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
                 .lifecycle, .logging, .metricsTestKit, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes,
-                .serviceContext,
+                .tracing,
             ]),
         tests(
             "AppleSimulator",
@@ -402,6 +402,7 @@ let versions: [(url: String, version: Version)] = [
     ("https://github.com/apple/swift-atomics", "1.3.0"),
     ("https://github.com/apple/swift-collections", "1.6.0"),
     ("https://github.com/apple/swift-crypto", "4.5.2"),
+    ("https://github.com/apple/swift-distributed-tracing", "1.7.3"),
     ("https://github.com/apple/swift-http-types", "1.8.0"),
     ("https://github.com/apple/swift-log", "1.16.2"),
     ("https://github.com/apple/swift-metrics", "2.13.0"),
@@ -409,7 +410,6 @@ let versions: [(url: String, version: Version)] = [
     ("https://github.com/apple/swift-nio-extras", "1.35.2"),
     ("https://github.com/apple/swift-nio-http2", "1.46.0"),
     ("https://github.com/apple/swift-nio-ssl", "2.37.6"),
-    ("https://github.com/apple/swift-service-context", "1.5.1"),
     ("https://github.com/hummingbird-project/hummingbird", "2.28.1"),
     ("https://github.com/jpsim/Yams", "6.2.2"),
     ("https://github.com/swift-server/async-http-client", "1.37.0"),

@@ -33,6 +33,12 @@ public struct JSONWriter: Sendable {
         bytes.append(contentsOf: String(value).utf8)
     }
 
+    /// Writes a member whose value is a finite number.
+    public mutating func member(_ name: String, number value: Double) {
+        begin(name)
+        bytes.append(contentsOf: "\(value)".utf8)
+    }
+
     /// Writes a member whose value is `true` or `false`.
     public mutating func member(_ name: String, _ value: Bool) {
         begin(name)

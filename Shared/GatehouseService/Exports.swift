@@ -10,3 +10,4 @@
 @_exported public import ServiceKit
 @_exported public import ServiceLifecycle
 @_exported public import Settings
+@_exported public import Tracing

@@ -42,11 +42,11 @@ public struct DatabaseConfiguration: Sendable {
 
     /// Makes a pool, which the service must run.
     ///
-    /// - Parameter tracing: records the pool's statements; `nil` if no traces are recorded.
-    public func pool(logger: Logger, tracing: Tracing? = nil) -> PostgresPool {
+    /// - Parameter tracer: records the pool's statements; `nil` if no traces are recorded.
+    public func pool(logger: Logger, tracer: GatehouseTracer? = nil) -> PostgresPool {
         var connection = connection
-        if tracing != nil {
-            let spans = DatabaseSpans(system: "postgresql", server: connection.serverName)
+        if let tracer {
+            let spans = DatabaseSpans(system: "postgresql", server: connection.serverName, tracer: tracer)
             connection.onStatement = spans.statement
             connection.onWait = spans.wait
         }

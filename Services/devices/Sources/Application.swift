@@ -47,9 +47,9 @@ public enum DevicesApplication: MigratingApplication {
             dryRunConfiguration.pool.reservedConnections = 0
             dryRunConfiguration.pool.name = "\(name)-dry-runs"
         }
-        let database = databaseConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
+        let database = databaseConfiguration.pool(logger: boot.logger, tracer: boot.tracer)
         let dryRuns =
-            sharesConnections ? nil : dryRunConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
+            sharesConnections ? nil : dryRunConfiguration.pool(logger: boot.logger, tracer: boot.tracer)
         let devices = DeviceStore(database: database)
         let protection = PushTokenProtection(
             hashKey: configuration.tokenHashKey, sealingKeys: configuration.tokenKeys)

@@ -36,7 +36,7 @@ public enum GatewayApplication: ServiceApplication {
         let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
             settings: withinDescriptors(configuration.settings, boot), routes: routes, names: names, keys: keys,
-            revoked: revoked, logger: boot.logger, limits: limits, tracing: boot.tracing,
+            revoked: revoked, logger: boot.logger, limits: limits, tracer: boot.tracer,
             isStopping: { boot.readiness.isDraining })
 
         let tokens = ServiceClient(

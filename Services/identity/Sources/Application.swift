@@ -54,7 +54,7 @@ public enum IdentityApplication: MigratingApplication {
     ) async throws -> ServiceAssembly {
         let parts = IdentityParts(
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
-            tracing: boot.tracing)
+            tracer: boot.tracer)
         return parts.assembly(boot)
     }
 }
@@ -73,13 +73,13 @@ struct IdentityParts {
 
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
-        logger: Logger, tracing: Tracing? = nil
+        logger: Logger, tracer: GatehouseTracer? = nil
     ) {
         self.configuration = configuration
-        let database = configuration.database.pool(logger: logger, tracing: tracing)
+        let database = configuration.database.pool(logger: logger, tracer: tracer)
         var redisConfiguration = configuration.redis
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(
-            at: redisConfiguration.host, redisConfiguration.port, tracing)
+            at: redisConfiguration.host, redisConfiguration.port, tracer)
         redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
         devices = DevicesClient(client: configuration.devices.client(httpClient))
         seals = AuditSealStore(database: database, keys: configuration.core.pepperKeys)

@@ -34,10 +34,10 @@ public enum TokensApplication: MigratingApplication {
         var databaseConfiguration = configuration.database
         databaseConfiguration.pool.check = DatabaseOriginStore.check
         databaseConfiguration.connection.usesGenericPlans = true
-        let database = databaseConfiguration.pool(logger: boot.logger, tracing: boot.tracing)
+        let database = databaseConfiguration.pool(logger: boot.logger, tracer: boot.tracer)
         var redisConfiguration = configuration.redis
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(
-            at: redisConfiguration.host, redisConfiguration.port, boot.tracing)
+            at: redisConfiguration.host, redisConfiguration.port, boot.tracer)
         let redis = RedisClient(
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let keys = configuration.refreshKeys

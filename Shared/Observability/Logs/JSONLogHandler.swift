@@ -1,7 +1,7 @@
 import Bytes
 import Foundation
 public import Logging
-import ServiceContextModule
+import Tracing
 
 /// Writes one JSON object per line: `time`, `level`, `service`, `message`, the request's `request_id`,
 /// `trace_id` and `span_id` where a request is being served, then the metadata.
@@ -36,10 +36,12 @@ struct JSONLogHandler: LogHandler {
         line.member("level", event.level.rawValue)
         line.member("service", service)
         line.member("message", event.message.description)
-        if let scope = ServiceContext.current?.requestScope {
-            line.member("request_id", scope.requestID)
-            line.member("trace_id", scope.trace.traceID)
-            line.member("span_id", scope.trace.spanID)
+        if let context = ServiceContext.current {
+            if let requestID = context.requestID { line.member("request_id", requestID) }
+            if let trace = context.traceContext {
+                line.member("trace_id", trace.traceID)
+                line.member("span_id", trace.spanID)
+            }
         }
         for (key, value) in metadata where event.metadata?[key] == nil {
             add(key, value, to: &line)

@@ -1,14 +1,18 @@
+import Tracing
+
 /// Creates spans for the drivers of PostgreSQL and Redis. The drivers call it and do not depend on tracing.
 public struct DatabaseSpans: Sendable {
     /// Called at the end of the operation, with the error's code if it failed.
     public typealias End = @Sendable (_ error: String?) -> Void
 
-    private let common: [SpanAttribute]
+    private let tracer: GatehouseTracer
+    private let common: [FinishedSpan.Attribute]
 
     /// - Parameters:
     ///   - system: `postgresql`, `redis`.
     ///   - server: `nil` if the configuration names several.
-    public init(system: String, server: String?, port: Int? = nil) {
+    public init(system: String, server: String?, port: Int? = nil, tracer: GatehouseTracer) {
+        self.tracer = tracer
         common =
             [.databaseSystem(system)] + (server.map { [.server($0)] } ?? []) + (port.map { [.serverPort($0)] } ?? [])
     }
@@ -18,27 +22,25 @@ public struct DatabaseSpans: Sendable {
     /// - Parameter sql: the statement, with `$1` in place of a value.
     /// - Returns: `nil` if no trace is recorded.
     public func statement(_ sql: String) -> End? {
-        guard let span = SpanRecording.client(SQLSummary(sql).text) else { return nil }
-        return { [common] error in
-            span.end(common + [.operation(SQLSummary(sql).operation), .statement(sql)], error: error)
-        }
+        guard let span = tracer.startChild(SQLSummary(sql).text, .client) else { return nil }
+        span.record(.operation(SQLSummary(sql).operation), .statement(sql))
+        return end(of: span)
     }
 
     /// Begins the span of a wait for a connection.
     ///
     /// - Returns: `nil` if no trace is recorded.
     public func wait() -> End? {
-        guard let span = SpanRecording.begin("wait for a connection", .internal) else { return nil }
-        return { [common] error in span.end(common, error: error) }
+        tracer.startChild("wait for a connection", .internal).map(end)
     }
 
     /// The callback of a Redis client for each command.
     ///
-    /// - Parameter tracing: `nil` if no traces are recorded: then no callback is set.
+    /// - Parameter tracer: `nil` if no traces are recorded: then no callback is set.
     public static func redisCommands(
-        at host: String, _ port: Int, _ tracing: Tracing?
+        at host: String, _ port: Int, _ tracer: GatehouseTracer?
     ) -> (@Sendable (_ name: String) -> End?)? {
-        tracing.map { _ in DatabaseSpans(system: "redis", server: host, port: port).command }
+        tracer.map { DatabaseSpans(system: "redis", server: host, port: port, tracer: $0).command }
     }
 
     /// Begins the span of a Redis command.
@@ -46,8 +48,17 @@ public struct DatabaseSpans: Sendable {
     /// - Parameter name: the command's first word.
     /// - Returns: `nil` if no trace is recorded.
     public func command(_ name: String) -> End? {
-        guard let span = SpanRecording.client(name) else { return nil }
-        return { [common] error in span.end(common + [.operation(name)], error: error) }
+        guard let span = tracer.startChild(name, .client) else { return nil }
+        span.record(.operation(name))
+        return end(of: span)
+    }
+
+    private func end(of span: RecordingSpan) -> End {
+        span.record(common)
+        return { error in
+            if let error { span.fail(error) }
+            span.end()
+        }
     }
 }
 

@@ -28,7 +28,7 @@ public final class SpanBuffer: Sendable {
     }
 
     /// Keeps a span until it is sent, if there is room.
-    public func offer(_ span: Span) {
+    public func offer(_ span: FinishedSpan) {
         switch queue.withLock({ $0.offer(span) }) {
         case .kept: break
         case .completesBatch: wake.yield()
@@ -36,7 +36,7 @@ public final class SpanBuffer: Sendable {
         }
     }
 
-    func take() -> [Span] { queue.withLock { $0.take() } }
+    func take() -> [FinishedSpan] { queue.withLock { $0.take() } }
 
     func wakeExporter() { wake.yield() }
 
@@ -56,7 +56,7 @@ struct SpanQueue: Sendable {
 
     let capacity: Int
     let batch: Int
-    private var spans: [Span] = []
+    private var spans: [FinishedSpan] = []
 
     init(capacity: Int, batch: Int) {
         self.capacity = capacity
@@ -66,14 +66,14 @@ struct SpanQueue: Sendable {
     var count: Int { spans.count }
 
     /// If the buffer is full, drops the new span: parts of the traces of the older spans may have been sent already.
-    mutating func offer(_ span: Span) -> Offer {
+    mutating func offer(_ span: FinishedSpan) -> Offer {
         guard spans.count < capacity else { return .dropped }
         spans.append(span)
         return spans.count == batch ? .completesBatch : .kept
     }
 
     /// Takes the oldest spans, at most one batch.
-    mutating func take() -> [Span] {
+    mutating func take() -> [FinishedSpan] {
         guard spans.count > batch else {
             defer { spans = [] }
             return spans

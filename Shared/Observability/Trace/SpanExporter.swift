@@ -88,7 +88,7 @@ public struct SpanExporter: Service {
     }
 
     /// Sends a batch, with retries where they may help, and logs when sending begins to fail and when it recovers.
-    private func export(_ batch: [Span], _ isFailing: inout Bool) async {
+    private func export(_ batch: [FinishedSpan], _ isFailing: inout Bool) async {
         let body = OTLPTraces.json(of: batch, from: resource)
         var retries = SpanExportRetries()
         while true {

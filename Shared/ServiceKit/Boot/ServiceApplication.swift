@@ -52,7 +52,7 @@ public struct ServiceBoot: Sendable {
     /// The number of descriptors that the process may have open.
     public let descriptors: Int
     /// Records traces; `nil` when traces are off.
-    public let tracing: Tracing?
+    public let tracer: GatehouseTracer?
 }
 
 /// The parts of a built service.

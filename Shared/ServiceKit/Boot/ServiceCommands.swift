@@ -6,6 +6,7 @@ import NIOCore
 import NIOHTTP1
 import Observability
 public import Settings
+import Tracing
 import UnixSignals
 
 /// `<service> serve`: runs the service until SIGTERM or SIGINT.
@@ -28,7 +29,9 @@ public struct ServeCommand<Application: ServiceApplication>: AsyncParsableComman
         let logger = Telemetry.bootstrapLogging(service: Application.name, level: configuration.logLevel)
         defer { LogWriter.standardOutput.flush() }
         do {
-            try await ServiceProcess(configuration, logger: logger).run(stoppingOn: [.sigterm, .sigint])
+            let process = ServiceProcess(configuration, logger: logger)
+            if let tracer = process.tracer { InstrumentationSystem.bootstrap(tracer) }
+            try await process.run(stoppingOn: [.sigterm, .sigint])
         } catch {
             logger.critical("stopped by an error", error: error)
             throw CommandError.failure(Application.name, error)

@@ -4,7 +4,7 @@ import Instruments
 public import Logging
 public import NIOCore
 public import NIOPosix
-import Observability
+public import Observability
 import ServiceLifecycle
 import Settings
 public import UnixSignals
@@ -15,12 +15,14 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     public let listening = ListeningPort()
     /// The admin port, once it is open.
     public let adminListening = ListeningPort()
+    /// Records traces; `nil` when traces are off. `withSpan` uses it if it is the process's tracer, or the task's
+    /// (`withTracer`).
+    public let tracer: GatehouseTracer?
 
     private let configuration: ServiceConfiguration<Application>
     private let logger: Logger
     private let eventLoopGroup: any EventLoopGroup
     private let readiness: Readiness
-    private let tracing: Tracing?
     private let stopping = AsyncStream<Never>.makeStream()
 
     public init(
@@ -31,7 +33,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         self.logger = logger
         self.eventLoopGroup = eventLoopGroup
         readiness = Readiness(logger: logger)
-        tracing = Tracing(configuration.traces)
+        tracer = GatehouseTracer(configuration.traces)
     }
 
     /// Builds the service and runs it until a signal or ``stop()``.
@@ -91,7 +93,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient,
             dependencyTimeout: configuration.dependencyTimeout, shutdownGrace: configuration.shutdownGrace,
             listenAddress: configuration.listenAddress, listening: listening, readiness: readiness,
-            descriptors: descriptors, tracing: tracing)
+            descriptors: descriptors, tracer: tracer)
         let assembly = try await Application.build(configuration.application, boot: boot)
         // The admin port may be open before the public one.
         readiness.require(assembly.readiness + [ReadinessCheck("listener") { listening.isOpen }])
@@ -110,9 +112,9 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     }
 
     private func spanExporter(_ httpClient: HTTPClient) -> SpanExporter? {
-        guard let tracing, let endpoint = configuration.traces.endpoint else { return nil }
+        guard let tracer, let endpoint = configuration.traces.endpoint else { return nil }
         return SpanExporter(
-            spans: tracing.spans,
+            spans: tracer.spans,
             resource: TraceResource(
                 service: Application.name, version: GatehouseVersion.number, instance: UUID().uuidString.lowercased(),
                 environment: configuration.environment.rawValue),
@@ -145,7 +147,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             pipeline: RequestPipeline(
                 routes: server.routes, credentials: server.credentials,
                 metrics: ServiceRequestMetrics(methods: server.routes.methods), readiness: readiness,
-                databaseTimeout: configuration.dependencyTimeout, tracing: tracing, logger: logger,
+                databaseTimeout: configuration.dependencyTimeout, tracer: tracer, logger: logger,
                 endsAtDeadline: server.endsAtDeadline, isLogged: true),
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
@@ -156,7 +158,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(
                 routes: routes, credentials: CallerCredentials([:]), metrics: ServiceRequestMetrics(methods: [:]),
-                readiness: readiness, stalls: nil, databaseTimeout: configuration.dependencyTimeout, tracing: nil,
+                readiness: readiness, stalls: nil, databaseTimeout: configuration.dependencyTimeout, tracer: nil,
                 logger: logger, isLogged: false),
             eventLoopGroup: eventLoopGroup, listening: adminListening)
     }

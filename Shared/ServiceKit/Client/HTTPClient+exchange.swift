@@ -53,6 +53,8 @@ extension HTTPClient.Configuration {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         // The caller decides about retries, because it knows other replicas.
         configuration.connectionPool.retryConnectionEstablishment = false
+        // `exchange(_:with:upTo:before:)` records a call, without its URL, and does not send the trace to a third party.
+        configuration.tracing.tracer = nil
         configuration.limitOverhead()
         return configuration
     }

@@ -7,7 +7,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Observability
-import ServiceContextModule
+import Tracing
 
 /// Calls another of Gatehouse's services.
 ///
@@ -143,35 +143,33 @@ public struct ServiceClient: Sendable {
         guard let replica = replicas.acquire(avoiding: previous) else {
             return (.failure(reason: "\(callee) has no address", wasSent: false), nil)
         }
-        var request = HTTPClientRequest(url: replica.base + call.target)
-        request.method = .init(rawValue: call.method)
-        let span = SpanRecording.client("\(call.method) \(callee)")
-        request.headers = headers(deadline: deadline, trace: span?.context)
-        request.headers.add(contentsOf: call.fields)
-        if let body = call.body { request.body = .bytes(ByteBuffer(bytes: body)) }
         do {
-            let answer = try await httpClient.exchange(request, upTo: Self.maximumResponseBytes, before: deadline)
-            span?.end(answeredWith: answer.status, .ofCall(call.method, of: callee, at: replica.base))
+            let answer = try await withCallSpan(call.method, of: callee, at: replica.base) {
+                let request = makeRequest(call, at: replica.base, deadline: deadline)
+                return try await httpClient.exchange(request, upTo: Self.maximumResponseBytes, before: deadline)
+            }
             replicas.release(replica.index, answer.status == 503 ? .failed : .succeeded)
             return (.answer(status: answer.status, body: Array(buffer: answer.body)), replica.index)
         } catch {
-            span?.end(failedWith: error, .ofCall(call.method, of: callee, at: replica.base))
             replicas.release(replica.index, error is CancellationError ? .cancelled : .failed)
             let reason = "\(callee) at \(replica.base): \(error)"
             return (.failure(reason: reason, wasSent: !Self.isConnectFailure(error)), replica.index)
         }
     }
 
-    /// - Parameter trace: the context of the call's own span, if any.
-    private func headers(deadline: Deadline, trace: TraceContext?) -> HTTPHeaders {
-        var headers = HTTPHeaders([
+    /// The request of a call, as part of the current request and trace.
+    private func makeRequest(_ call: Call, at base: String, deadline: Deadline) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: base + call.target)
+        request.method = .init(rawValue: call.method)
+        let context = ServiceContext.current
+        request.headers = HTTPHeaders([
             (HeaderName.credential, credential), (HeaderName.deadline, String(deadline.milliseconds)),
+            (HeaderName.traceparent, (context?.traceContext ?? TraceContext()).traceparent),
         ])
-        let scope = ServiceContext.current?.requestScope
-        headers.add(
-            name: HeaderName.traceparent, value: (trace ?? scope?.trace.child() ?? TraceContext()).traceparent)
-        if let scope { headers.add(name: HeaderName.internalRequestID, value: scope.requestID) }
-        return headers
+        if let id = context?.requestID { request.headers.add(name: HeaderName.internalRequestID, value: id) }
+        request.headers.add(contentsOf: call.fields)
+        if let body = call.body { request.body = .bytes(ByteBuffer(bytes: body)) }
+        return request
     }
 
     // MARK: Answers

@@ -70,15 +70,11 @@ public struct GatehouseRequestContext: RequestContext {
             (isFromGateway ? fields[.gatehouseClientAddress] : nil) ?? source.channel.remoteAddress?.ipAddress ?? ""
         let parent = fields[.traceparent].flatMap(TraceContext.init(traceparent:))
         parentSpanID = parent?.spanID
-        let trace = parent?.child() ?? TraceContext()
-        if let sampler {
-            // A caller without a credential is not trusted.
-            let isSampled = sampler.samples(
-                parent: parent?.isSampled, isTrusted: caller != nil, random: .random(in: .min ... .max))
-            self.trace = trace.sampled(isSampled)
-        } else {
-            self.trace = trace
-        }
+        // A caller without a credential is not trusted. It does not decide for the services below this one either.
+        let isSampled =
+            sampler?.samples(parent: parent?.isSampled, isTrusted: caller != nil, random: .random(in: .min ... .max))
+            ?? (caller != nil && parent?.isSampled == true)
+        trace = (parent?.child() ?? TraceContext()).sampled(isSampled)
         deadline = Deadline(
             readAt + Self.callerTimeout(fields[.gatehouseDeadline], isKnownCaller: caller != nil),
             databaseTimeout: databaseTimeout)

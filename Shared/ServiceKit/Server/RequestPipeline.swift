@@ -6,7 +6,7 @@ import Limits
 import Logging
 import NIOCore
 import Observability
-import ServiceContextModule
+import Tracing
 
 /// The steps for every request, in order: caller and deadline, route, response or problem, metrics and log.
 struct RequestPipeline: Sendable {
@@ -19,7 +19,7 @@ struct RequestPipeline: Sendable {
     /// The timeout for PostgreSQL.
     let databaseTimeout: Duration
     /// `nil`: no trace is recorded.
-    let tracing: Tracing?
+    let tracer: GatehouseTracer?
     let logger: Logger
     /// Whether a route's work is cancelled at the caller's deadline.
     var endsAtDeadline = false
@@ -31,11 +31,12 @@ struct RequestPipeline: Sendable {
         let arrivals = ArrivalTimes.ofConnection
         var context = GatehouseRequestContext(
             fields: request.headers, readAt: arrivals?.next() ?? .now, source: source,
-            credentials: credentials, databaseTimeout: databaseTimeout, sampler: tracing?.sampler)
+            credentials: credentials, databaseTimeout: databaseTimeout, sampler: tracer?.sampler)
         if let stalls { context.waited(for: stalls.wait(ofReadAt: context.readAt, openedAt: arrivals?.openedAt)) }
         var scope = ServiceContext.topLevel
-        let spans = context.trace.isSampled ? tracing?.spans : nil
-        scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
+        scope.requestID = context.requestID
+        scope.traceContext = context.trace
+        let span = tracer?.startServerSpan(in: scope, parentSpanID: context.parentSpanID, since: context.readAt)
         return await ServiceContext.withValue(scope) { [context] in
             var response = await Deadline.with(context.deadline) { await answer(request, context) }
             // Refusals too must have no body, because the client would read it as the head of the next response.
@@ -43,7 +44,7 @@ struct RequestPipeline: Sendable {
             response.headers[.requestID] = context.requestID
             if readiness.isDraining { response.headers[.connection] = "close" }
             finish(request, context, response.status.code)
-            spans?.offer(Span(serving: request, context, status: response.status.code))
+            span?.end(serving: request, context, status: response.status.code)
             return response
         }
     }

@@ -82,7 +82,7 @@ struct OTLPSender: Sendable {
     }
 }
 
-extension Tracing {
+extension GatehouseTracer {
     /// `nil` if no traces are recorded.
     init?(_ settings: TraceSettings) {
         guard settings.endpoint != nil else { return nil }

@@ -16,7 +16,7 @@ struct SpanTests {
         percent: Double, _ change: (inout GatewayHarness.Options) -> Void = { _ in }
     ) -> GatewayHarness.Options {
         GatewayHarness.Options {
-            $0.tracing = Tracing(sampler: TraceSampler(percent: percent), spans: spans)
+            $0.tracer = GatehouseTracer(sampler: TraceSampler(percent: percent), spans: spans)
             change(&$0)
         }
     }
@@ -26,8 +26,8 @@ struct SpanTests {
     }
 
     /// That many spans, which come about when their answers do.
-    private func take(_ count: Int) async throws -> [Span] {
-        var all: [Span] = []
+    private func take(_ count: Int) async throws -> [FinishedSpan] {
+        var all: [FinishedSpan] = []
         try await eventually("there are \(count) spans") {
             all += spans.take()
             return all.count >= count
@@ -37,7 +37,7 @@ struct SpanTests {
     }
 
     /// The gateway's own span and that of the upstream's part.
-    private func pair() async throws -> (server: Span, client: Span) {
+    private func pair() async throws -> (server: FinishedSpan, client: FinishedSpan) {
         let all = try await take(2)
         return (
             try #require(all.first { $0.kind == .server }), try #require(all.first { $0.kind == .client })

@@ -50,7 +50,7 @@ struct GatewayHarness: Sendable {
         /// Where names are looked up.
         var lookup: UpstreamNames.Lookup = UpstreamNames.systemLookup
         var logger = Logger.quiet
-        var tracing: Tracing?
+        var tracer: GatehouseTracer?
 
         init(_ change: (inout Options) -> Void = { _ in }) { change(&self) }
     }
@@ -125,7 +125,7 @@ struct GatewayHarness: Sendable {
             routes: store, logger: options.logger, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
             settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked,
-            logger: options.logger, limits: options.limits, tracing: options.tracing)
+            logger: options.logger, limits: options.limits, tracer: options.tracer)
     }
 
     // MARK: Tokens

@@ -5,10 +5,10 @@ import HTTPTypes
 import Limits
 import NIOCore
 import Observability
-import ServiceContextModule
 import ServiceKit
 import TestKit
 import Testing
+import Tracing
 
 @Suite struct ServiceClientTests {
     private let deadline = Deadline.after(.seconds(60))
@@ -56,7 +56,8 @@ import Testing
             try await withClient([service.url]) { client in
                 let trace = TraceContext()
                 var context = ServiceContext.topLevel
-                context.requestScope = RequestScope(requestID: "from-caller", trace: trace)
+                context.requestID = "from-caller"
+                context.traceContext = trace
                 let seen = try await ServiceContext.withValue(context) {
                     try await Deadline.with(.after(.milliseconds(30_500))) {
                         try await client.send(.post, "/internal/things", as: EchoApplication.Seen.self)

@@ -22,6 +22,8 @@ struct EchoApplication: ServiceApplication {
     struct Seen: Codable, Sendable {
         var requestID: String
         var traceID: String
+        /// Whether callees are told that the trace is recorded.
+        var isSampled: Bool
         var caller: String?
         var userID: UUID?
         var stores: [String]?
@@ -69,8 +71,9 @@ struct EchoApplication: ServiceApplication {
     private static func seen(_ context: GatehouseRequestContext) -> Seen {
         func milliseconds(_ duration: Duration) -> Int64 { Int64(duration / .milliseconds(1)) }
         return Seen(
-            requestID: context.requestID, traceID: context.trace.traceID, caller: context.caller,
-            userID: context.user?.id, stores: context.user?.storeIDs, address: context.clientAddress,
+            requestID: context.requestID, traceID: context.trace.traceID, isSampled: context.trace.isSampled,
+            caller: context.caller, userID: context.user?.id, stores: context.user?.storeIDs,
+            address: context.clientAddress,
             milliseconds: Deadline.current == context.deadline ? milliseconds(context.deadline.remaining) : 0,
             age: milliseconds(context.arrivedAt.duration(to: .now)))
     }

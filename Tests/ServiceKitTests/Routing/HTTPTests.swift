@@ -213,8 +213,10 @@ import Testing
             func seen(_ headers: [String: String]) async throws -> EchoApplication.Seen {
                 try await client.get("/v1/seen", headers: headers).decode(EchoApplication.Seen.self)
             }
-            let trace = TraceContext()
+            let trace = TraceContext(isSampled: true)
             let continued = try await seen(["traceparent": trace.traceparent, "X-Request-Id": "mine"])
+            // Without a credential the caller does not decide for the services below this one.
+            #expect(!continued.isSampled)
             #expect(continued.traceID == trace.traceID)
             #expect(continued.requestID == "mine")
             #expect(continued.address == "127.0.0.1")
@@ -224,9 +226,9 @@ import Testing
             #expect(fresh.requestID != "not allowed" && fresh.requestID != "x")
             let between = try await seen([
                 "Gatehouse-Request-Id": "x", "Gatehouse-Credential": "dev-gateway-echo",
-                "Gatehouse-Client-Address": "203.0.113.7",
+                "Gatehouse-Client-Address": "203.0.113.7", "traceparent": trace.traceparent,
             ])
-            #expect(between.requestID == "x")
+            #expect(between.requestID == "x" && between.isSampled)
             #expect(between.address == "203.0.113.7")
         }
     }

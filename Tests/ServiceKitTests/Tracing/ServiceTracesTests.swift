@@ -3,16 +3,95 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Limits
-import ServiceContextModule
 import ServiceKit
 import Settings
 import TestKit
 import Testing
+import Tracing
 
 @testable import Observability
 
 /// A service that records traces, and the collector that it sends them to.
 @Suite struct ServiceTracesTests {
+    /// A team's service with spans of its own.
+    private enum ParcelsApplication: ServiceApplication {
+        struct AddressUnknown: Error {}
+
+        static let name = "parcels"
+        static let defaultPort = 9001
+
+        static func configuration(from settings: Settings) -> CallerCredentials {
+            settings.credentials(ofCallers: "gateway")
+        }
+
+        static func build(_ credentials: CallerCredentials, boot: ServiceBoot) async throws -> ServiceAssembly {
+            let router = ServiceRouter()
+            router.get("/v1/parcels") { _, _ -> Response in
+                try await withSpan("weigh parcels", ofKind: .producer) { span in
+                    span.attributes["parcels.count"] = 3
+                    span.attributes["parcels.weights"] = [0.5, 12]
+                    span.attributes["parcels.token"] = "hush"
+                    try await withSpan("print labels") { _ in try await Task.sleep(for: .milliseconds(1)) }
+                }
+                return Response.empty(.ok)
+            }
+            router.get("/v1/lost") { _, _ -> Response in
+                try await withSpan("find address") { _ in throw AddressUnknown() }
+            }
+            return ServiceAssembly(router: router, credentials: credentials, boot: boot)
+        }
+    }
+
+    /// The request's span, and those of the team below it in the order of their ends.
+    private func parcels(
+        _ path: String, sampled: Bool
+    ) async throws -> (server: OTLPReceiver.Span?, own: [OTLPReceiver.Span], text: String) {
+        try await OTLPReceiver.run { receiver, url in
+            let settings = [
+                "GATEHOUSE_TRACES_ENDPOINT": url.absoluteString, "GATEHOUSE_TRACES_PERCENT": "0",
+                "PARCELS_GATEWAY_CREDENTIALS": "dev-gateway-parcels",
+            ]
+            try await withService(ParcelsApplication.self, settings: settings) { service in
+                let headers = fields(sampled: sampled, credential: "dev-gateway-parcels")
+                _ = try await TestHTTPClient(service.url).get(path, headers: headers)
+            }
+            return (
+                receiver.spans.first { $0.kind == 2 }, receiver.spans.filter { $0.kind != 2 }, receiver.text
+            )
+        }
+    }
+
+    @Test("A team's spans are children of the request's span, and of each other")
+    func spansOfATeam() async throws {
+        let (server, own, text) = try await parcels("/v1/parcels", sampled: true)
+        let request = try #require(server)
+        try #require(own.map(\.name) == ["print labels", "weigh parcels"])
+        #expect(own.map(\.parentSpanID) == [own[1].spanID, request.spanID])
+        #expect(own.map(\.kind) == [1, 4])
+        #expect(own.allSatisfy { $0.traceID == Self.traceID && $0.service == "parcels" && !$0.isError })
+        #expect(own[0].attributes == ["gatehouse.request_id": "the-request"])
+        #expect(
+            own[1].attributes == [
+                "gatehouse.request_id": "the-request", "parcels.count": "3", "parcels.weights": "[0.5, 12.0]",
+            ])
+        #expect(own[1].duration >= own[0].duration && !text.contains("hush"))
+    }
+
+    @Test("A team's span whose work throws has failed, with the error's type")
+    func failedSpanOfATeam() async throws {
+        let (server, own, _) = try await parcels("/v1/lost", sampled: true)
+        let span = try #require(own.first)
+        #expect(server?.isError == true && own.count == 1)
+        #expect(span.isError && span.parentSpanID == server?.spanID)
+        #expect(span.attributes["error.type"] == "AddressUnknown")
+    }
+
+    @Test("A team's spans are not recorded without their trace", arguments: ["/v1/parcels", "/v1/lost"])
+    func unrecordedSpansOfATeam(path: String) async throws {
+        let (server, own, text) = try await parcels(path, sampled: false)
+        #expect(server == nil && own.isEmpty && text.isEmpty)
+    }
+
     private static let traceID = "0af7651916cd43dd8448eb211c80319c"
     private static let callersSpan = "b7ad6b7169203331"
 
@@ -97,7 +176,7 @@ import Testing
     }
 
     @Test func aCallIsASpanAndTheCalleesParent() async throws {
-        let buffer = SpanBuffer()
+        let tracer = GatehouseTracer(sampler: TraceSampler(percent: 0), spans: SpanBuffer())
         let own = TraceContext(isSampled: true)
         let served = try await spans(percent: 0) { service in
             let http = HTTPClient(configuration: .gatehouse())
@@ -105,41 +184,46 @@ import Testing
                 callee: "echo", urls: [service.url], credential: "dev-identity-one", httpClient: http,
                 dependencyTimeout: .seconds(60))
             var context = ServiceContext.topLevel
-            context.requestScope = RequestScope(requestID: "mine", trace: own, spans: buffer)
-            await ServiceContext.withValue(context) {
-                try? await client.send(.post, "/internal/things")
-                try? await client.send(.get, "/v1/echo/hush")
+            context.requestID = "mine"
+            context.traceContext = own
+            await withTracer(tracer) {
+                await ServiceContext.withValue(context) {
+                    try? await client.send(.post, "/internal/things")
+                    try? await client.send(.get, "/v1/echo/hush")
+                }
             }
             try await http.shutdown()
         }.spans
-        let made = buffer.take()
+        let made = tracer.spans.take()
         #expect(made.map(\.name) == ["POST echo", "GET echo"] && made.map(\.isError) == [false, true])
         #expect(made.allSatisfy { $0.traceID == own.traceID && $0.parentSpanID == own.spanID && $0.kind == .client })
         #expect(served.map(\.parentSpanID) == made.map(\.spanID))
         #expect(served.allSatisfy { $0.traceID == own.traceID && $0.attributes["gatehouse.request_id"] == "mine" })
         let attributes = made[1].attributes
-        for expected: SpanAttribute in [.requestID("mine"), .peer("echo"), .server("127.0.0.1"), .errorType("404")] {
-            #expect(attributes.contains(expected), "\(expected)")
-        }
+        let expected: [FinishedSpan.Attribute] = [
+            .requestID("mine"), .peer("echo"), .server("127.0.0.1"), .errorType("404"),
+        ]
+        #expect(expected.allSatisfy(attributes.contains), "\(attributes)")
         #expect(!"\(made)".contains("hush"))
     }
 
     @Test func aCallThatIsNotAnsweredSaysWhy() async throws {
-        let buffer = SpanBuffer()
+        let tracer = GatehouseTracer(sampler: TraceSampler(percent: 0), spans: SpanBuffer())
         let http = HTTPClient(configuration: .gatehouse())
-        let url = try #require(URL(string: "http://127.0.0.1:\(freePort())/keys"))
+        let closed = HTTPClientRequest(url: "http://127.0.0.1:\(try freePort())/keys")
         var context = ServiceContext.topLevel
-        context.requestScope = RequestScope(requestID: "r", trace: TraceContext(isSampled: true), spans: buffer)
+        context.traceContext = TraceContext(isSampled: true)
         try await withTCPServer { port in
             let silent = HTTPClientRequest(url: "http://127.0.0.1:\(port)/keys")
-            await ServiceContext.withValue(context) {
-                _ = try? await http.exchange(
-                    HTTPClientRequest(url: url.absoluteString), with: "apple", upTo: 9, before: .after(.seconds(60)))
-                _ = try? await http.exchange(silent, with: "apple", upTo: 9, before: .after(.milliseconds(50)))
+            await withTracer(tracer) {
+                await ServiceContext.withValue(context) {
+                    _ = try? await http.exchange(closed, with: "apple", upTo: 9, before: .after(.seconds(60)))
+                    _ = try? await http.exchange(silent, with: "apple", upTo: 9, before: .after(.milliseconds(50)))
+                }
             }
         }
         try await http.shutdown()
-        let spans = buffer.take()
+        let spans = tracer.spans.take()
         #expect(spans.map(\.name) == ["GET apple", "GET apple"] && spans.allSatisfy(\.isError))
         #expect(spans.allSatisfy { $0.attributes.contains(.urlTemplate("/keys")) })
         #expect(spans[1].attributes.contains(.errorType("timeout")))

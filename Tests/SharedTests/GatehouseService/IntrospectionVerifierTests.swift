@@ -2,9 +2,9 @@ import Contracts
 import Foundation
 import GatehouseService
 import NIOCore
-import ServiceContextModule
 import TestKit
 import Testing
+import Tracing
 
 @testable import Observability
 
@@ -89,15 +89,18 @@ struct IntrospectionVerifierTests {
     func scope() async throws {
         try await run { tokens, verifier in
             tokens.answer { $0.introspection = answer() }
-            let trace = TraceContext()
-            let spans = SpanBuffer()
+            let trace = TraceContext(isSampled: true)
+            let tracer = GatehouseTracer(sampler: TraceSampler(percent: 0), spans: SpanBuffer())
             var context = ServiceContext.topLevel
-            context.requestScope = RequestScope(requestID: "from-caller", trace: trace, spans: spans)
-            let refusal = await ServiceContext.withValue(context) { await verifier.refusal(of: "token") }
+            context.requestID = "from-caller"
+            context.traceContext = trace
+            let refusal = await withTracer(tracer) {
+                await ServiceContext.withValue(context) { await verifier.refusal(of: "token") }
+            }
             let question = try #require(tokens.questions.first)
             #expect(refusal == nil && question.requestID == "from-caller")
             #expect(question.traceparent.contains(trace.traceID))
-            let span = try #require(spans.take().first)
+            let span = try #require(tracer.spans.take().first)
             #expect(span.name == "POST tokens" && question.traceparent.contains(span.spanID))
         }
     }

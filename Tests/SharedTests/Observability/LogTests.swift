@@ -1,9 +1,9 @@
 import Foundation
 import Logging
-import ServiceContextModule
 import Synchronization
 import TestKit
 import Testing
+import Tracing
 
 @testable import Observability
 
@@ -47,7 +47,8 @@ import Testing
         let lines = Lines()
         let trace = TraceContext()
         var context = ServiceContext.topLevel
-        context.requestScope = RequestScope(requestID: "abc", trace: trace)
+        context.requestID = "abc"
+        context.traceContext = trace
         ServiceContext.withValue(context) { logger(lines).warning("x", .reason("y")) }
         let line = try lines.members()[0]
         #expect(line["request_id"] as? String == "abc")

@@ -79,9 +79,21 @@ public final class OTLPReceiver: Sendable {
             var stringValue: String?
             /// Proto3's JSON mapping encodes 64-bit integers as strings.
             var intValue: String?
+            var doubleValue: Double?
+            var boolValue: Bool?
+            var arrayValue: List?
+
+            var text: String {
+                if let arrayValue { return "[\(arrayValue.values.map(\.text).joined(separator: ", "))]" }
+                return stringValue ?? intValue ?? doubleValue.map { "\($0)" } ?? boolValue.map { "\($0)" } ?? ""
+            }
         }
 
-        var text: String { value.stringValue ?? value.intValue ?? "" }
+        struct List: Decodable {
+            var values: [Value]
+        }
+
+        var text: String { value.text }
     }
 
     private struct WireSpan: Decodable {

@@ -2,6 +2,7 @@ public import Foundation
 public import Logging
 import Observability
 public import ServiceKit
+import Tracing
 
 /// A service that runs in the test's process.
 public struct RunningService: Sendable {
@@ -35,7 +36,8 @@ public func withService<Application: ServiceApplication, Result: Sendable>(
     _ = Telemetry.metrics
     let process = ServiceProcess(configuration, logger: logger)
     return try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await process.run() }
+        // A process has one tracer, and a test's process has many services.
+        group.addTask { try await withTracer(process.tracer ?? NoOpTracer()) { try await process.run() } }
         let service = try await address(of: process, in: &group)
         let result: Result
         do {

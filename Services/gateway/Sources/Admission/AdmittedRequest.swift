@@ -47,8 +47,8 @@ extension RequestAdmission {
         var trace = given ?? TraceParent(high: worker.random.next(), low: worker.random.next(), flags: 0)
         let clientSpan = worker.random.next()
         var serverSpan: UInt64 = 0
-        if let tracing = gateway.tracing {
-            serverSpan = sample(&trace, given: given, by: tracing.sampler)
+        if let tracer = gateway.tracer {
+            serverSpan = sample(&trace, given: given, by: tracer.sampler)
         } else if !gateway.settings.followsClientTraces {
             // The gateway records no trace here. A client must not decide that services record traces.
             trace.flags = 0

@@ -19,7 +19,7 @@ final class Gateway: Sendable {
     let rejectionLimiter: AddressLimiter?
     let metrics = GatewayMetrics()
     /// `nil`: no trace is recorded.
-    let tracing: Tracing?
+    let tracer: GatehouseTracer?
     let logger: Logger
     let openConnections: OpenConnections
     /// The limit of new connections, each of which may cost a TLS handshake: by IPv4 address or IPv6 /48.
@@ -46,15 +46,15 @@ final class Gateway: Sendable {
 
     /// - Parameters:
     ///   - limits: makes the limits.
-    ///   - tracing: records traces; `nil`: none are.
+    ///   - tracer: records traces; `nil`: none are.
     ///   - isStopping: whether the process is shutting down. It is called for each response, and becomes true some time
     ///     before the server receives the graceful shutdown.
     init(
         settings: GatewaySettings, routes: CurrentRoutes, names: UpstreamNames, keys: IssuerKeys<TrustedIssuer>,
-        revoked: RevokedSessions, logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil,
+        revoked: RevokedSessions, logger: Logger, limits: SharedLimits = SharedLimits(), tracer: GatehouseTracer? = nil,
         isStopping: @escaping @Sendable () -> Bool = { false }
     ) {
-        self.tracing = tracing
+        self.tracer = tracer
         self.isStopping = isStopping
         self.settings = settings
         self.routes = routes

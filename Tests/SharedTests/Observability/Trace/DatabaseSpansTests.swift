@@ -1,38 +1,39 @@
-import ServiceContextModule
 import Testing
+import Tracing
 
 @testable import Observability
 
 @Suite struct DatabaseSpansTests {
-    private func serving<Value>(_ spans: SpanBuffer?, _ trace: TraceContext, _ body: () -> Value) -> Value {
+    private let tracer = GatehouseTracer(sampler: TraceSampler(percent: 100), spans: SpanBuffer())
+
+    private func serving<Value>(_ trace: TraceContext, _ body: () -> Value) -> Value {
         var context = ServiceContext.topLevel
-        context.requestScope = RequestScope(requestID: "r", trace: trace, spans: spans)
+        context.requestID = "r"
+        context.traceContext = trace
         return ServiceContext.withValue(context, operation: body)
     }
 
     @Test func commandsOfRedisAreLookedAtWhereTracesAreRecorded() {
-        let spans = SpanBuffer()
-        let tracing = Tracing(sampler: TraceSampler(percent: 100), spans: spans)
-        serving(spans, TraceContext()) {
+        serving(TraceContext(isSampled: true)) {
             #expect(DatabaseSpans.redisCommands(at: "cache", 6379, nil) == nil)
-            DatabaseSpans.redisCommands(at: "cache", 6379, tracing)?("SET")?(nil)
+            DatabaseSpans.redisCommands(at: "cache", 6379, tracer)?("SET")?(nil)
         }
         #expect(
-            spans.take().map(\.attributes) == [
-                [.requestID("r"), .databaseSystem("redis"), .server("cache"), .serverPort(6379), .operation("SET")]
+            tracer.spans.take().map(\.attributes) == [
+                [.requestID("r"), .operation("SET"), .databaseSystem("redis"), .server("cache"), .serverPort(6379)]
             ])
     }
 
     @Test func areChildrenOfTheRequestThatIsServed() {
-        let spans = SpanBuffer()
         let trace = TraceContext(isSampled: true)
-        serving(spans, trace) {
-            DatabaseSpans(system: "postgresql", server: "db").statement("UPDATE sessions SET a = $1")?(nil)
-            DatabaseSpans(system: "redis", server: "cache", port: 6379).command("SET")?("timedOut")
+        let database = DatabaseSpans(system: "postgresql", server: "db", tracer: tracer)
+        serving(trace) {
+            database.statement("UPDATE sessions SET a = $1")?(nil)
+            DatabaseSpans(system: "redis", server: "cache", port: 6379, tracer: tracer).command("SET")?("timedOut")
         }
-        let (statement, command) = { ($0[0], $0[1]) }(spans.take())
-        serving(spans, trace) { DatabaseSpans(system: "postgresql", server: nil).wait()?("pool_exhausted") }
-        let wait = spans.take()
+        let (statement, command) = { ($0[0], $0[1]) }(tracer.spans.take())
+        serving(trace) { database.wait()?("pool_exhausted") }
+        let wait = tracer.spans.take()
         #expect(wait.map(\.name) == ["wait for a connection"] && wait.map(\.kind) == [.internal])
         #expect(wait.first?.parentSpanID == trace.spanID && wait.first?.isError == true)
         for span in [statement, command] {
@@ -42,21 +43,21 @@ import Testing
         #expect(statement.name == "UPDATE sessions" && !statement.isError)
         #expect(
             statement.attributes == [
-                .requestID("r"), .databaseSystem("postgresql"), .server("db"), .operation("UPDATE"),
-                .statement("UPDATE sessions SET a = $1"),
+                .requestID("r"), .operation("UPDATE"), .statement("UPDATE sessions SET a = $1"),
+                .databaseSystem("postgresql"), .server("db"),
             ])
         #expect(command.name == "SET" && command.isError)
         #expect(
             command.attributes == [
-                .requestID("r"), .databaseSystem("redis"), .server("cache"), .serverPort(6379), .operation("SET"),
-                .errorType("timedOut"),
+                .requestID("r"), .operation("SET"), .databaseSystem("redis"), .errorType("timedOut"),
+                .server("cache"), .serverPort(6379),
             ])
     }
 
     @Test func areNoneWhereNoTraceIsRecorded() {
-        let database = DatabaseSpans(system: "postgresql", server: nil)
+        let database = DatabaseSpans(system: "postgresql", server: nil, tracer: tracer)
         #expect(database.statement("SELECT 1") == nil && database.command("GET") == nil && database.wait() == nil)
-        #expect(serving(nil, TraceContext(isSampled: true)) { database.statement("SELECT 1") } == nil)
+        #expect(serving(TraceContext()) { database.statement("SELECT 1") } == nil)
     }
 
     @Test(arguments: [
@@ -70,8 +71,8 @@ import Testing
     }
 
     @Test func onlyKnownMethodsAreRepeated() {
-        #expect(SpanAttribute.method("PATCH") == SpanAttribute("http.request.method", .text("PATCH")))
-        #expect(SpanAttribute.method("eyJhbGciOi") == SpanAttribute("http.request.method", .text("_OTHER")))
-        #expect(SpanAttribute.nameOfMethod("eyJhbGciOi") == "HTTP")
+        #expect(FinishedSpan.Attribute.method("PATCH") == .init("http.request.method", "PATCH"))
+        #expect(FinishedSpan.Attribute.method("eyJhbGciOi") == .init("http.request.method", "_OTHER"))
+        #expect(FinishedSpan.Attribute.nameOfMethod("eyJhbGciOi") == "HTTP")
     }
 }

@@ -8,12 +8,12 @@ import Testing
     private let resource = TraceResource(
         service: "tokens", version: "1.2.3", instance: "i-1", environment: "production")
 
-    private func text(_ spans: [Span]) -> String {
+    private func text(_ spans: [FinishedSpan]) -> String {
         String(decoding: OTLPTraces.json(of: spans, from: resource), as: UTF8.self)
     }
 
     @Test func isWhatTheMappingSays() {
-        let span = Span(
+        let span = FinishedSpan(
             traceID: "0af7651916cd43dd8448eb211c80319c", spanID: "b7ad6b7169203331", parentSpanID: "00f067aa0ba902b7",
             name: "GET /v1/\"x\"", kind: .client, time: SpanTime(start: 1_544_712_660_000_000_001, end: UInt64.max),
             attributes: [.method("GET"), .status(503)], isError: true)
@@ -32,6 +32,25 @@ import Testing
                 "attributes":[{"key":"http.request.method","value":{"stringValue":"GET"}},\
                 {"key":"http.response.status_code","value":{"intValue":"503"}}],"status":{"code":2}}]}]}]}
                 """)
+    }
+
+    @Test("A team's attributes have the type that they were given")
+    func typesOfAttributes() {
+        let attributes = FinishedSpan.Attribute.bounded([
+            "a": 1, "b": 0.5, "c": true, "d": "text", "e": .stringArray(["x", "y"]), "f": .int64Array([1]),
+            "g": .double(.infinity), "h": .stringConvertible(Duration.seconds(1)), "i": .boolArray([]),
+            "j": .int32(2),
+        ])
+        #expect(
+            text([.example(attributes: attributes)]).contains(
+                """
+                "attributes":[{"key":"a","value":{"intValue":"1"}},{"key":"b","value":{"doubleValue":0.5}},\
+                {"key":"c","value":{"boolValue":true}},{"key":"d","value":{"stringValue":"text"}},\
+                {"key":"e","value":{"arrayValue":{"values":[{"stringValue":"x"},{"stringValue":"y"}]}}},\
+                {"key":"f","value":{"arrayValue":{"values":[{"intValue":"1"}]}}},\
+                {"key":"g","value":{"stringValue":"inf"}},{"key":"h","value":{"stringValue":"1.0 seconds"}},\
+                {"key":"i","value":{"arrayValue":{"values":[]}}},{"key":"j","value":{"intValue":"2"}}]
+                """))
     }
 
     @Test func aRootHasNoParentAndNoStatusUnlessItFailed() throws {
