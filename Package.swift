@@ -124,61 +124,76 @@ extension Target.Dependency {
 let system: [Target] = [
     system("CLibpq", package: "libpq-dev", pkgConfig: "libpq", formula: ("libpq", pkgConfig: "libpq")),
     system("CHiredis", package: "libhiredis-dev", formula: ("hiredis", pkgConfig: "hiredis")),
-    system("COpenSSL", package: "libssl-dev", formula: ("openssl@3", pkgConfig: "libcrypto")),
+    system("CGatehouseOpenSSL", package: "libssl-dev", formula: ("openssl@3", pkgConfig: "libcrypto")),
     // bcrypt, for imported hashes. macOS has no such library, and its crypt(3) lacks bcrypt.
     system("CCrypt", package: "libcrypt-dev", formula: ("libxcrypt", pkgConfig: "libxcrypt")),
     system("CArgon2", package: "libargon2-dev", formula: ("argon2", pkgConfig: "libargon2")),
     system("CIdn2", package: "libidn2-dev", formula: ("libidn2", pkgConfig: "libidn2")),
 ]
 
+// SwiftPM refuses two modules of one name in a build. So the name of each target that `GatehouseService` needs begins
+// with Gatehouse, or CGatehouse.
 let libraries: [Target] = [
     // Libraries without dependencies of ours.
-    shared("Bytes"),
-    shared("Contracts", uses: ["Bytes", .gatehouseContracts, "COpenSSL"], besides: ["Public"]),
-    shared("Threads", uses: ["COpenSSL"]),
-    shared("Limits"),
+    shared("GatehouseBytes"),
+    shared(
+        "GatehouseServiceContracts", uses: ["CGatehouseOpenSSL", .gatehouseContracts, "GatehouseBytes"],
+        besides: ["Public"]),
+    shared("GatehouseThreads", uses: ["CGatehouseOpenSSL"]),
+    shared("GatehouseLimits"),
     // Libraries over one system or package each.
-    shared("Instruments", uses: [.coreMetrics]),
-    shared("AccessToken", uses: ["Bytes", "COpenSSL", "Threads"]),
+    shared("GatehouseInstruments", uses: [.coreMetrics]),
+    shared("GatehouseAccessTokens", uses: ["CGatehouseOpenSSL", "GatehouseBytes", "GatehouseThreads"]),
     shared("Sealing", uses: [.crypto]),
-    shared("Postgres", uses: ["CLibpq", "Instruments", "Limits", "Threads", .coreMetrics, .logging, .lifecycle]),
+    shared(
+        "Postgres",
+        uses: [
+            "CLibpq", "GatehouseInstruments", "GatehouseLimits", "GatehouseThreads", .coreMetrics, .logging, .lifecycle,
+        ]),
     shared(
         "Redis",
         uses: [
-            "CHiredis", "Instruments", "Limits", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle,
+            "CHiredis", "GatehouseInstruments", "GatehouseLimits", .crypto, .nioCore, .nioPosix, .nioSSL, .logging,
+            .lifecycle,
         ]),
     // The common part of all services.
-    shared("Settings", uses: [.yams]),
+    shared("GatehouseSettings", uses: [.yams]),
     shared(
-        "Observability",
-        uses: ["Bytes", "Instruments", "Threads", .atomics, .lifecycle, .logging, .coreMetrics, .tracing]),
-    shared(
-        "ServiceKit",
+        "GatehouseObservability",
         uses: [
-            "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Settings", .argumentParser,
-            .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix,
-            .nioHTTP1, .nioHTTPTypes, .nioSSL, .nioTLS, .tracing, .unixSignals,
+            "GatehouseBytes", "GatehouseInstruments", "GatehouseThreads", .atomics, .lifecycle, .logging, .coreMetrics,
+            .tracing,
         ]),
     shared(
-        "TokenValidation",
+        "GatehouseServiceKit",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "ServiceKit", "Settings", .asyncHTTPClient,
-            .lifecycle, .logging, .nioCore,
+            "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits", "GatehouseObservability",
+            "GatehouseServiceContracts", "GatehouseSettings", .argumentParser, .asyncHTTPClient, .httpTypes,
+            .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioHTTPTypes,
+            .nioSSL, .nioTLS, .tracing, .unixSignals,
+        ]),
+    shared(
+        "GatehouseTokenValidation",
+        uses: [
+            "GatehouseAccessTokens", "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits",
+            "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings", .asyncHTTPClient, .lifecycle,
+            .logging, .nioCore,
         ]),
     // For services that other teams write: no database, no Redis, nothing of the gateway.
     shared(
         "GatehouseService",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "ServiceKit", "Settings",
-            "TokenValidation", .argumentParser, .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
+            "GatehouseAccessTokens", "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits",
+            "GatehouseObservability", "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings",
+            "GatehouseTokenValidation", .argumentParser, .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
             .lifecycle, .logging, .tracing,
         ]),
-    // Apart from ServiceKit, so that the gateway links no PostgreSQL.
+    // Apart from GatehouseServiceKit, so that the gateway links no PostgreSQL.
     shared(
         "ServiceKitPostgres",
         uses: [
-            "Contracts", "Instruments", "Limits", "Observability", "Postgres", "ServiceKit", "Settings",
-            .argumentParser, .lifecycle, .logging,
+            "GatehouseInstruments", "GatehouseLimits", "GatehouseObservability", "GatehouseServiceContracts",
+            "GatehouseServiceKit", "GatehouseSettings", "Postgres", .argumentParser, .lifecycle, .logging,
         ]),
 ]
 
@@ -187,10 +202,11 @@ let services: [Target] = [
     service(
         "gateway",
         uses: [
-            "AccessToken", "Bytes", "CGatewayDocuments", "Contracts", "Instruments", "Limits", "Observability", "Redis",
-            "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto,
-            .httpTypes, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS,
-            .unixSignals, .yams,
+            "CGatewayDocuments", "GatehouseAccessTokens", "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits",
+            "GatehouseObservability", "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings",
+            "GatehouseThreads", "GatehouseTokenValidation", "Redis", .asyncHTTPClient, .collections, .crypto,
+            .httpTypes, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals,
+            .yams,
         ],
         embeds: ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") },
         besides: ["Documents"]),
@@ -198,24 +214,27 @@ let services: [Target] = [
     .target(
         name: "IdentityCore",
         dependencies: [
-            "Bytes", "CIdn2", "Contracts", "Instruments", "Limits", "Postgres", "Redis", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
-            .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            "CIdn2", "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits", "GatehouseServiceContracts",
+            "GatehouseServiceKit", "GatehouseSettings", "Postgres", "Redis", "Sealing", "ServiceKitPostgres",
+            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
+            .nioSSL,
         ], path: "Services/identity/Core", resources: [.embedInCode("Messages/Templates")], swiftSettings: ours),
     .target(
         name: "IdentityCredentials",
         dependencies: [
-            "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
-            "COpenSSL", "Contracts", "IdentityCore", "Instruments", "Limits", "Postgres", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", "Threads", "TokenValidation", .asyncHTTPClient, .crypto, .httpTypes,
-            .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
+            "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])), "CGatehouseOpenSSL",
+            "GatehouseAccessTokens", "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits",
+            "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings", "GatehouseThreads",
+            "GatehouseTokenValidation", "IdentityCore", "Postgres", "Sealing", "ServiceKitPostgres", .asyncHTTPClient,
+            .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
         ], path: "Services/identity/Credentials",
         resources: ["Apple", "Codes", "Passwords"].map { .embedInCode("\($0)/Templates") }, swiftSettings: ours),
     service(
         "identity",
         uses: [
-            "Bytes", "Contracts", "IdentityCore", "IdentityCredentials", "Instruments", "Limits", "Observability",
-            "Postgres", "Redis", "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto,
+            "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits", "GatehouseObservability",
+            "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings", "IdentityCore",
+            "IdentityCredentials", "Postgres", "Redis", "Sealing", "ServiceKitPostgres", .asyncHTTPClient, .crypto,
             .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
         ],
         embeds: ["Migrations", "Operators/Console/Files", "SQL"].map { .embedInCode("Sources/\($0)") },
@@ -223,17 +242,19 @@ let services: [Target] = [
     service(
         "tokens",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Redis",
-            "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle,
+            "GatehouseAccessTokens", "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits",
+            "GatehouseObservability", "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings",
+            "Postgres", "Redis", "Sealing", "ServiceKitPostgres", .crypto, .httpTypes, .hummingbird, .lifecycle,
             .logging, .nioCore,
         ],
         embeds: ["Migrations", "SQL"].map { .embedInCode("Sources/\($0)") }),
     service(
         "devices",
         uses: [
-            "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", .collections, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
-            .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .yams,
+            "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits", "GatehouseObservability",
+            "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings", "Postgres", "Sealing",
+            "ServiceKitPostgres", .collections, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
+            .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .yams,
         ],
         embeds: ["Migrations", "SQL"].map { .embedInCode("Sources/\($0)") }),
 ]
@@ -243,8 +264,9 @@ let simulator: [Target] = [
     .executableTarget(
         name: "AppleSimulator",
         dependencies: [
-            "AccessToken", "Bytes", "Contracts", "ServiceKit", "Settings", .argumentParser, .crypto, .hummingbird,
-            .httpTypes, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL,
+            "GatehouseAccessTokens", "GatehouseBytes", "GatehouseServiceContracts", "GatehouseServiceKit",
+            "GatehouseSettings", .argumentParser, .crypto, .hummingbird, .httpTypes, .lifecycle, .logging, .nioCore,
+            .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL,
         ], path: "Tests/AppleSimulator", exclude: ["README.md"], swiftSettings: ours)
 ]
 
@@ -261,7 +283,7 @@ let examples: [Target] = [
 // The app's library as a command. The library is the package in `Client`.
 let command: [Target] = [
     .executableTarget(
-        name: "GatehouseCommand", dependencies: ["Contracts", .gatehouseClient, .argumentParser],
+        name: "GatehouseCommand", dependencies: ["GatehouseServiceContracts", .gatehouseClient, .argumentParser],
         path: "Client/gatehouse", swiftSettings: ours)
 ]
 
@@ -270,8 +292,9 @@ let benchmarks: [Target] = [
     .executableTarget(
         name: "bench",
         dependencies: [
-            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "Sealing", .gatehouseClient, .argumentParser,
-            .asyncHTTPClient, .collections, .crypto, .logging, .nioCore, .nioHTTP1, .nioPosix,
+            "CArgon2", "GatehouseAccessTokens", "GatehouseServiceContracts", "Postgres", "Redis", "Sealing",
+            .gatehouseClient, .argumentParser, .asyncHTTPClient, .collections, .crypto, .logging, .nioCore, .nioHTTP1,
+            .nioPosix,
         ], path: "Tests/Benchmarks", exclude: ["Peers"], swiftSettings: ours)
 ]
 
@@ -279,81 +302,91 @@ let everyTest: [Target] =
     [
         .testTarget(
             name: "GatehouseCommandTests",
-            dependencies: ["Contracts", "GatehouseCommand", "TestKit", .gatehouseClient, .argumentParser],
+            dependencies: [
+                "GatehouseCommand", "GatehouseServiceContracts", "TestKit", .gatehouseClient, .argumentParser,
+            ],
             path: "Tests/GatehouseCommandTests", swiftSettings: ours),
         .target(
             name: "TestKit",
             dependencies: [
-                "Contracts", "Limits", "Observability", "Postgres", "Redis", "ServiceKit", "Settings", .asyncHTTPClient,
-                .crypto, .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .tracing,
+                "GatehouseLimits", "GatehouseObservability", "GatehouseServiceContracts", "GatehouseServiceKit",
+                "GatehouseSettings", "Postgres", "Redis", .asyncHTTPClient, .crypto, .hummingbird, .hummingbirdCore,
+                .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .tracing,
             ], path: "Tests/TestKit", swiftSettings: ours),
         // The libraries that need no server, a folder each.
         tests(
             "Shared",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "COpenSSL", "GatehouseService", "Instruments", "Limits",
-                "Observability", "Sealing", "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
-                .coreMetrics, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metricsTestKit, .nioCore,
-                .tracing,
+                "CGatehouseOpenSSL", "GatehouseAccessTokens", "GatehouseBytes", "GatehouseInstruments",
+                "GatehouseLimits", "GatehouseObservability", "GatehouseService", "GatehouseServiceContracts",
+                "GatehouseServiceKit", "GatehouseSettings", "GatehouseThreads", "GatehouseTokenValidation", "Sealing",
+                .asyncHTTPClient, .coreMetrics, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
+                .metricsTestKit, .nioCore, .tracing,
             ]),
         .testTarget(
             name: "OrdersServiceTests", dependencies: ["GatehouseService", "OrdersService"],
             path: "deploy/examples/orders/Tests/OrdersServiceTests", swiftSettings: ours),
-        tests("Postgres", uses: ["Limits", "Postgres", "Threads", .metrics, .metricsTestKit]),
-        tests("Redis", uses: ["Limits", "Redis", .nioCore, .nioPosix]),
+        tests("Postgres", uses: ["GatehouseLimits", "GatehouseThreads", "Postgres", .metrics, .metricsTestKit]),
+        tests("Redis", uses: ["GatehouseLimits", "Redis", .nioCore, .nioPosix]),
         tests(
             "ServiceKit",
             uses: [
-                "Bytes", "Contracts", "Instruments", "Limits", "Observability", "Postgres", "ServiceKit",
-                "ServiceKitPostgres", "Settings", .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
-                .lifecycle, .logging, .metricsTestKit, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes,
-                .tracing,
+                "GatehouseBytes", "GatehouseInstruments", "GatehouseLimits", "GatehouseObservability",
+                "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings", "Postgres",
+                "ServiceKitPostgres", .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle,
+                .logging, .metricsTestKit, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .tracing,
             ]),
         tests(
             "AppleSimulator",
-            uses: ["AccessToken", "AppleSimulator", "Bytes", "ServiceKit", "Settings", .crypto]),
+            uses: [
+                "AppleSimulator", "GatehouseAccessTokens", "GatehouseBytes", "GatehouseServiceKit", "GatehouseSettings",
+                .crypto,
+            ]),
         tests(
             "Gateway",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "GatewayService", "Observability", "Redis", "ServiceKit",
-                "Settings", "TokenValidation", .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore,
-                .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
+                "GatehouseAccessTokens", "GatehouseBytes", "GatehouseObservability", "GatehouseServiceContracts",
+                "GatehouseServiceKit", "GatehouseSettings", "GatehouseTokenValidation", "GatewayService", "Redis",
+                .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK,
+                .nioHTTP1, .nioHTTP2, .nioSSL,
             ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus", "Support/upstream.py"]),
         tests(
             "Identity",
             uses: [
-                "AccessToken", "AppleSimulator", "Bytes", "Contracts", "IdentityCore", "IdentityCredentials",
-                "IdentityService", "Limits", "Postgres", "Redis",
-                "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes,
-                .hummingbird, .lifecycle, .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
+                "AppleSimulator", "GatehouseAccessTokens", "GatehouseBytes", "GatehouseLimits",
+                "GatehouseServiceContracts", "GatehouseServiceKit", "GatehouseSettings", "IdentityCore",
+                "IdentityCredentials", "IdentityService", "Postgres", "Redis", "Sealing", "ServiceKitPostgres",
+                .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .metricsTestKit, .nioCore, .nioHTTP1,
+                .nioPosix,
             ], besides: ["Identifiers/example_numbers.py"]),
         tests(
             "Tokens",
             uses: [
-                "AccessToken", "Contracts", "Limits", .gatehouseClient, "Postgres", "Redis", "Sealing", "ServiceKit",
-                "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
+                "GatehouseAccessTokens", "GatehouseLimits", "GatehouseServiceContracts", .gatehouseClient,
+                "GatehouseServiceKit", "GatehouseSettings", "Postgres", "Redis", "Sealing", "ServiceKitPostgres",
+                "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
         // Requests to all services but the gateway, changed at random.
         tests(
             "Fuzz",
             uses: [
-                "Bytes", "Contracts", "DevicesService", "IdentityCore", "IdentityCredentials", "IdentityService",
-                "Postgres",
-                "Sealing", "ServiceKit", "TokensService",
+                "DevicesService", "GatehouseBytes", "GatehouseServiceContracts", "GatehouseServiceKit", "IdentityCore",
+                "IdentityCredentials", "IdentityService", "Postgres", "Sealing", "TokensService",
             ], besides: ["FuzzEntry.swift", "Corpus"]),
         tests(
             "Devices",
             uses: [
-                "Bytes", "Contracts", "DevicesService", "Instruments", "Postgres", "Sealing", "ServiceKit", "Settings",
-                .crypto, .hummingbird, .lifecycle, .logging, .metricsTestKit, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix,
-                .nioSSL,
+                "DevicesService", "GatehouseBytes", "GatehouseInstruments", "GatehouseServiceContracts",
+                "GatehouseServiceKit", "GatehouseSettings", "Postgres", "Sealing", .crypto, .hummingbird, .lifecycle,
+                .logging, .metricsTestKit, .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL,
             ]),
         // Against the running system: real binaries, real sockets, real faults.
         tests(
             "EndToEnd",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "GatehouseService", .gatehouseClient, "Postgres", "Redis",
-                .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .nioCore, .nioPosix,
+                "GatehouseAccessTokens", "GatehouseBytes", "GatehouseService", "GatehouseServiceContracts",
+                .gatehouseClient, "Postgres", "Redis", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .nioCore,
+                .nioPosix,
             ],
             besides: ["OAuth/authlib_client.py"]),
     ]
@@ -361,14 +394,16 @@ let everyTest: [Target] =
 let fuzzers: [Target] = [
     .executableTarget(
         name: "fuzz",
-        dependencies: ["AccessToken", "Bytes", "Contracts", "GatewayService", .nioCore, .nioEmbedded, .nioHTTP1],
+        dependencies: [
+            "GatehouseAccessTokens", "GatehouseBytes", "GatehouseServiceContracts", "GatewayService", .nioCore,
+            .nioEmbedded, .nioHTTP1,
+        ],
         path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours),
     .executableTarget(
         name: "fuzz-requests",
         dependencies: [
-            "Bytes", "Contracts", "DevicesService", "IdentityCore", "IdentityCredentials", "IdentityService",
-            "Postgres",
-            "Sealing", "ServiceKit", "TokensService",
+            "DevicesService", "GatehouseBytes", "GatehouseServiceContracts", "GatehouseServiceKit", "IdentityCore",
+            "IdentityCredentials", "IdentityService", "Postgres", "Sealing", "TokensService",
         ], path: "Tests/FuzzTests", exclude: ["Corpus", "RequestFuzzTests.swift"], swiftSettings: ours),
 ]
 

@@ -31,7 +31,7 @@ let package = Package(
     ],
     dependencies: documenting,
     targets: [
-        // A link to Shared/Contracts/Public: a target's folder must be inside its package.
+        // A link to Shared/GatehouseServiceContracts/Public: a target's folder must be inside its package.
         .target(name: "GatehouseContracts", path: "GatehouseContracts", swiftSettings: settings),
         .target(
             name: "GatehouseClient", dependencies: ["GatehouseContracts"], path: "GatehouseClient",

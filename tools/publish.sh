@@ -27,7 +27,7 @@ sources=$scratch/sources
 published=$scratch/published
 mkdir "$sources"
 git -C "$root" archive HEAD Client Shared Package.swift LICENSE | tar -x -C "$sources"
-number=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' "$sources/Shared/Settings/GatehouseVersion.swift")
+number=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' "$sources/Shared/GatehouseSettings/GatehouseVersion.swift")
 
 write_client() {
     # -L: the contracts are a link here.

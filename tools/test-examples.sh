@@ -10,7 +10,7 @@ name=price-list
 made=$state/examples/$name
 build=$state/examples/build
 # Of our libraries all that such a service may be compiled with.
-modules="AccessToken Bytes Contracts GatehouseService Instruments Limits Observability ServiceKit Settings Threads TokenValidation"
+modules="GatehouseAccessTokens GatehouseBytes GatehouseInstruments GatehouseLimits GatehouseObservability GatehouseService GatehouseServiceContracts GatehouseServiceKit GatehouseSettings GatehouseThreads GatehouseTokenValidation"
 
 ensure_packages
 mkdir -p "$build"

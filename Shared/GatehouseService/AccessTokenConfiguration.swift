@@ -1,9 +1,9 @@
-import AccessToken
 import AsyncHTTPClient
 public import Foundation
-import ServiceKit
-public import Settings
-import TokenValidation
+import GatehouseAccessTokens
+import GatehouseServiceKit
+public import GatehouseSettings
+import GatehouseTokenValidation
 
 /// The issuer whose access tokens a service accepts, and the addresses and trust limits for verifying them.
 public struct AccessTokenConfiguration: Sendable {

@@ -1,8 +1,8 @@
-import Contracts
+import GatehouseServiceContracts
+public import GatehouseServiceKit
 import HTTPTypes
 public import Hummingbird
 public import HummingbirdCore
-public import ServiceKit
 
 /// Middleware for routes that clients reach without the gateway. It verifies the access token in `Authorization`
 /// (RFC 6750 §2.1), and sets ``GatehouseRequestContext/user`` for the route.

@@ -1,14 +1,14 @@
-import AccessToken
 public import AsyncHTTPClient
-import Bytes
-public import Contracts
 import Foundation
-import Instruments
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseInstruments
+public import GatehouseObservability
+public import GatehouseServiceContracts
+public import GatehouseServiceKit
+import GatehouseTokenValidation
 public import Logging
-public import Observability
-public import ServiceKit
 public import ServiceLifecycle
-import TokenValidation
 
 /// Verifies an access token and returns its user, in a service that clients reach without the gateway.
 ///

@@ -1,4 +1,4 @@
-import Threads
+import GatehouseThreads
 
 /// An error of a connection to PostgreSQL or of a statement.
 ///

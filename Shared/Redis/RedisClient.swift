@@ -1,5 +1,5 @@
-import Instruments
-import Limits
+import GatehouseInstruments
+import GatehouseLimits
 public import Logging
 public import NIOCore
 public import ServiceLifecycle

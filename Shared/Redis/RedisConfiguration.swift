@@ -1,5 +1,5 @@
 import Foundation
-public import Limits
+public import GatehouseLimits
 import NIOCore
 
 /// The address of a Redis server, and the client's timeouts and limits.

@@ -1,5 +1,5 @@
-import Instruments
-public import Limits
+import GatehouseInstruments
+public import GatehouseLimits
 
 /// A rate limit that processes share: a token bucket for each key, in Redis, updated by one script with Redis' clock.
 ///

@@ -1,8 +1,8 @@
+public import GatehouseObservability
+import GatehouseServiceKit
+public import GatehouseSettings
 public import Logging
-public import Observability
 public import Postgres
-import ServiceKit
-public import Settings
 
 /// The settings of a service's database: `<SERVICE>_DATABASE_URL`, `<SERVICE>_DATABASE_MAXIMUM_CONNECTIONS`,
 /// `<SERVICE>_DATABASE_TLS`, `<SERVICE>_DATABASE_POOLER`.

@@ -1,6 +1,6 @@
 import Foundation
+public import GatehouseServiceKit
 public import Postgres
-public import ServiceKit
 
 /// The state of a PostgreSQL server and of a service's database, and its findings.
 struct DatabaseFacts: Sendable, Equatable {

@@ -1,7 +1,7 @@
-public import Instruments
+public import GatehouseInstruments
+import GatehouseServiceKit
 public import Logging
 public import Postgres
-import ServiceKit
 public import ServiceLifecycle
 
 /// Measures what keeps PostgreSQL from cleaning up a service's database, and how far the sweep is behind.

@@ -1,9 +1,9 @@
 public import ArgumentParser
 import Foundation
+public import GatehouseServiceKit
+import GatehouseSettings
 import Logging
 public import Postgres
-public import ServiceKit
-import Settings
 
 /// `<service> migrate up|down|status|partition`. Needs only the settings of the database.
 public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCommand {

@@ -1,6 +1,6 @@
-public import Contracts
+public import GatehouseServiceContracts
+public import GatehouseServiceKit
 public import Postgres
-public import ServiceKit
 
 extension PostgresError: ProblemConvertible {
     /// `UNAVAILABLE` while PostgreSQL is unavailable or slow. Any other error is a defect of the service.

@@ -1,4 +1,4 @@
-public import Contracts
+public import GatehouseServiceContracts
 public import Postgres
 
 extension PostgresQuery.Interpolation {

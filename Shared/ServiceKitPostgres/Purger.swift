@@ -1,6 +1,6 @@
-public import Instruments
+public import GatehouseInstruments
+import GatehouseServiceKit
 public import Logging
-import ServiceKit
 public import ServiceLifecycle
 
 /// Removes expired rows in the background, for as long as the service runs: one batch of one table at a time.

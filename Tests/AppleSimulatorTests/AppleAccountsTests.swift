@@ -1,9 +1,10 @@
-import AccessToken
-@testable import AppleSimulator
-import Bytes
 import Crypto
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
 import Testing
+
+@testable import AppleSimulator
 
 /// Sign in with Apple as identity meets it: signed tokens, codes that are exchanged once, revocation, client secrets.
 @Suite struct AppleAccountsTests {

@@ -1,7 +1,8 @@
-@testable import AppleSimulator
-import ServiceKit
-import Settings
+import GatehouseServiceKit
+import GatehouseSettings
 import Testing
+
+@testable import AppleSimulator
 
 @Suite struct ConfigurationTests {
     @Test(

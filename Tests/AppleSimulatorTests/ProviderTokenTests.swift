@@ -1,8 +1,9 @@
-@testable import AppleSimulator
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
 import Testing
+
+@testable import AppleSimulator
 
 /// The provider tokens of one connection to APNs.
 @Suite struct ProviderTokenTests {

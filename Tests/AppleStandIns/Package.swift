@@ -29,10 +29,10 @@ func standIn(_ name: String, uses dependencies: [Target.Dependency] = []) -> Tar
 }
 
 let standIns: [Target] = [
-    .systemLibrary(name: "COpenSSL"),
+    .systemLibrary(name: "CGatehouseOpenSSL"),
     standIn("AuthenticationServices", uses: ["SwiftUI", applicationKit]),
     standIn("Combine"),
-    standIn("CryptoKit", uses: ["COpenSSL"]),
+    standIn("CryptoKit", uses: ["CGatehouseOpenSSL"]),
     standIn("LocalAuthentication", uses: ["Security"]),
     standIn("Network"),
     standIn("OSLog"),

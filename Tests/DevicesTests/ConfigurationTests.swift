@@ -1,4 +1,4 @@
-import Settings
+import GatehouseSettings
 import TestKit
 import Testing
 

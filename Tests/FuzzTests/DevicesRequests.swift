@@ -1,10 +1,10 @@
-import Bytes
 import Foundation
+import GatehouseBytes
+import GatehouseServiceKit
 import Postgres
-import ServiceKit
 
-@testable import Contracts
 @testable import DevicesService
+@testable import GatehouseServiceContracts
 
 extension RequestType {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)

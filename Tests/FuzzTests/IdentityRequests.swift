@@ -1,10 +1,10 @@
-import Bytes
 import Foundation
+import GatehouseBytes
+import GatehouseServiceKit
 import Postgres
 import Sealing
-import ServiceKit
 
-@testable import Contracts
+@testable import GatehouseServiceContracts
 @testable import IdentityCore
 @testable import IdentityCredentials
 @testable import IdentityService

@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
+import GatehouseBytes
+import GatehouseServiceKit
 import Postgres
-import ServiceKit
 
-@testable import Contracts
+@testable import GatehouseServiceContracts
 
 /// Something that must never be and yet is.
 struct Finding: Error, CustomStringConvertible {

@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
+import GatehouseBytes
+import GatehouseServiceKit
 import Postgres
-import ServiceKit
 
-@testable import Contracts
+@testable import GatehouseServiceContracts
 @testable import TokensService
 
 extension RequestType {

@@ -1,7 +1,7 @@
-import Bytes
-import Contracts
 import Foundation
-import ServiceKit
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import TestKit
 import Testing
 

@@ -1,4 +1,4 @@
-import Limits
+import GatehouseLimits
 import Postgres
 import Synchronization
 import TestKit

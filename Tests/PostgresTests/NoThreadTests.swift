@@ -1,5 +1,5 @@
+import GatehouseThreads
 import Testing
-import Threads
 
 @testable import Postgres
 

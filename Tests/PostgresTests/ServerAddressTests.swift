@@ -1,9 +1,10 @@
 import Dispatch
-@testable import Postgres
+import GatehouseThreads
 import Synchronization
 import TestKit
 import Testing
-import Threads
+
+@testable import Postgres
 
 /// Which servers an address means, and how their names are looked up.
 @Suite struct ServerAddressTests {

@@ -1,4 +1,4 @@
-import Limits
+import GatehouseLimits
 import NIOPosix
 import TestKit
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
-import ServiceKit
-import Settings
+import GatehouseServiceKit
+import GatehouseSettings
 import TestKit
 import Testing
 

@@ -28,7 +28,8 @@ try() {
 # systems, where Foundation has its types. A source that has not changed keeps its time, so that it is not compiled again.
 copy_for_apple() {
     local copy=$state/apple file
-    local sources=(Client/{GatehouseClient,GatehouseUI,Tests,Examples/App} Shared/{Contracts/Public,System/COpenSSL}
+    local sources=(Client/{GatehouseClient,GatehouseUI,Tests,Examples/App}
+        Shared/{GatehouseServiceContracts/Public,System/CGatehouseOpenSSL}
         Tests/AppleStandIns/{Package.swift,Sources,Tests,ClientTests})
     apple=$copy/Tests/AppleStandIns
     rm -rf "${sources[@]/#/$copy/}"

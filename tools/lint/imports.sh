@@ -39,7 +39,7 @@ done < <(jq -r '
 ' "$scratch/package.json" "$scratch/client.json")
 
 # The map: rules, state machines and files that say so need values, text, time and hashes. They do no I/O.
-pure="Swift Foundation Synchronization Bytes Contracts AccessToken Limits Sealing Crypto IdentityCore"
+pure="Swift Foundation Synchronization GatehouseBytes GatehouseServiceContracts GatehouseAccessTokens GatehouseLimits Sealing Crypto IdentityCore"
 while IFS='|' read -r pattern modules; do
     mapfile -t files < <(git ls-files "$pattern")
     check "a file $pattern" "$modules" "${files[@]}"
@@ -47,8 +47,8 @@ done <<END
 Services/*Rules.swift|$pure
 Services/*Machine.swift|$pure
 Client/GatehouseClient/Session/*.swift|Swift Foundation GatehouseContracts
-Shared/Bytes/*.swift|Swift
-Shared/Contracts/Public/*.swift|Swift Foundation
+Shared/GatehouseBytes/*.swift|Swift
+Shared/GatehouseServiceContracts/Public/*.swift|Swift Foundation
 END
 # The line `// Pure: no I/O, no clock.` moves with the file's code. Any spelling of it counts, wherever it stands.
 mapfile -t marked < <(git grep -liE '^[[:space:]]*//+[[:space:]]*pure\b' -- '*.swift')
@@ -57,7 +57,8 @@ for file in "${marked[@]}"; do
     check "$file" "$pure" "$file"
 done
 
-# The map: which folders' targets may use which, the gateway links no PostgreSQL, a driver's C library has one importer.
+# The map: which folders' targets may use which, published targets have the prefix, the gateway links no PostgreSQL, a
+# driver's C library has one importer.
 jq -r '
     (.targets | map({key: .name, value: .}) | from_entries) as $all
     | def dependencies: $all[.].target_dependencies // [];
@@ -66,12 +67,13 @@ jq -r '
     def may($other):
         if startswith("Services/") then $other == . or ($other | startswith("Shared/"))
         elif startswith("Shared/") then $other | startswith("Shared/")
-        elif startswith("Client/") then $other == "Shared/Contracts" or ($other | startswith("Client/"))
+        elif startswith("Client/") then $other == "Shared/GatehouseServiceContracts" or ($other | startswith("Client/"))
         else true end;
     ($all | keys[]) as $name
     | ($name | dependencies[] | . as $other
         | select(($name | folder | may($other | folder) | not)
             or $other == "CLibpq" and $name != "Postgres" or $other == "CHiredis" and $name != "Redis")),
+      (select($name == "GatehouseService") | $name | reached[] | select(test("^C?Gatehouse") | not)),
       (select($name == "GatewayService") | $name | reached[] | select(. == "CLibpq" or . == "Postgres"))
     | "Package.swift: \($name) may not depend on \(.): CONTRIBUTING.md (the map)"
 ' "$scratch/package.json" >>"$scratch/findings"

@@ -32,7 +32,7 @@ fail() {
 upper() { printf '%s' "$1" | tr 'a-z-' 'A-Z_'; }
 
 # The version of Gatehouse that this tree builds.
-version() { sed -n 's/.*static let number = "\(.*\)"/\1/p' "$root/Shared/Settings/GatehouseVersion.swift"; }
+version() { sed -n 's/.*static let number = "\(.*\)"/\1/p' "$root/Shared/GatehouseSettings/GatehouseVersion.swift"; }
 
 # GATEHOUSE_PORT_BASE, else the ports that this copy runs on, else 8080. keep_port_base refuses to move a running copy.
 port_base() {

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
 import GatehouseClient
+import GatehouseServiceContracts
 
 /// Why a command failed, as printed on standard error.
 struct CommandFailure: Error, Sendable, Equatable {

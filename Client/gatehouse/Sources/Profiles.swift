@@ -1,7 +1,7 @@
 import ArgumentParser
-import Contracts
 import Foundation
 import GatehouseClient
+import GatehouseServiceContracts
 
 /// The folder of the profiles. Each profile has a folder with `profile.json` and `session.json`.
 struct ProfilesFolder: Sendable {

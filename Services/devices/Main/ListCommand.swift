@@ -1,6 +1,6 @@
 import ArgumentParser
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// `devices list --user UUID`
 struct ListCommand: AsyncParsableCommand {

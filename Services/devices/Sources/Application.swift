@@ -1,10 +1,10 @@
+import GatehouseObservability
+public import GatehouseServiceKit
+public import GatehouseSettings
 import Logging
-import Observability
 public import Postgres
-public import ServiceKit
 public import ServiceKitPostgres
 import ServiceLifecycle
-public import Settings
 
 /// The devices service: which push address belongs to which user.
 public enum DevicesApplication: MigratingApplication {

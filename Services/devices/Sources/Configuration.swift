@@ -1,9 +1,9 @@
 public import Foundation
-import Instruments
+import GatehouseInstruments
+public import GatehouseServiceKit
+import GatehouseSettings
 public import Sealing
-public import ServiceKit
 public import ServiceKitPostgres
-import Settings
 
 /// The settings of the devices service.
 public struct DevicesConfiguration: Sendable {

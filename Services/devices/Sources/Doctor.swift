@@ -1,7 +1,7 @@
-import Bytes
-public import ServiceKit
+import GatehouseBytes
+public import GatehouseServiceKit
+import GatehouseSettings
 import ServiceKitPostgres
-import Settings
 
 extension DevicesApplication: ExaminedApplication {
     public static func examine(

@@ -1,6 +1,6 @@
 import ArgumentParser
-import ServiceKit
-import Settings
+import GatehouseServiceKit
+import GatehouseSettings
 
 @main
 struct Main: AsyncParsableCommand {

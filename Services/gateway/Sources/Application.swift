@@ -1,13 +1,13 @@
-import AccessToken
 import Foundation
-import Instruments
+import GatehouseAccessTokens
+import GatehouseInstruments
+import GatehouseObservability
+public import GatehouseServiceKit
+public import GatehouseSettings
+import GatehouseTokenValidation
 import Logging
-import Observability
 import Redis
-public import ServiceKit
 import ServiceLifecycle
-public import Settings
-import TokenValidation
 
 /// The public edge of Gatehouse.
 public enum GatewayApplication: ServiceApplication {

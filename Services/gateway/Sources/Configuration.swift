@@ -1,11 +1,11 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
+import GatehouseTokenValidation
 import Redis
-import ServiceKit
-import Settings
-import TokenValidation
 
 /// The gateway's settings; docs/reference/settings.md lists them.
 public struct GatewayConfiguration: Sendable {

@@ -1,8 +1,8 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceContracts
+public import GatehouseServiceKit
 import Redis
-public import ServiceKit
 
 extension GatewayApplication: ExaminedApplication {
     public static func examine(

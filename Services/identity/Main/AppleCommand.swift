@@ -1,6 +1,6 @@
 import ArgumentParser
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import IdentityCredentials
 
 /// Operator commands for moving the app to another team at Apple. They run beside the service, with the same settings.

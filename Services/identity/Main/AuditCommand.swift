@@ -1,6 +1,6 @@
 import ArgumentParser
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// Operator commands that read and verify the audit log. They run beside the service, with the same settings.
 struct AuditCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
-import ServiceKit
+import GatehouseServiceKit
+import GatehouseSettings
 import ServiceKitPostgres
-import Settings
 
 @main
 struct Identity: AsyncParsableCommand {

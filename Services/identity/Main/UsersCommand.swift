@@ -1,6 +1,6 @@
 import ArgumentParser
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// Operator commands for accounts. They run beside the service, with the same settings.
 struct UsersCommand: AsyncParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Contracts
+import GatehouseServiceContracts
 
 /// Operator commands for the receivers of events. They run beside the service, with the same settings.
 struct WebhooksCommand: AsyncParsableCommand {

@@ -1,18 +1,18 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseObservability
+import GatehouseServiceContracts
+public import GatehouseServiceKit
+public import GatehouseSettings
 import IdentityCore
 import IdentityCredentials
 import Logging
 import NIOCore
-import Observability
 public import Postgres
 import Redis
 import Sealing
-public import ServiceKit
 public import ServiceKitPostgres
 import ServiceLifecycle
-public import Settings
 
 /// The identity service: users, their authentication, and the lifecycle of their accounts.
 public enum IdentityApplication: MigratingApplication {

@@ -1,9 +1,9 @@
 import AsyncHTTPClient
 import Foundation
+import GatehouseServiceKit
 import IdentityCore
 import IdentityCredentials
 import Logging
-import ServiceKit
 
 extension IdentityParts {
     /// The settings of the environment, as the service would read them.

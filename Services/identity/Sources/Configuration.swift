@@ -1,13 +1,13 @@
 import AsyncHTTPClient
 import Foundation
+import GatehouseInstruments
+import GatehouseServiceKit
+import GatehouseSettings
 import IdentityCore
-import Instruments
 import Postgres
 import Redis
 import Sealing
-import ServiceKit
 import ServiceKitPostgres
-import Settings
 
 /// The settings of the identity service.
 public struct IdentityConfiguration: Sendable {

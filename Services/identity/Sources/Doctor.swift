@@ -1,9 +1,9 @@
 import Foundation
+public import GatehouseServiceKit
+import GatehouseSettings
 import IdentityCore
 import Redis
-public import ServiceKit
 import ServiceKitPostgres
-import Settings
 
 extension IdentityApplication: ExaminedApplication {
     public static func examine(

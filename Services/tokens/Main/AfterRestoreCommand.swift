@@ -1,6 +1,6 @@
 import ArgumentParser
-import ServiceKit
-import Settings
+import GatehouseServiceKit
+import GatehouseSettings
 
 /// `tokens after-restore`
 struct AfterRestoreCommand: AsyncParsableCommand {

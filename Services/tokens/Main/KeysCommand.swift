@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import ServiceKit
+import GatehouseServiceKit
 
 /// `tokens keys …`
 struct KeysCommand: AsyncParsableCommand {

@@ -1,12 +1,12 @@
-import AccessToken
-import Limits
+import GatehouseAccessTokens
+import GatehouseLimits
+import GatehouseObservability
+public import GatehouseServiceKit
+public import GatehouseSettings
 import Logging
-import Observability
 public import Postgres
 import Redis
-public import ServiceKit
 public import ServiceKitPostgres
-public import Settings
 
 /// The tokens service: sessions, refresh rotation, the signing key, revocation.
 public enum TokensApplication: MigratingApplication {

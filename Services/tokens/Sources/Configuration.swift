@@ -1,8 +1,8 @@
 import Foundation
+import GatehouseServiceKit
+import GatehouseSettings
 import Redis
-import ServiceKit
 import ServiceKitPostgres
-import Settings
 
 /// The settings of the tokens service (docs/reference/settings.md).
 public struct TokensConfiguration: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
+public import GatehouseServiceKit
 import Postgres
 import Redis
-public import ServiceKit
 import ServiceKitPostgres
 
 extension TokensApplication: ExaminedApplication {

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
+import GatehouseThreads
 import Synchronization
-import Threads
 
 /// The state of a connection after its last operation.
 struct ConnectionReport: Sendable {

@@ -1,6 +1,6 @@
 import CLibpq
 import Foundation
-import Threads
+import GatehouseThreads
 
 /// libpq's connection, driven without its blocking calls. Every wait has a deadline and can be interrupted.
 ///

@@ -1,4 +1,4 @@
-import Limits
+import GatehouseLimits
 
 /// The connection pooler between this process and PostgreSQL, if any.
 public enum PostgresPooler: String, Sendable, CaseIterable {

@@ -1,5 +1,5 @@
+import GatehouseThreads
 import Synchronization
-import Threads
 
 /// Resolves the names of servers. The last known addresses are used while the name server is unavailable.
 final class ServerNames: Sendable {

@@ -1,4 +1,4 @@
-import Instruments
+import GatehouseInstruments
 
 /// The metrics of a pool:
 /// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`, `unanswered`) and `postgres_pool_waiting`:

@@ -1,5 +1,5 @@
 public import CoreMetrics
-import Limits
+import GatehouseLimits
 public import Logging
 public import ServiceLifecycle
 import Synchronization

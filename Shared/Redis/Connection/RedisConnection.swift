@@ -1,4 +1,4 @@
-import Instruments
+import GatehouseInstruments
 import NIOCore
 import NIOPosix
 import NIOSSL

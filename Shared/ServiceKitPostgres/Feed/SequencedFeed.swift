@@ -1,8 +1,8 @@
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceKit
 public import Logging
 public import Postgres
-import ServiceKit
 public import ServiceLifecycle
 import Synchronization
 

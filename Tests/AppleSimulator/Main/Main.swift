@@ -1,6 +1,6 @@
 import ArgumentParser
-import ServiceKit
-import Settings
+import GatehouseServiceKit
+import GatehouseSettings
 
 /// `apple-simulator`: Apple's sign-in and push service, for development and tests.
 @main

@@ -1,6 +1,6 @@
+public import GatehouseServiceKit
+public import GatehouseSettings
 import Logging
-public import ServiceKit
-public import Settings
 
 /// The parts of Apple that Gatehouse uses: its sign-in endpoints and its push service, for development and tests.
 public struct AppleSimulatorApplication: ServiceApplication {

@@ -1,5 +1,5 @@
-import ServiceKit
-import Settings
+import GatehouseServiceKit
+import GatehouseSettings
 
 /// The simulator's settings.
 public struct AppleSimulatorConfiguration: Sendable {

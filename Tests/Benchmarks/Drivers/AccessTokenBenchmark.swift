@@ -1,5 +1,5 @@
-import AccessToken
 import Foundation
+import GatehouseAccessTokens
 
 /// Signing and verifying one access token, beside the bare RSA operation as `openssl speed` measures it.
 struct AccessTokenBenchmark {

@@ -1,5 +1,5 @@
-import AccessToken
 import Foundation
+import GatehouseAccessTokens
 import NIOCore
 import NIOPosix
 

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
 import NIOCore
 import NIOHTTP1
 

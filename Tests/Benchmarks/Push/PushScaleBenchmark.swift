@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// What many registrations change: the cost of a look-up by user, and how soon and with how much memory devices sends
 /// to a segment. Among the many also how soon an urgent push reaches the simulated APNs beside a push to all of them.

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// What a registration costs devices and PostgreSQL, beside its statement by pgbench and an empty request.
 extension PushBenchmark {

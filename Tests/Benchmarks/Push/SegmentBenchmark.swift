@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// What a push to a segment costs for each device, and how much memory devices has meanwhile.
 extension PushBenchmark {

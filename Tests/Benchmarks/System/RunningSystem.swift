@@ -1,5 +1,5 @@
-import AccessToken
 import Foundation
+import GatehouseAccessTokens
 import Postgres
 
 /// The system under measurement, as `make up` describes it: addresses and processes from `env`, the key beside it.

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// What an app does, measured through the gateway against the whole running system.
 struct SystemBenchmarks {

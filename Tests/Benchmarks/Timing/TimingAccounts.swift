@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import Postgres
 
 /// The accounts at which the requests of ``TimingCase`` aim.

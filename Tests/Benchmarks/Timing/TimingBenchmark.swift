@@ -1,6 +1,6 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import NIOCore
 import NIOHTTP1
 

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import NIOHTTP1
 
 /// An attacker's request. The response time must not reveal which one of a pair it was.

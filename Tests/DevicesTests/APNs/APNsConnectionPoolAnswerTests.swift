@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import MetricsTestKit
 import Synchronization
 import TestKit

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import Logging
 import NIOHTTP2
 import Synchronization

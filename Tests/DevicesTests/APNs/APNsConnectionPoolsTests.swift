@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import MetricsTestKit
 import NIOHPACK
 import NIOHTTP2

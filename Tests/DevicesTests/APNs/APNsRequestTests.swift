@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import NIOHPACK
 import TestKit
 import Testing

@@ -1,7 +1,7 @@
-import Bytes
-import Contracts
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 import Testing
 
 @testable import DevicesService

@@ -1,8 +1,8 @@
-import Contracts
 import Crypto
 import Foundation
-import ServiceKit
-import Settings
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import TestKit
 import Testing
 

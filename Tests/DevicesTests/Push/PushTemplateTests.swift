@@ -1,7 +1,7 @@
-import Contracts
 import Foundation
-import ServiceKit
-import Settings
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Testing
 
 @testable import DevicesService

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import TestKit
 import Testing
 

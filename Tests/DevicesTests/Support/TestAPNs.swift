@@ -1,7 +1,7 @@
-import Contracts
 import Crypto
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceContracts
 import Logging
 import NIOCore
 import NIOHPACK

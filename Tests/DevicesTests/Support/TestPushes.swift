@@ -1,10 +1,10 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Logging
 import Postgres
-import ServiceKit
 import ServiceLifecycle
-import Settings
 import Synchronization
 import TestKit
 import Testing

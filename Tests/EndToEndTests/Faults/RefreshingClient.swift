@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import TestKit
 
 /// A process of an app that refreshes again and again, and as an honest one does: with the token that is stored.

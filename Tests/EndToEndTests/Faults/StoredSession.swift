@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import Synchronization
 
 /// What an app keeps of its session, in the one place where all of its processes look.

@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 
 /// Looks for secrets in every spelling in which something may have written them down.
 struct SecretSearch {

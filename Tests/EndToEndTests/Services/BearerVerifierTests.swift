@@ -1,7 +1,7 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
 import GatehouseService
+import GatehouseServiceContracts
 import TestKit
 import Testing
 

@@ -1,6 +1,6 @@
-import AccessToken
 import Crypto
 import Foundation
+import GatehouseAccessTokens
 import TestKit
 
 /// The environment of a system under test: what `make up` sets, with keys and addresses of its own.

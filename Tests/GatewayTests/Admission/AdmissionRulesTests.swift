@@ -1,7 +1,7 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
 import Testing
 
 @testable import GatewayService

@@ -1,11 +1,11 @@
-import Bytes
-import Contracts
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import Testing
-import TokenValidation
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 @testable import GatewayService
 
 /// Users of an identity provider that is not Gatehouse, through the gateway.

@@ -1,9 +1,9 @@
-import AccessToken
-import Bytes
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseTokenValidation
 import Synchronization
 import TestKit
 import Testing
-import TokenValidation
 
 @testable import GatewayService
 

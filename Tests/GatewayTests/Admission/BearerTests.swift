@@ -1,10 +1,10 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import TestKit
 import Testing
-import TokenValidation
 
 @testable import GatewayService
 

@@ -1,10 +1,10 @@
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseTokenValidation
 import Testing
-import TokenValidation
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 @testable import GatewayService
 
 /// What `AccessTokenTests` tries against the verifier, as far as it can be told apart from outside: through a socket,

@@ -1,9 +1,9 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import Testing
-import TokenValidation
 
 @testable import GatewayService
 

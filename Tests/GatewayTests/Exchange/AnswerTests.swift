@@ -1,9 +1,9 @@
-import AccessToken
 import Foundation
+import GatehouseAccessTokens
+import GatehouseTokenValidation
 import NIOHTTP1
 import TestKit
 import Testing
-import TokenValidation
 
 @testable import GatewayService
 

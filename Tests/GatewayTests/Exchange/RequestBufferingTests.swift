@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2

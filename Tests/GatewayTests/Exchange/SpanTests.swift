@@ -2,8 +2,8 @@ import Foundation
 import TestKit
 import Testing
 
+@testable import GatehouseObservability
 @testable import GatewayService
-@testable import Observability
 
 @Suite("Spans")
 struct SpanTests {

@@ -1,9 +1,9 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import TestKit
 import Testing
-import TokenValidation
 
 @testable import GatewayService
 

@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 /// Bytes that a client shows as an access token, and parts of one.
 enum TokenTarget {

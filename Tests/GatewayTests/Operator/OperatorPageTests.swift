@@ -1,14 +1,14 @@
-import AccessToken
-import Contracts
 import Foundation
-import Observability
+import GatehouseAccessTokens
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import Synchronization
 import TestKit
 import Testing
-import TokenValidation
 
+@testable import GatehouseServiceKit
 @testable import GatewayService
-@testable import ServiceKit
 
 @Suite("The operator's page")
 struct OperatorPageTests {

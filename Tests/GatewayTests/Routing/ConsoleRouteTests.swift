@@ -1,5 +1,5 @@
-import Contracts
-import Settings
+import GatehouseServiceContracts
+import GatehouseSettings
 import Testing
 
 @testable import GatewayService

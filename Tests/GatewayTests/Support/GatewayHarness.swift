@@ -1,14 +1,14 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import Logging
 import NIOCore
 import NIOPosix
-import Observability
 import ServiceLifecycle
 import TestKit
-import TokenValidation
 
 @testable import GatewayService
 

@@ -1,10 +1,10 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import NIOCore
 import NIOEmbedded
 import TestKit
 import Testing
-import TokenValidation
 
 @testable import GatewayService
 

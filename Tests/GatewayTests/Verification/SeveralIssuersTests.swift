@@ -1,10 +1,10 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import Testing
-import TokenValidation
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 @testable import GatewayService
 
 @Suite("A token that may be of several issuers")

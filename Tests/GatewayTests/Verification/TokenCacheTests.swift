@@ -1,8 +1,8 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 import Testing
-import TokenValidation
 
 @testable import GatewayService
 

@@ -1,4 +1,4 @@
-import AccessToken
+import GatehouseAccessTokens
 import Testing
 
 @testable import GatewayService

@@ -1,10 +1,10 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import NIOHTTP1
 import Postgres
 import Sealing
-import ServiceKit
 import Synchronization
 import TestKit
 import Testing

@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import NIOHTTP1
 import Postgres
-import ServiceKit
 import Synchronization
 import TestKit
 import Testing

@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 import Postgres
 import TestKit
 import Testing

@@ -1,8 +1,8 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import NIOCore
-import ServiceKit
 import TestKit
 import Testing
 

@@ -1,9 +1,9 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import NIOHTTP1
 import Postgres
-import ServiceKit
 import TestKit
 import Testing
 

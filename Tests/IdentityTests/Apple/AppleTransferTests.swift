@@ -1,11 +1,11 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import Postgres
-import ServiceKit
 import Synchronization
 import TestKit
 import Testing

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import Synchronization
 
 @testable import IdentityCore

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import NIOHTTP1
 import Postgres
 import Synchronization

@@ -1,9 +1,9 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Postgres
 import Sealing
-import ServiceKit
 import ServiceKitPostgres
 import Synchronization
 import TestKit

@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 import TestKit
 import Testing
 

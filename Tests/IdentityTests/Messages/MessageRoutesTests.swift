@@ -1,6 +1,6 @@
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
 import HTTPTypes
 import Hummingbird
 import NIOCore

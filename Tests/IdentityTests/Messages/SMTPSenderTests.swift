@@ -1,6 +1,6 @@
 import Foundation
+import GatehouseSettings
 import NIOPosix
-import Settings
 import TestKit
 import Testing
 

@@ -1,7 +1,7 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Sealing
-import ServiceKit
 import Testing
 
 @testable import IdentityCredentials

@@ -1,11 +1,11 @@
-import Contracts
 import Crypto
 import Dispatch
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import MetricsTestKit
 import Sealing
-import ServiceKit
 import Synchronization
 import TestKit
 import Testing

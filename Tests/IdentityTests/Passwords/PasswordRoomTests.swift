@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import NIOHTTP1
-import ServiceKit
-import Settings
 import TestKit
 import Testing
 

@@ -1,10 +1,10 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import ServiceKit
 import TestKit
 import Testing
 

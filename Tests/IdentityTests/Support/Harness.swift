@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import NIOHTTP1
 import Postgres
-import ServiceKit
 import TestKit
 import Testing
 

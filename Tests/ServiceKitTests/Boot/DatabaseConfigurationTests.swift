@@ -1,8 +1,8 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Postgres
-import ServiceKit
 import ServiceKitPostgres
-import Settings
 import TestKit
 import Testing
 

@@ -1,11 +1,11 @@
-import Contracts
 import Foundation
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Hummingbird
 import HummingbirdCore
-import Observability
-import ServiceKit
 import ServiceLifecycle
-import Settings
 import Synchronization
 import TestKit
 import Testing

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite struct CredentialSecrecyTests {
     /// Libraries write values into their logs that hold these somewhere within.

@@ -1,8 +1,8 @@
 import AsyncHTTPClient
-import Limits
+import GatehouseLimits
+import GatehouseServiceKit
 import NIOCore
 import NIOHTTP1
-import ServiceKit
 import Synchronization
 import TestKit
 import Testing

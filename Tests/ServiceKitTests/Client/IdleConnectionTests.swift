@@ -1,6 +1,6 @@
 import AsyncHTTPClient
+import GatehouseServiceKit
 import NIOCore
-import ServiceKit
 import Testing
 
 @Suite struct IdleConnectionTests {

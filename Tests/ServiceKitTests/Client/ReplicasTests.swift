@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite struct ReplicasTests {
     private let urls = ["http://a", "http://b/", "http://c"].map { URL(string: $0)! }

@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import MetricsTestKit
-import ServiceKit
 import Testing
 
 @Suite struct RevocationFeedMetricsTests {

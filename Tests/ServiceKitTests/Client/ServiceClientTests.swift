@@ -1,11 +1,11 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseLimits
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
-import Limits
 import NIOCore
-import Observability
-import ServiceKit
 import TestKit
 import Testing
 import Tracing

@@ -1,5 +1,5 @@
+import GatehouseServiceKit
 import Postgres
-import ServiceKit
 import Testing
 
 @testable import ServiceKitPostgres

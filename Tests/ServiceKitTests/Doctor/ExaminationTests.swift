@@ -1,14 +1,14 @@
 import AsyncHTTPClient
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseSettings
 import NIOCore
 import Postgres
 import ServiceKitPostgres
-import Settings
 import TestKit
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 /// What is said of servers that are there, and of those that are not.
 @Suite struct ExaminationTests {

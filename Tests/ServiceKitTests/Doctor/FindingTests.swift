@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 /// The words for findings, without a request to a service.
 @Suite struct FindingTests {

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import ServiceKit
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Testing
 
 @Suite struct JSONDecodingTests {

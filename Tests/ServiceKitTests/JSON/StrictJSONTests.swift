@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite struct StrictJSONTests {
     @Test(arguments: [

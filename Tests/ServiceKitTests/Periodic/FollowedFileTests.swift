@@ -1,5 +1,5 @@
 import Foundation
-import ServiceKit
+import GatehouseServiceKit
 import Synchronization
 import TestKit
 import Testing

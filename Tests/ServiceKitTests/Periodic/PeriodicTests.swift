@@ -1,5 +1,5 @@
-import Limits
-import ServiceKit
+import GatehouseLimits
+import GatehouseServiceKit
 import ServiceLifecycle
 import Synchronization
 import TestKit

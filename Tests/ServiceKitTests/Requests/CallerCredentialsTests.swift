@@ -1,5 +1,5 @@
-import ServiceKit
-import Settings
+import GatehouseServiceKit
+import GatehouseSettings
 import Testing
 
 @Suite struct CallerCredentialsTests {

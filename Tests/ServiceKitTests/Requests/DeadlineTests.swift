@@ -1,10 +1,10 @@
-import Contracts
 import Foundation
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Hummingbird
 import HummingbirdCore
-import Limits
-import ServiceKit
-import Settings
 import Synchronization
 import TestKit
 import Testing

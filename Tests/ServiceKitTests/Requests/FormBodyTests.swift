@@ -1,7 +1,7 @@
-import Contracts
+import GatehouseServiceContracts
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite struct FormBodyTests {
     private func parse(_ text: String) throws -> [String: String] {

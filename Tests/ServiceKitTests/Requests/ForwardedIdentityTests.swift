@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Hummingbird
 import HummingbirdCore
-import ServiceKit
-import Settings
 import TestKit
 import Testing
 

@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import TestKit
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 /// What a stranger may send costs CPU time in proportion to its length, whatever it spells.
 @Suite struct InputCostTests {

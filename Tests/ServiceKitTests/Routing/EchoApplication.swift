@@ -1,11 +1,11 @@
-import Contracts
 import Foundation
+import GatehouseLimits
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Hummingbird
 import HummingbirdCore
-import Limits
-import Observability
-import ServiceKit
-import Settings
 
 /// A small service with one route of every kind.
 struct EchoApplication: ServiceApplication {

@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
-import Observability
-import ServiceKit
-import Settings
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import TestKit
 import Testing
 

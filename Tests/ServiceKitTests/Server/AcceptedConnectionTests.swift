@@ -5,7 +5,7 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite struct AcceptedConnectionTests {
     /// Left to itself, NIO would end the process.

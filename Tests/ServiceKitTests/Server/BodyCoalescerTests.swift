@@ -5,7 +5,7 @@ import NIOHTTPTypes
 import TestKit
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite struct BodyCoalescerTests {
     private struct Cut: Error {}

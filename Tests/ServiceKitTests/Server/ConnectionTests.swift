@@ -1,5 +1,5 @@
 import Foundation
-import ServiceKit
+import GatehouseServiceKit
 import TestKit
 import Testing
 

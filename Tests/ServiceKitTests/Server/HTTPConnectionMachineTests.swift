@@ -1,7 +1,7 @@
-import Contracts
+import GatehouseServiceContracts
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite struct HTTPConnectionMachineTests {
     typealias Machine = HTTPConnectionMachine

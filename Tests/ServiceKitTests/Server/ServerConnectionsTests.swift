@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 @Suite("The connections that a process takes")
 struct ServerConnectionsTests {

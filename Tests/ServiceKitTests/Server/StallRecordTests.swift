@@ -1,4 +1,4 @@
-import ServiceKit
+import GatehouseServiceKit
 import Testing
 
 @Suite struct StallRecordTests {

@@ -1,14 +1,14 @@
 import AsyncHTTPClient
 import Foundation
+import GatehouseObservability
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Observability
 import Synchronization
 import TestKit
 import Testing
 
-@testable import ServiceKit
+@testable import GatehouseServiceKit
 
 /// Against collectors of every kind, on real sockets.
 @Suite struct OTLPSenderTests {

@@ -1,15 +1,15 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import HTTPTypes
-import Limits
-import ServiceKit
-import Settings
 import TestKit
 import Testing
 import Tracing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 /// A service that records traces, and the collector that it sends them to.
 @Suite struct ServiceTracesTests {

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 import Testing
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 @Suite struct AccessTokenTests {
     @Test func whatIsSignedIsRead() throws {

@@ -1,9 +1,9 @@
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
 import Testing
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 @Suite struct ExternalTokenTests {
     private static let issuer = "https://login.example.com/"

@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 /// One key for the whole run: making one takes a tenth of a second.
 enum TestKey {

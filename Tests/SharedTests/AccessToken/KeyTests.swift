@@ -1,9 +1,9 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 import TestKit
 import Testing
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 @Suite struct KeyTests {
     /// The example of RFC 7638 §3.1.

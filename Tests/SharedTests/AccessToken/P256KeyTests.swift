@@ -1,7 +1,7 @@
-import Bytes
+import GatehouseBytes
 import Testing
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 @Suite struct P256KeyTests {
     private static func key(_ changes: [String: String?] = [:]) throws -> [UInt8] {

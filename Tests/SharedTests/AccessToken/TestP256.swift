@@ -1,8 +1,8 @@
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 /// One key on P-256 for the whole run.
 enum TestP256 {

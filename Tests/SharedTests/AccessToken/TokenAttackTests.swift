@@ -1,9 +1,9 @@
-import Bytes
-import COpenSSL
+import CGatehouseOpenSSL
 import Foundation
+import GatehouseBytes
 import Testing
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 /// What has been tried against other verifiers. Unless a test says otherwise the token is signed with the right key,
 /// so that only the defect decides.

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 import Testing
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 /// Claims that are missing, of another type, or names that are not quite ours, signed with the right key.
 @Suite struct TokenClaimAttackTests {

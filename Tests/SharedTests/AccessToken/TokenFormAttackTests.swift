@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
+import GatehouseBytes
 import Testing
 
-@testable import AccessToken
+@testable import GatehouseAccessTokens
 
 /// Tokens in another form than RFC 7515 has, signed with the right key.
 @Suite struct TokenFormAttackTests {

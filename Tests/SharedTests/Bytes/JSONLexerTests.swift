@@ -1,4 +1,4 @@
-import Bytes
+import GatehouseBytes
 import Testing
 
 /// What both of its readers rely on; what they refuse beyond it is tested with them.

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import Testing
 
 /// The description that the gateway publishes names the routes and codes of the source.

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import Testing
 
 /// The exact JSON of every type that crosses a wire. A change here is a change of the contract.

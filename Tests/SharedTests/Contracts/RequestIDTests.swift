@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import Testing
 
 @Suite struct RequestIDTests {

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
 import GatehouseService
+import GatehouseServiceContracts
 import TestKit
 import Testing
 

@@ -1,12 +1,12 @@
-import Contracts
 import Foundation
 import GatehouseService
+import GatehouseServiceContracts
 import NIOCore
 import TestKit
 import Testing
 import Tracing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite("Access tokens by introspection")
 struct IntrospectionVerifierTests {

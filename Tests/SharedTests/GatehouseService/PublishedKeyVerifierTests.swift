@@ -1,7 +1,7 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
 import GatehouseService
+import GatehouseServiceContracts
 import TestKit
 import Testing
 

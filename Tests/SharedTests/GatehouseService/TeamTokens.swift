@@ -1,8 +1,8 @@
-import AccessToken
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseAccessTokens
 import GatehouseService
+import GatehouseServiceContracts
 import NIOCore
 import Synchronization
 import TestKit

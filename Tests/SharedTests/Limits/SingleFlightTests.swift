@@ -1,4 +1,4 @@
-import Limits
+import GatehouseLimits
 import Synchronization
 import TestKit
 import Testing

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 import Tracing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite struct LogTests {
     private final class Lines: Sendable {

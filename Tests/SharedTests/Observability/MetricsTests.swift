@@ -1,8 +1,8 @@
 import CoreMetrics
-import Instruments
+import GatehouseInstruments
 import Testing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite struct MetricsTests {
     @Test func writesPrometheusText() {
@@ -122,10 +122,10 @@ import Testing
 
     @Test func tellsWhatEachMetricIs() {
         let registry = PrometheusRegistry()
-        Instruments.Counter("jobs_total", help: "Jobs\nof a \\kind.", labels: [("of", "a")], factory: registry)
+        GatehouseInstruments.Counter("jobs_total", help: "Jobs\nof a \\kind.", labels: [("of", "a")], factory: registry)
             .increment(by: 2)
-        _ = Instruments.Counter("failures_total", help: "Failures.", factory: registry)
-        let gauge = Instruments.Gauge("waiting", help: "Who waits.", factory: registry)
+        _ = GatehouseInstruments.Counter("failures_total", help: "Failures.", factory: registry)
+        let gauge = GatehouseInstruments.Gauge("waiting", help: "Who waits.", factory: registry)
         gauge.set(2)
         gauge.increment()
         DurationHistogram("wait_seconds", help: "A wait.", factory: registry).record(.milliseconds(3))
@@ -151,7 +151,7 @@ import Testing
         #expect(!registry.exposition().contains("unhealthy"))
         family.gauge("a:1", "/livez").set(1)
         #expect(registry.exposition().contains("unhealthy{address=\"a:1\",path=\"/livez\"} 1.0\n"))
-        _ = Instruments.Counter("done_total", help: "Jobs.", factory: registry)
+        _ = GatehouseInstruments.Counter("done_total", help: "Jobs.", factory: registry)
         _ = DurationHistogram("wait_seconds", help: "A wait.", factory: registry)
         #expect(own().map(\.kind) == [.counter, .gauge, .histogram])
         #expect(registry.declarations.contains { $0.name == "process_memory_limit_bytes" })

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Settings
+@testable import GatehouseSettings
 
 @Suite struct SettingsTests {
     private enum Mode: String, CaseIterable { case strict, resilient }

@@ -1,7 +1,7 @@
 #if os(Linux)
     import Foundation
     import Testing
-    import Threads
+    import GatehouseThreads
 
     @Suite struct LowerPriorityTests {
         /// The calling thread's.

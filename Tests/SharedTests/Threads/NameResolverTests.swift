@@ -3,7 +3,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import Threads
+@testable import GatehouseThreads
 
 @Suite("The system's resolver")
 struct NameResolverTests {

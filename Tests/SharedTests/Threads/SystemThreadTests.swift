@@ -1,6 +1,6 @@
 import Foundation
+import GatehouseThreads
 import Testing
-import Threads
 
 @Suite struct SystemThreadTests {
     @Test func aThreadRunsUnderItsName() async throws {

@@ -1,14 +1,14 @@
-import AccessToken
-import Contracts
 import Foundation
-import Instruments
+import GatehouseAccessTokens
+import GatehouseInstruments
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseTokenValidation
 import MetricsTestKit
-import ServiceKit
 import Synchronization
-import Limits
 import TestKit
 import Testing
-import TokenValidation
 
 @Suite("Keys and revocations that others tell")
 struct KeyAndFeedTests {

@@ -1,16 +1,16 @@
-import AccessToken
 import AsyncHTTPClient
 import Foundation
+import GatehouseAccessTokens
+import GatehouseInstruments
+import GatehouseLimits
+import GatehouseServiceKit
+import GatehouseTokenValidation
 import Hummingbird
-import Instruments
 import MetricsTestKit
 import NIOCore
-import ServiceKit
 import Synchronization
-import Limits
 import TestKit
 import Testing
-import TokenValidation
 
 @Suite("Keys that an issuer publishes")
 struct PublishedKeysTests {

@@ -1,6 +1,6 @@
 import Foundation
+import GatehouseTokenValidation
 import Testing
-import TokenValidation
 
 @Suite("Revoked sessions")
 struct RevokedSessionsTests {

@@ -1,5 +1,5 @@
-import AccessToken
-import TokenValidation
+import GatehouseAccessTokens
+import GatehouseTokenValidation
 
 /// An issuer whose verifier is its keys.
 struct TestIssuer: KeyIssuer {

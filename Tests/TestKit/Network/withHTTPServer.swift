@@ -1,8 +1,8 @@
 public import Foundation
+import GatehouseServiceKit
 public import Hummingbird
 import HummingbirdCore
 import NIOCore
-import ServiceKit
 
 /// Runs `body` with an HTTP server on a free port of this machine, which replaces a server that a service calls.
 public func withHTTPServer<Value: Sendable>(

@@ -1,5 +1,5 @@
 import Foundation
-import Limits
+import GatehouseLimits
 import NIOPosix
 public import Redis
 

@@ -1,5 +1,5 @@
-public import Contracts
 public import Foundation
+public import GatehouseServiceContracts
 public import Hummingbird
 import NIOCore
 public import Synchronization

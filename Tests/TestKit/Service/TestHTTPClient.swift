@@ -1,6 +1,6 @@
 import AsyncHTTPClient
-public import Contracts
 public import Foundation
+public import GatehouseServiceContracts
 import NIOCore
 import NIOHTTP1
 

@@ -1,5 +1,5 @@
-package import ServiceKit
-import Settings
+package import GatehouseServiceKit
+import GatehouseSettings
 
 /// Settings that a service reads with an empty environment but not with every setting set, or the other way round.
 /// `<service> describe` would omit them or list them wrongly. There must be none.

@@ -1,7 +1,7 @@
 public import Foundation
+import GatehouseObservability
+public import GatehouseServiceKit
 public import Logging
-import Observability
-public import ServiceKit
 import Tracing
 
 /// A service that runs in the test's process.

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
 import GatehouseClient
+import GatehouseServiceContracts
 import Synchronization
 import TestKit
 

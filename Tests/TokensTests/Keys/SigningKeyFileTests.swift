@@ -1,5 +1,5 @@
-import AccessToken
 import Foundation
+import GatehouseAccessTokens
 import MetricsTestKit
 import TestKit
 import Testing

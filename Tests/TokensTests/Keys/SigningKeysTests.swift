@@ -1,6 +1,6 @@
-import AccessToken
 import Foundation
-import ServiceKit
+import GatehouseAccessTokens
+import GatehouseServiceKit
 import Testing
 
 @testable import TokensService

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceContracts
 import MetricsTestKit
 import NIOCore
 import Postgres

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import Testing
 
 @testable import TokensService

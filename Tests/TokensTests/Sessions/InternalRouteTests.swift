@@ -1,6 +1,6 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceContracts
 import Postgres
 import TestKit
 import Testing

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceContracts
 import Postgres
 import ServiceKitPostgres
 import Synchronization

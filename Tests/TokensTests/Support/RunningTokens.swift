@@ -1,8 +1,8 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Postgres
-import ServiceKit
 import TestKit
 
 @testable import TokensService

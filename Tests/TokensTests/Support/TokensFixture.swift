@@ -1,7 +1,7 @@
-import AccessToken
-import Contracts
 import Foundation
-import Limits
+import GatehouseAccessTokens
+import GatehouseLimits
+import GatehouseServiceContracts
 import Metrics
 import Postgres
 import Redis

@@ -1,7 +1,7 @@
 import ArgumentParser
-import Contracts
 import Foundation
 import GatehouseClient
+import GatehouseServiceContracts
 
 struct LoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
 import GatehouseClient
+import GatehouseServiceContracts
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking

@@ -1,7 +1,7 @@
 import ArgumentParser
-import Contracts
 import Foundation
 import GatehouseClient
+import GatehouseServiceContracts
 
 /// The options of every command.
 struct CommonOptions: ParsableArguments {

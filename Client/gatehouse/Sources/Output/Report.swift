@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
 import GatehouseClient
+import GatehouseServiceContracts
 
 /// The output of commands for a user.
 struct Report: Sendable {

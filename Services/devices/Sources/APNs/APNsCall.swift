@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// A request to APNs.
 enum APNsCall: Sendable {

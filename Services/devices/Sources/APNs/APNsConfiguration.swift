@@ -1,7 +1,7 @@
-import Bytes
-import Contracts
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// A value for APNs that is unusable.
 struct APNsConfigurationError: Error, CustomStringConvertible {

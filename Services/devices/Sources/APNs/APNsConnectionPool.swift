@@ -1,7 +1,7 @@
-import Contracts
 import DequeModule
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceContracts
 import Logging
 import NIOCore
 import NIOSSL

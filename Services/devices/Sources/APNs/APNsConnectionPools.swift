@@ -1,7 +1,7 @@
-import Bytes
-import Contracts
 import Foundation
-import Instruments
+import GatehouseBytes
+import GatehouseInstruments
+import GatehouseServiceContracts
 import Logging
 import NIOCore
 import NIOSSL

@@ -1,6 +1,6 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 import NIOHPACK
 
 /// Requests and responses of APNs in HTTP/2.

@@ -1,7 +1,7 @@
-import Bytes
-import Contracts
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// When a provider token is renewed.
 ///

@@ -1,11 +1,11 @@
-public import Contracts
 import Crypto
 public import Foundation
+public import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Logging
 import Postgres
-import ServiceKit
 import ServiceKitPostgres
-import Settings
 
 /// The operator's commands that read the database directly, without the running service. They need only the settings
 /// of the database.

@@ -1,8 +1,8 @@
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
-import ServiceKit
 
 /// The routes of broadcast channels. A caller sees the channels of its apps.
 struct PushChannelRoutes: Sendable {

@@ -1,6 +1,6 @@
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
 
 /// The channel of a broadcast.
 struct BroadcastChannel: Sendable, Equatable {

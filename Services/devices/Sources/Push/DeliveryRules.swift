@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// Where a push stands on one device. `PushTargetState` is its form for callers.
 enum TargetState: String, Sendable, CaseIterable {

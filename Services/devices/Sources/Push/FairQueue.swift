@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// Targets that are due, in the order in which they are sent: urgent before normal before bulk; the callers in turn,
 /// and of each caller its pushes in turn.

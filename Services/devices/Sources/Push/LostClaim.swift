@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import Postgres
 
 /// A claim whose statement got no answer: PostgreSQL may have kept it. Nothing of it was sent, so it is given back without

@@ -1,8 +1,8 @@
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
-import ServiceKit
 
 /// Internal routes that identity calls for an operator after it has checked the operator's role: test pushes to the
 /// operator's own devices, and a user's undelivered pushes.

@@ -1,6 +1,6 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// A payload of a push: the caller's, or a template's in one locale.
 struct LocalizedPayload: Sendable, Equatable {

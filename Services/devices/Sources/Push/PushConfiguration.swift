@@ -1,8 +1,8 @@
-import Bytes
-import Contracts
 import Foundation
-import ServiceKit
-import Settings
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Yams
 
 /// The settings of push delivery.

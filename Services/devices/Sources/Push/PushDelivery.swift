@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceContracts
 import Logging
 
 /// The steps from a claim to its outcome, for pushes to users and for pushes to segments.

@@ -1,5 +1,5 @@
 import Foundation
-import Instruments
+import GatehouseInstruments
 
 /// The metrics of a sender, also while push delivery is not configured.
 struct PushMetrics: Sendable {

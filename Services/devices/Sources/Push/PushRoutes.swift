@@ -1,9 +1,9 @@
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 import Synchronization
 
 /// The routes of services that push. A caller sees its own pushes only.

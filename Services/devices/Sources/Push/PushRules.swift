@@ -1,6 +1,6 @@
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
 
 /// A push that Apple would not refuse for its form, with its recipients.
 struct ValidPush: Sendable, Equatable {

@@ -1,10 +1,10 @@
-import Contracts
 import Foundation
-import Instruments
-import Limits
+import GatehouseInstruments
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Logging
 import Postgres
-import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// A push service, such as APNs. Takes a rendered push, and returns the outcome.
 protocol PushService: Sendable {

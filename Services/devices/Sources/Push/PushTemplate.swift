@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import ServiceKit
+import GatehouseServiceContracts
+import GatehouseServiceKit
 
 /// A payload for each locale, with placeholders such as `{{number}}` in its texts.
 struct PushTemplate: Sendable, Equatable {

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import Settings
+import GatehouseServiceContracts
+import GatehouseSettings
 
 /// The templates of pushes, from a folder that has a folder for each template, with a file for each locale:
 /// `order-shipped/en.json`.

@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// A date and time on a wall clock, such as `2026-12-24T09:00:00`.
 struct LocalTime: Sendable, Equatable {

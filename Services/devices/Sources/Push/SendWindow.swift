@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import Synchronization
 
 /// The targets that one replica may hold at once, and those that a request has claimed for the sender.

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import Synchronization
 
 /// Asks tokens which sessions are live: one look-up for each device and idle lifetime.

@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// A push whose time has come, and whose targets are not all there.
 struct DuePush: Sendable, Equatable {

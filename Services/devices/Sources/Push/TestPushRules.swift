@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// A push by which operators see whether pushes reach their own devices.
 enum TestPushRules {

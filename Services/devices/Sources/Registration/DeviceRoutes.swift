@@ -1,7 +1,7 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
-import ServiceKit
 
 /// The users' routes. The gateway has authenticated the user.
 struct DeviceRoutes: Sendable {

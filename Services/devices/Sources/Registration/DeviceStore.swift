@@ -1,5 +1,5 @@
-import Contracts
 public import Foundation
+import GatehouseServiceContracts
 import Postgres
 import ServiceKitPostgres
 

@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Logging
 import Postgres
-import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 import Synchronization

@@ -1,6 +1,6 @@
-import Contracts
 import Crypto
 import Foundation
+import GatehouseServiceContracts
 import Sealing
 
 /// Keeps push tokens secret in the database: a token is sealed, and found by a keyed hash.

@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
-import Contracts
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// A registration whose fields have all been checked. An unreadable locale or time zone is left out.
 struct ValidRegistration: Sendable, Equatable {

@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
-import Instruments
-import Limits
+import GatehouseInstruments
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Logging
-import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 

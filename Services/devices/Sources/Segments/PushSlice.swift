@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// A slice of a push to a segment: a range of buckets, whose devices one replica at a time sends to, page by page.
 struct PushSlice: Sendable, Hashable {

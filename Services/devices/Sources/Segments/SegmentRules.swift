@@ -1,6 +1,6 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// A segment that is valid: its fields as PostgreSQL compares them. `nil` allows each device.
 struct Segment: Sendable, Equatable {

@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
 import Postgres
-import ServiceKit
 import ServiceKitPostgres
 
 /// The tags of users in PostgreSQL, each under its full name in a ``TagSpace``.

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 
 /// A limit that admission counts requests in. The raw value is its name in `RateLimit-Policy`.
 enum AdmissionLimit: String, Sendable {

@@ -1,6 +1,6 @@
-import Contracts
+import GatehouseObservability
+import GatehouseServiceContracts
 import NIOCore
-import Observability
 
 /// An admitted request, ready to be forwarded to its upstream.
 struct AdmittedRequest {

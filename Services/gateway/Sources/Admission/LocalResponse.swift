@@ -1,8 +1,8 @@
-import Bytes
 import CGatewayDocuments
-import Contracts
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 import NIOCore
 
 /// A response that the gateway gives by itself.

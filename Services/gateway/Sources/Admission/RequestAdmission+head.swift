@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 
 /// Reads the request's head.
 extension RequestAdmission {

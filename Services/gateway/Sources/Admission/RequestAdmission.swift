@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 
 /// What the connection does with an admitted or refused request.
 enum AdmissionResult {

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import NIOCore
 
 /// Reads the requests of a client.

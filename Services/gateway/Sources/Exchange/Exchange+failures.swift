@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import Logging
 
 /// Handles failures of the upstream and of the client.

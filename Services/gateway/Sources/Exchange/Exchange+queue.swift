@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import NIOCore
 
 /// The queue of a route that forwards only a few requests concurrently.

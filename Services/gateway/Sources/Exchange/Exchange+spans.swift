@@ -1,6 +1,6 @@
-import Bytes
+import GatehouseBytes
+import GatehouseObservability
 import NIOCore
-import Observability
 
 /// The spans of a request whose trace is recorded: the gateway's own, and below it the span of the call to the
 /// upstream. The upstream's own span is a child of the latter.

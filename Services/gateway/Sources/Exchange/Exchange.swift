@@ -1,5 +1,5 @@
-import Bytes
-import Contracts
+import GatehouseBytes
+import GatehouseServiceContracts
 import Logging
 import NIOCore
 

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import NIOCore
 
 /// The head of a forwarded request: the request line, `Host` and the route's credential, the client's lines without

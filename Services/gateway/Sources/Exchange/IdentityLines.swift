@@ -1,7 +1,7 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
 
 extension AccessTokenClaims {
     /// The field lines that identify the user to a service.

@@ -1,4 +1,4 @@
-import Bytes
+import GatehouseBytes
 import NIOCore
 import NIOHPACK
 

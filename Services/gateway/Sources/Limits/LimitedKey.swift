@@ -1,6 +1,6 @@
 import Crypto
 import Foundation
-import Limits
+import GatehouseLimits
 
 /// The key of one client: an IPv4 address, or an IPv6 /64, which a household usually has.
 struct AddressKey: LimitedKey, CustomStringConvertible {

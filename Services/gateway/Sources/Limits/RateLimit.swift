@@ -1,6 +1,6 @@
 // Pure: no I/O, no clock.
 
-import Limits
+import GatehouseLimits
 
 /// A limit of requests: a burst of `capacity`, refilled at `perSecond`.
 struct RateLimit: Sendable, Equatable {

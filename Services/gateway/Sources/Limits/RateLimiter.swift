@@ -1,4 +1,4 @@
-import Limits
+import GatehouseLimits
 
 /// One rate limit, counted for each address or user in this process.
 ///

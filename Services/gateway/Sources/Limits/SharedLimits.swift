@@ -1,5 +1,5 @@
-import Instruments
-import Limits
+import GatehouseInstruments
+import GatehouseLimits
 import NIOCore
 import Redis
 

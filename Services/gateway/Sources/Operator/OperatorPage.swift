@@ -1,12 +1,12 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseLimits
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
+import GatehouseTokenValidation
 import HTTPTypes
-import Limits
-import Observability
-import ServiceKit
-import Settings
-import TokenValidation
 
 /// A read-only status page for operators, on the admin port only.
 ///

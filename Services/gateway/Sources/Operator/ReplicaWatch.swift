@@ -1,9 +1,9 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import NIOCore
-import ServiceKit
 
 /// Probes the replicas of Gatehouse's services while an operator's page is open. Without an open page it sends no
 /// requests.

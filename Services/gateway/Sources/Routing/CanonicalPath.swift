@@ -1,6 +1,6 @@
 // Pure: no I/O, no clock.
 
-import Bytes
+import GatehouseBytes
 
 /// Verifies that a path has one spelling, which authorisation, routing and forwarding all use.
 ///

@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
-import Contracts
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// How requests for one path and some methods are handled.
 final class Route: Sendable {

@@ -1,6 +1,6 @@
-import Bytes
-import Contracts
-import ServiceKit
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Yams
 
 /// Reads one entry of the routes file.

@@ -1,4 +1,4 @@
-import Contracts
+import GatehouseServiceContracts
 import NIOCore
 
 /// The routes that one event loop uses until they are replaced, with that loop's pools and balancers.

@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
-import Contracts
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// Finds the route of a path and method. The cost does not grow with the number of routes.
 struct RouteTable: Sendable {

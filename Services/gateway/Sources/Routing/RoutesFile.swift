@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
-import ServiceKit
-import Settings
+import GatehouseBytes
+import GatehouseServiceKit
+import GatehouseSettings
 import Yams
 
 /// The routes to a team's own services, from a YAML file.

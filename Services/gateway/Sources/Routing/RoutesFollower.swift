@@ -1,9 +1,9 @@
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceKit
+import GatehouseSettings
 import Logging
-import ServiceKit
 import ServiceLifecycle
-import Settings
 import Synchronization
 import UnixSignals
 

@@ -1,7 +1,7 @@
+import GatehouseObservability
+import GatehouseTokenValidation
 import Logging
-import Observability
 import Synchronization
-import TokenValidation
 
 /// The state that all event loops share.
 final class Gateway: Sendable {

@@ -1,6 +1,6 @@
-import Contracts
-import Instruments
-import Observability
+import GatehouseInstruments
+import GatehouseObservability
+import GatehouseServiceContracts
 import Synchronization
 
 /// The gateway's metrics, labelled by route and never by values that a client chooses.

@@ -1,10 +1,10 @@
+import GatehouseTokenValidation
 import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
 import ServiceLifecycle
 import Synchronization
-import TokenValidation
 
 /// Accepts clients. At shutdown, it waits for requests in flight.
 struct GatewayServer: Service {

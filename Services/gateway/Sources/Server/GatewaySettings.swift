@@ -1,4 +1,4 @@
-import ServiceKit
+import GatehouseServiceKit
 
 /// Limits and times of the data path.
 struct GatewaySettings: Sendable {

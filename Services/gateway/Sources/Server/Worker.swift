@@ -1,7 +1,7 @@
-import Bytes
 import Foundation
+import GatehouseBytes
+import GatehouseServiceKit
 import NIOCore
-import ServiceKit
 import Synchronization
 
 /// The worker of one event loop: the state that its connections share. Only that event loop accesses it, so it has no

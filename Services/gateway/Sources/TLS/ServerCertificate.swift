@@ -1,11 +1,11 @@
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceKit
+import GatehouseSettings
 import Logging
 import NIOCore
 import NIOSSL
-import ServiceKit
 import ServiceLifecycle
-import Settings
 import Synchronization
 
 /// The server certificate and its key: two PEM files that are read again when either changes.

@@ -1,8 +1,8 @@
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceKit
 import Logging
 import NIOCore
 import NIOPosix
-import ServiceKit
 import ServiceLifecycle
 import Synchronization
 

@@ -1,4 +1,4 @@
-import Instruments
+import GatehouseInstruments
 import Synchronization
 
 /// The retries of one upstream, which all event loops share.

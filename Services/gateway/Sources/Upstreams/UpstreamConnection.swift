@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import NIOCore
 
 /// A connection to an upstream: sends one request at a time, reads its response, and returns to the pool.

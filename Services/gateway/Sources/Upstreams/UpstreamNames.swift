@@ -1,11 +1,11 @@
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceKit
+import GatehouseThreads
 import Logging
 import NIOCore
-import ServiceKit
 import ServiceLifecycle
 import Synchronization
-import Threads
 
 /// Resolves the names of upstreams: all addresses of each, repeatedly, off the event loops.
 ///

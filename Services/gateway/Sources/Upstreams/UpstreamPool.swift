@@ -1,5 +1,5 @@
 import DequeModule
-import Instruments
+import GatehouseInstruments
 import Logging
 import NIOCore
 

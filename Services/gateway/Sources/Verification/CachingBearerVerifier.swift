@@ -1,8 +1,8 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
-import TokenValidation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseTokenValidation
 
 /// Verifies bearers on one event loop: with the cache of verified tokens if possible, otherwise with the key.
 final class CachingBearerVerifier {

@@ -1,6 +1,6 @@
-import AccessToken
-import Bytes
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
 import Yams
 
 /// Issuers besides Gatehouse whose access tokens routes may accept, from a YAML file.

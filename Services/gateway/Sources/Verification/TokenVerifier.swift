@@ -1,9 +1,9 @@
-import AccessToken
-import Bytes
 import Foundation
-import ServiceKit
-import Settings
-import TokenValidation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceKit
+import GatehouseSettings
+import GatehouseTokenValidation
 
 /// Verifies the tokens of one issuer.
 enum TokenVerifier: Sendable {

@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import AccessToken
-import Bytes
+import GatehouseAccessTokens
+import GatehouseBytes
 
 /// An issuer whose access tokens the gateway accepts.
 struct TrustedIssuer: Sendable, Equatable {

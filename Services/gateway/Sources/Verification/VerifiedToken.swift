@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import AccessToken
-import Bytes
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
 
 /// A verified access token, and the data about it that is forwarded to upstreams.
 final class VerifiedToken: Sendable {

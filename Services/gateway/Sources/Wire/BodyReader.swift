@@ -1,4 +1,4 @@
-import Bytes
+import GatehouseBytes
 import NIOCore
 
 /// Reads a body from a connection's bytes, and nothing after it.

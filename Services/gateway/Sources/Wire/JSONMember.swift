@@ -1,6 +1,6 @@
 // Pure: no I/O, no clock.
 
-import Bytes
+import GatehouseBytes
 
 /// Finds a member of a JSON object in one pass over its bytes, without allocating anything.
 ///

@@ -1,6 +1,6 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 
 /// The head of a client's request: the offsets of its parts in the scanned bytes.
 ///

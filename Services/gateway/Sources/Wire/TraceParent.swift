@@ -1,4 +1,4 @@
-import Bytes
+import GatehouseBytes
 
 /// The value of `traceparent`: a request's position in a distributed trace (W3C Trace Context), written as version 00.
 struct TraceParent: Equatable, Sendable {

@@ -1,5 +1,5 @@
-package import Contracts
 package import Foundation
+package import GatehouseServiceContracts
 
 /// Limits for passwords and codes that are tried.
 extension AttemptLimits {

@@ -1,6 +1,6 @@
-package import Contracts
 import Foundation
-import Instruments
+import GatehouseInstruments
+package import GatehouseServiceContracts
 
 /// Limits for messages that are requested, and for messages that are sent.
 extension AttemptLimits {

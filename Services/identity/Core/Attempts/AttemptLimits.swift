@@ -1,10 +1,10 @@
-import Bytes
-package import Contracts
 import Crypto
 package import Foundation
-package import Instruments
+import GatehouseBytes
+package import GatehouseInstruments
+package import GatehouseServiceContracts
+import GatehouseServiceKit
 package import Sealing
-import ServiceKit
 
 /// Limits attempts to sign in and to register, and requests for messages. The limits prevent an attacker from guessing
 /// passwords, and from locking the user out.

@@ -1,7 +1,7 @@
-import Bytes
-package import Contracts
 import Crypto
 package import Foundation
+import GatehouseBytes
+package import GatehouseServiceContracts
 package import Postgres
 package import Sealing
 

@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
 
 /// A token that proves that a user has signed in on a device. Attempts on the device are counted apart from those of
 /// other parties. Only the app stores the token.

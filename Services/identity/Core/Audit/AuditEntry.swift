@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-package import Contracts
 import Crypto
 import Foundation
+package import GatehouseServiceContracts
 
 /// One entry of the audit log, as it is stored for the log's retention time.
 struct AuditEntry: Sendable, Equatable {

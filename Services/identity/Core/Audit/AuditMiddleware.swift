@@ -1,7 +1,7 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 package import ServiceKitPostgres
 
 /// Sets the scope of each request, and records refused credentials. Every attempt to open an account passes through it.

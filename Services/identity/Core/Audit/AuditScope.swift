@@ -1,5 +1,5 @@
-import Contracts
 package import Foundation
+import GatehouseServiceContracts
 
 /// The actor and origin for the audit log. The scope is set once for a request or command, and read where an entry is
 /// written, so that the functions in between need not pass it on.

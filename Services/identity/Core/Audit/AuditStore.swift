@@ -1,8 +1,8 @@
-import Bytes
-package import Contracts
 package import Foundation
+import GatehouseBytes
+package import GatehouseServiceContracts
+import GatehouseServiceKit
 package import Postgres
-import ServiceKit
 
 /// The history of accounts (tables `audit_entries` and `audit_origins`).
 ///

@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
-import Instruments
+import GatehouseBytes
+import GatehouseInstruments
 package import Logging
 import Postgres
 package import ServiceKitPostgres

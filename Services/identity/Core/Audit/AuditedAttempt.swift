@@ -1,5 +1,5 @@
-package import Contracts
 package import Foundation
+package import GatehouseServiceContracts
 package import Postgres
 import Synchronization
 

@@ -1,5 +1,5 @@
-package import Contracts
 import Foundation
+package import GatehouseServiceContracts
 
 /// Why a value that a user entered is not acceptable, in words for the user.
 package struct Refusal: Error, Equatable, CustomStringConvertible {

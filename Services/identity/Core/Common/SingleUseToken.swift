@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Crypto
 package import Foundation
+import GatehouseBytes
 
 /// A token in the link of a message: 256 random bits, of which only the digest is stored. A user who presents the token
 /// has read a message to the identifier.

@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
 
 /// Rules for characters that are left out of or refused in external text.
 package enum Text {

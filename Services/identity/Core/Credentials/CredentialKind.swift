@@ -1,5 +1,5 @@
-package import Contracts
 package import Foundation
+package import GatehouseServiceContracts
 package import Postgres
 
 /// A kind of credential: what the service has to know of it wherever credentials of all kinds are treated alike.

@@ -1,7 +1,7 @@
-import Contracts
 package import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 package import Postgres
-import ServiceKit
 
 /// The kinds of credentials.
 package struct CredentialRegistry: Sendable {

@@ -1,5 +1,5 @@
-import Contracts
 package import Foundation
+import GatehouseServiceContracts
 package import Postgres
 
 /// A credential of a user (table `credentials`).

@@ -1,5 +1,5 @@
-package import Contracts
-package import ServiceKit
+package import GatehouseServiceContracts
+package import GatehouseServiceKit
 
 /// Verifies the credentials of one kind.
 package protocol CredentialVerifier: Sendable {

@@ -1,5 +1,5 @@
-package import Contracts
 package import Foundation
+package import GatehouseServiceContracts
 package import Postgres
 
 /// Removes a credential of a user (`DELETE /v1/auth/identities/{provider}`).

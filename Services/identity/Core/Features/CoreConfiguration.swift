@@ -1,7 +1,7 @@
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceKit
+package import GatehouseSettings
 import Sealing
-import ServiceKit
-package import Settings
 
 /// The settings that the features share.
 package struct CoreConfiguration: Sendable {

@@ -1,8 +1,8 @@
 package import Foundation
-package import ServiceKit
+package import GatehouseServiceKit
+package import GatehouseSettings
 import ServiceKitPostgres
 package import ServiceLifecycle
-package import Settings
 
 /// A kind of credential as a part of the service: everything that belongs to it alone.
 package protocol CredentialFeature: Sendable {

@@ -1,5 +1,5 @@
 package import Foundation
-package import Settings
+package import GatehouseSettings
 
 /// One of the team's own endpoints, and the secret that authenticates Gatehouse's requests to it.
 package struct HookSettings: Sendable {

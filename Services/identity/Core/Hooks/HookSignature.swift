@@ -1,7 +1,7 @@
 import AsyncHTTPClient
-import Bytes
 import Crypto
 package import Foundation
+import GatehouseBytes
 package import NIOCore
 import NIOHTTP1
 

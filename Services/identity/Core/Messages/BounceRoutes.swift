@@ -1,6 +1,6 @@
-import Contracts
+import GatehouseServiceContracts
+package import GatehouseServiceKit
 import Hummingbird
-package import ServiceKit
 
 /// A mail that a server has accepted may bounce hours later. The system that reads bounces reports them, with a
 /// credential of its own.

@@ -1,5 +1,5 @@
 package import Foundation
-package import Settings
+package import GatehouseSettings
 
 /// Settings of messages to users.
 package struct MessageConfiguration: Sendable {

@@ -1,6 +1,6 @@
-import Contracts
 package import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceContracts
 package import Logging
 package import Postgres
 package import Sealing

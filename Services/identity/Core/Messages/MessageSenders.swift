@@ -1,6 +1,6 @@
 package import AsyncHTTPClient
-import Contracts
 package import Foundation
+import GatehouseServiceContracts
 package import Logging
 package import NIOCore
 

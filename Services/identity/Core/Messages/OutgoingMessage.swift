@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 
 /// A kind of message, by its purpose. Features declare their kinds as static members, and list them for the application.
 package struct MessageKind: Sendable {

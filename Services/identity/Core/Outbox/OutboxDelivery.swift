@@ -1,6 +1,6 @@
 package import Foundation
-import Limits
-import ServiceKit
+import GatehouseLimits
+import GatehouseServiceKit
 
 /// Carries out the outbox's tasks by the handlers that features register. A task may be carried out twice; none is
 /// removed before it has been carried out.

@@ -1,6 +1,6 @@
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceKit
 package import Logging
-import ServiceKit
 import ServiceLifecycle
 import Synchronization
 

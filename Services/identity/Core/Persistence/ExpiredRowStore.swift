@@ -1,4 +1,4 @@
-import Instruments
+import GatehouseInstruments
 package import Logging
 package import Postgres
 package import ServiceKitPostgres

@@ -1,8 +1,8 @@
-package import Contracts
 import Foundation
-import Limits
+import GatehouseLimits
+package import GatehouseServiceContracts
+import GatehouseServiceKit
 package import Postgres
-import ServiceKit
 
 /// Another transaction has locked or changed a further user that this transaction needs.
 struct UserIsContended: Error {

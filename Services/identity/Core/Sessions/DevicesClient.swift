@@ -1,7 +1,7 @@
-package import Contracts
 package import Foundation
+package import GatehouseServiceContracts
+package import GatehouseServiceKit
 import HTTPTypes
-package import ServiceKit
 
 /// Client of the devices service.
 package struct DevicesClient: Sendable {

@@ -1,8 +1,8 @@
-package import Contracts
 import Foundation
+package import GatehouseServiceContracts
+package import GatehouseServiceKit
 import Hummingbird
 import Postgres
-package import ServiceKit
 
 /// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`).
 package struct ReauthenticationRoutes: Sendable {

@@ -1,5 +1,5 @@
-import Contracts
 package import Foundation
+import GatehouseServiceContracts
 
 extension OutboxTask {
     /// tokens revokes a session that was issued to no client, if it exists. Rows and logs call it `take_back`.

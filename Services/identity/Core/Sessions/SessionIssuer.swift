@@ -1,8 +1,8 @@
-package import Contracts
 import Foundation
-import Limits
+import GatehouseLimits
+package import GatehouseServiceContracts
+package import GatehouseServiceKit
 package import Logging
-package import ServiceKit
 
 /// Creates a session for a verified user, and ensures that the session does not outlive a change of the credentials.
 ///

@@ -1,6 +1,6 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 import Postgres
 
 extension AuditEvent {

@@ -1,8 +1,8 @@
-package import Contracts
 package import Foundation
+import GatehouseLimits
+package import GatehouseServiceContracts
+package import GatehouseServiceKit
 import HTTPTypes
-import Limits
-package import ServiceKit
 
 /// Client of the tokens service. Each method says what it throws; an error of tokens never becomes a refusal of the
 /// user's input.

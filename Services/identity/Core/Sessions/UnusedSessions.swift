@@ -1,7 +1,7 @@
 package import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceKit
 package import Logging
-import ServiceKit
 import ServiceLifecycle
 import Synchronization
 

@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import Bytes
-package import Contracts
 package import Foundation
+import GatehouseBytes
+package import GatehouseServiceContracts
 
 /// A user, including the fields that only this service stores.
 package struct Account: Sendable, Equatable {

@@ -1,5 +1,5 @@
-import Contracts
 package import Foundation
+import GatehouseServiceContracts
 package import Postgres
 
 /// Users, in PostgreSQL (table `users`). Every function is one statement or one short transaction.

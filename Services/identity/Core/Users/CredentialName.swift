@@ -1,4 +1,4 @@
-package import Contracts
+package import GatehouseServiceContracts
 
 /// The name of a kind of credential, as rows hold it. Each kind declares its own beside its type.
 package struct CredentialKindID: RawRepresentable, Hashable, Sendable {

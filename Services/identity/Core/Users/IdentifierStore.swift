@@ -1,5 +1,5 @@
-import Bytes
 package import Foundation
+import GatehouseBytes
 package import Postgres
 
 /// E-mail addresses and phone numbers, and the users they belong to (tables `identifiers` and `lost_identifiers`).

@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
+import GatehouseBytes
+import GatehouseServiceKit
+import GatehouseSettings
 import IdentityCore
-import ServiceKit
-import Settings
 
 /// Settings of Sign in with Apple.
 struct AppleConfiguration: CredentialConfiguration {

@@ -1,8 +1,8 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import Logging
 import Sealing
-import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 

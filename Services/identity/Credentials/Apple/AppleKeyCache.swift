@@ -5,8 +5,8 @@
 /// After a failed fetch the known keys stay in use up to a limit, and the fetch is retried after a pause that doubles.
 /// An unknown key id triggers a fetch, but only once per cooldown, so that forged tokens do not each cause a fetch.
 ///
-/// Unlike `TokenValidation.IssuerKeys`, which polls, this cache fetches on demand: an installation without Apple fetches
-/// nothing.
+/// Unlike `GatehouseTokenValidation.IssuerKeys`, which polls, this cache fetches on demand: an installation without
+/// Apple fetches nothing.
 struct AppleKeyCache<Keys: Sendable>: Sendable {
     struct Rules: Sendable {
         /// Older keys are fetched again in the background.

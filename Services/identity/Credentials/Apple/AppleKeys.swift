@@ -1,11 +1,11 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
-import Instruments
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseInstruments
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseTokenValidation
 import Logging
-import ServiceKit
-import TokenValidation
 
 /// Apple's keys. One task at a time fetches them when they are needed (see ``AppleKeyCache``).
 actor AppleKeys {

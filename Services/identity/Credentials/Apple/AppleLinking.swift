@@ -1,6 +1,6 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
-import ServiceKit
 
 /// Links an Apple account to the account of a signed-in user (`POST /v1/auth/identities/apple`).
 struct AppleLinking: Sendable {

@@ -1,9 +1,9 @@
-import Bytes
-import Contracts
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Sealing
-import ServiceKit
 
 /// Issues nonces for Sign in with Apple. Each nonce contains an HMAC that identifies it as Gatehouse's, so issuing one
 /// writes nothing. ``AppleNonceStore`` remembers which were used.

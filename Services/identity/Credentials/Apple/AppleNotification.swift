@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Foundation
+import GatehouseBytes
 
 /// Apple's server-to-server notification about a user (developer.apple.com, "Processing changes for Sign in with Apple
 /// accounts").

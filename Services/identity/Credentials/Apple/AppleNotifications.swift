@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import Logging
-import ServiceKit
 
 /// Apple's notifications (`POST /v1/auth/apple/notifications`). A notification is recorded as handled after it has been
 /// acted on. If processing is interrupted in between, it is acted on again, which is harmless.

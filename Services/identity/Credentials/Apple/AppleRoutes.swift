@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// Sign in with Apple. Only linking requires an access token.
 struct AppleRoutes: Sendable {

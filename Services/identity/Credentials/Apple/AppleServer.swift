@@ -1,11 +1,11 @@
 import AsyncHTTPClient
-import Bytes
 import Crypto
 import Foundation
-import Limits
+import GatehouseBytes
+import GatehouseLimits
+import GatehouseServiceKit
 import NIOCore
 import NIOHTTP1
-import ServiceKit
 
 /// The endpoints of Apple that this service calls. Their addresses are settings; there is no discovery.
 struct AppleServer: Sendable {

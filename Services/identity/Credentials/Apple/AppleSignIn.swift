@@ -1,10 +1,10 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
-import Limits
 import Logging
-import ServiceKit
 
 /// Sign in with Apple (`POST /v1/auth/apple`).
 struct AppleSignIn: Sendable {

@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
 import IdentityCore
 
 /// The claims about a user in Apple's identity token (developer.apple.com, "Authenticating users with Sign in with

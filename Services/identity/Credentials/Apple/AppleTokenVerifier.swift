@@ -1,9 +1,9 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Logging
-import ServiceKit
 
 /// Verifies the form and signature of Apple's JWS, and decodes it. ``AppleTokenPolicy`` checks the claims.
 struct AppleTokenVerifier: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
+import GatehouseServiceKit
 import IdentityCore
-import ServiceKit
 
 /// Migrates the users of Sign in with Apple when the app moves to another team at Apple (TN3159), for the command line.
 ///

@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import Logging
-import ServiceKit
 
 /// Verifies an identity token and identifies its user, for signing in, linking, and authenticating again.
 struct AppleVerifier: CredentialVerifier {

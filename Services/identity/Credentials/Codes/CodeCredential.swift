@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import Postgres
-import ServiceKit
 
 extension CredentialKindID {
     static let code = Self(rawValue: "code")

@@ -1,9 +1,9 @@
+import GatehouseServiceKit
+import GatehouseSettings
 import IdentityCore
 import Sealing
-import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
-import Settings
 
 /// Codes that are sent to identifiers: signing in with them, and verifying identifiers.
 package struct CodeFeature: CredentialFeature {

@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// Codes that are sent to an identifier and verify it.
 struct CodeRoutes: Sendable {

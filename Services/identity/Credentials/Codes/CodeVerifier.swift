@@ -1,12 +1,12 @@
-import Bytes
-package import Contracts
 import Crypto
 import Foundation
+import GatehouseBytes
+import GatehouseLimits
+package import GatehouseServiceContracts
+package import GatehouseServiceKit
 package import IdentityCore
-import Limits
 import Logging
 import Sealing
-package import ServiceKit
 
 /// Verifies an identifier by a code that was sent there, for every purpose of codes.
 package struct CodeVerifier: CredentialVerifier {

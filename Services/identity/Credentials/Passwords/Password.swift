@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Foundation
+import GatehouseBytes
 package import IdentityCore
 
 /// A password in NFKC (NIST SP 800-63B-4 §3.1.1.2), because keyboards type the same password in different ways.

@@ -1,7 +1,7 @@
 import Foundation
+import GatehouseServiceKit
+import GatehouseSettings
 import IdentityCore
-import ServiceKit
-import Settings
 
 /// Settings of passwords.
 struct PasswordConfiguration: CredentialConfiguration {

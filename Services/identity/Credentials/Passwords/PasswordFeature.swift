@@ -1,7 +1,7 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import Sealing
-import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 

@@ -1,10 +1,10 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import NIOCore
 import Sealing
-import ServiceKit
 
 /// Resets a forgotten password (`POST /v1/auth/password/forgot` and `/reset`).
 ///

@@ -1,8 +1,8 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// Routes for registering, signing in, and changing and resetting a password. Only the change requires an access token.
 ///

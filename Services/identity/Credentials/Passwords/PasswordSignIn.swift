@@ -1,7 +1,7 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
-import ServiceKit
 
 /// Signing in with an identifier and a password (`POST /v1/auth/login`).
 struct PasswordSignIn: Sendable {

@@ -1,5 +1,5 @@
-import Contracts
 package import Foundation
+import GatehouseServiceContracts
 package import IdentityCore
 import Postgres
 

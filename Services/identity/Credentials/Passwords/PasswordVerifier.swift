@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import Logging
-import ServiceKit
 
 /// Verifies passwords, for signing in and for every other request that takes one.
 struct PasswordVerifier: CredentialVerifier {

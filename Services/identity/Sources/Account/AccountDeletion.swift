@@ -1,10 +1,10 @@
-import Contracts
 import Foundation
+import GatehouseInstruments
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
-import Instruments
 import Logging
 import Postgres
-import ServiceKit
 import ServiceKitPostgres
 import Synchronization
 

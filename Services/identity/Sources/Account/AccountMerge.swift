@@ -1,8 +1,8 @@
 // Pure: no I/O, no clock.
 
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
 import IdentityCore
 
 /// Rules for merging two accounts of a person who has authenticated to both.

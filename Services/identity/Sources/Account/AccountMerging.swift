@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
 import IdentityCore
 import Logging
-import ServiceKit
 
 /// Merges two accounts.
 struct MergeRoutes: Sendable {

@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// Routes for a signed-in user's own account. The gateway identifies the user.
 struct AccountRoutes: Sendable {

@@ -1,7 +1,7 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import IdentityCredentials
-import ServiceKit
 
 /// Changes the user's own address or number (`PUT` and `DELETE /v1/auth/identifiers/{kind}`).
 struct IdentifierChange: Sendable {

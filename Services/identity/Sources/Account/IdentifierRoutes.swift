@@ -1,8 +1,8 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// A user's own addresses and numbers. Undoing a change requires no access token: its message went to the owner of the
 /// former identifier.

@@ -1,5 +1,5 @@
+import GatehouseServiceKit
 import Hummingbird
-import ServiceKit
 
 /// The feed of events, for other systems. They authenticate with a credential of their own.
 struct EventRoutes: Sendable {

@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseInstruments
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
-import Instruments
 import Logging
-import ServiceKit
 import ServiceKitPostgres
 import ServiceLifecycle
 

@@ -1,11 +1,11 @@
 import AsyncHTTPClient
-import Contracts
 import Foundation
+import GatehouseInstruments
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
-import Instruments
 import Logging
 import NIOCore
-import ServiceKit
 import ServiceLifecycle
 
 /// Posts events to each webhook, in the order of the feed. A failed event is retried without limit, and no later event

@@ -1,7 +1,7 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
-import ServiceKit
 
 /// Imports and exports users as JSON Lines (`identity users import` and `export`).
 struct UserTransfer: Sendable {

@@ -1,9 +1,9 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// Pushes, for operators: a test of their own devices, and what a user did not receive. devices sends and lists them.
 struct AdminPushRoutes: Sendable {

@@ -1,10 +1,10 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// Registers each route twice: under `/v1/admin` for operators, who come through the gateway, and under
 /// `/internal/admin` for other systems, which authenticate with a credential of their own.

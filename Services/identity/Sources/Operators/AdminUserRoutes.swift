@@ -1,8 +1,8 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
 import IdentityCore
-import ServiceKit
 
 /// Users, for operators. Changes use the same functions as the commands.
 struct AdminUserRoutes: Sendable {

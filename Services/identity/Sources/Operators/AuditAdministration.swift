@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
+import GatehouseBytes
+import GatehouseServiceKit
 import IdentityCore
 import Postgres
-import ServiceKit
 
 /// Operator commands for the audit log.
 struct AuditAdministration: Sendable {

@@ -1,10 +1,10 @@
-import Contracts
 import Foundation
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import IdentityCore
 import IdentityCredentials
-import Limits
 import Postgres
-import ServiceKit
 
 /// Operator commands for accounts. Gatehouse trusts the operator: an identifier that an operator gives to a user counts
 /// as verified.

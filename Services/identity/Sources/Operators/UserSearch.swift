@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Foundation
+import GatehouseBytes
 import IdentityCore
 
 /// The criteria by which an operator searches for users. Without criteria it finds all users.

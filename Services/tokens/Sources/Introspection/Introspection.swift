@@ -1,11 +1,11 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import Postgres
-import ServiceKit
 
 /// The introspection response for an active token (RFC 7662 §2.2).
 struct Introspection: Sendable, Equatable {

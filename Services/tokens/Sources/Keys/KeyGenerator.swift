@@ -1,9 +1,9 @@
-import AccessToken
 import Crypto
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceKit
+import GatehouseSettings
 import Sealing
-import ServiceKit
-import Settings
 
 /// Generates key files. Files with secret keys are readable only by their owner. The file with public keys is readable
 /// by every user of the system.

@@ -1,7 +1,7 @@
-import AccessToken
 public import Foundation
-import ServiceKit
-public import Settings
+import GatehouseAccessTokens
+import GatehouseServiceKit
+public import GatehouseSettings
 
 /// The file of the keys that sign access tokens. Commands change it, and the service reads it.
 public struct SigningKeyFile: Sendable {

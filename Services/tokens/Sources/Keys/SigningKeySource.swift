@@ -1,11 +1,11 @@
-import AccessToken
-import Contracts
 import Foundation
-import Instruments
+import GatehouseAccessTokens
+import GatehouseInstruments
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import Logging
-import ServiceKit
 import ServiceLifecycle
-import Settings
 import Synchronization
 
 /// The signing keys in use. The source reads them again when their file changes, so that a rotation needs no restart.

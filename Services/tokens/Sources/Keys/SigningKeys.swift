@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-public import AccessToken
 public import Foundation
+public import GatehouseAccessTokens
 
 /// The RSA keys of the service. One key signs; the others are only published.
 ///

@@ -1,11 +1,11 @@
-import Bytes
-import Contracts
 import Foundation
+import GatehouseBytes
+import GatehouseObservability
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import Logging
-import Observability
-import ServiceKit
 
 /// OAuth's endpoints, for stock libraries: RFC 6749 §6, RFC 7009. Apps are public clients: there is no client secret.
 struct OAuthRoutes: Sendable {

@@ -1,10 +1,10 @@
-import AccessToken
-import Bytes
 import Crypto
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 
 /// The public keys (RFC 7517) and the metadata of the authorization server (RFC 8414).
 struct WellKnownRoutes: Sendable {

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import Instruments
+import GatehouseInstruments
+import GatehouseServiceContracts
 import Logging
 import Postgres
 import ServiceKitPostgres

@@ -1,5 +1,5 @@
 import Foundation
-import Instruments
+import GatehouseInstruments
 import Redis
 
 /// A lock in Redis, one for each session. When several replicas refresh the same session at once, the one that holds

@@ -1,4 +1,4 @@
-import Instruments
+import GatehouseInstruments
 
 /// `tokens_refresh_total` by outcome.
 struct RefreshMetrics: Sendable {

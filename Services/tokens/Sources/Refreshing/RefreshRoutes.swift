@@ -1,6 +1,6 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
-import ServiceKit
 
 /// Refreshing a session (`POST /v1/auth/refresh`).
 struct RefreshRoutes: Sendable {

@@ -1,6 +1,6 @@
-import Bytes
 import Crypto
 import Foundation
+import GatehouseBytes
 import Sealing
 
 /// A refresh token: `ghrt_` + base64url(key id ‖ session id ‖ generation ‖ 32 random bytes ‖ truncated HMAC).

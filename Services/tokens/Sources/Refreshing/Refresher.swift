@@ -1,7 +1,7 @@
-import Contracts
 import Foundation
-import Instruments
-import Limits
+import GatehouseInstruments
+import GatehouseLimits
+import GatehouseServiceContracts
 import Logging
 import Postgres
 import Redis

@@ -1,6 +1,6 @@
-import Contracts
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceContracts
 
 /// Limits the lookups in PostgreSQL of tokens with an unknown key id.
 ///

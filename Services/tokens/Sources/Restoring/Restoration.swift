@@ -1,7 +1,7 @@
 public import Foundation
+public import GatehouseSettings
 import Postgres
 import ServiceKitPostgres
-public import Settings
 
 /// The work of `tokens after-restore`, which must precede the use of a restored database.
 public struct Restoration: Sendable {

@@ -1,6 +1,6 @@
-import AccessToken
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseServiceContracts
 
 /// Ends a session by any of its genuine refresh tokens, old ones included, or by a valid access token (logout,
 /// RFC 7009).

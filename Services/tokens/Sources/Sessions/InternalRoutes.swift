@@ -1,7 +1,7 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import Hummingbird
-import ServiceKit
 
 /// The routes for Gatehouse's other services. Each route lists the callers that it accepts.
 struct InternalRoutes: Sendable {

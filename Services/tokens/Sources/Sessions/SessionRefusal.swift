@@ -1,5 +1,5 @@
-import Contracts
-import ServiceKit
+import GatehouseServiceContracts
+import GatehouseServiceKit
 
 /// Why a sign-in gets no session.
 enum SessionRefusal: String, Error {

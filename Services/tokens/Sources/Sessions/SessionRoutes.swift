@@ -1,8 +1,8 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import ServiceKit
 
 /// The public routes of sessions: logout and the list.
 struct SessionRoutes: Sendable {

@@ -1,7 +1,7 @@
-import AccessToken
-import Bytes
-import Contracts
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
+import GatehouseServiceContracts
 import Logging
 
 /// Issues the tokens of a response: signs the access token, and sets expiry times by PostgreSQL's clock.

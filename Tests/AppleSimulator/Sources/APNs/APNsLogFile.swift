@@ -1,5 +1,5 @@
-import Contracts
 import Foundation
+import GatehouseServiceContracts
 import Synchronization
 
 /// The file in which the pushes and channels of APNs survive the end of the simulator, by SIGKILL too.

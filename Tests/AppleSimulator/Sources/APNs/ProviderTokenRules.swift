@@ -1,7 +1,7 @@
-import AccessToken
-import Bytes
 import Crypto
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
 
 /// A provider token ("Establishing a token-based connection to APNs").
 struct ProviderToken: Sendable, Equatable {

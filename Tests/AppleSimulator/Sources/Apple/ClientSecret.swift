@@ -1,7 +1,7 @@
-import AccessToken
-import Bytes
 import Crypto
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
 
 /// Verifies a client secret: a token that the client signs with ES256 (Apple, "Creating a client secret").
 struct ClientSecret: Sendable {

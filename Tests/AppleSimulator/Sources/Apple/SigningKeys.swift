@@ -1,6 +1,6 @@
-import AccessToken
-import Bytes
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
 
 /// The RSA keys that the simulator signs with and publishes: the current one and the one before it.
 struct SigningKeys: Sendable {

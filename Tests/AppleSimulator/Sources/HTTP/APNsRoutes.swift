@@ -1,7 +1,7 @@
-import Contracts
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 
 /// The tests' half of APNs: its answers, faults, keys and clock, what it received, and the phones.
 struct APNsRoutes: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 
 /// Apple's half, which identity calls. Every request is logged and subject to the current fault.
 struct AppleRoutes: Sendable {

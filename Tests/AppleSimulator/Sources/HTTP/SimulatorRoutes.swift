@@ -1,6 +1,6 @@
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 
 /// The tests' half: the actions of a person or an app, and faults.
 struct SimulatorRoutes: Sendable {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CGatehouseOpenSSL
 public import Foundation
 
 // CryptoKit, "SymmetricKey", "SymmetricKeySize"

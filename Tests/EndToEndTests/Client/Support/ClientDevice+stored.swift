@@ -1,6 +1,6 @@
-import AccessToken
-import Bytes
 import Foundation
+import GatehouseAccessTokens
+import GatehouseBytes
 import TestKit
 import Testing
 

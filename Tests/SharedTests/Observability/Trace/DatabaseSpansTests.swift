@@ -1,7 +1,7 @@
 import Testing
 import Tracing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite struct DatabaseSpansTests {
     private let tracer = GatehouseTracer(sampler: TraceSampler(percent: 100), spans: SpanBuffer())

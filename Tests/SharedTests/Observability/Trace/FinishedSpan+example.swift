@@ -1,4 +1,4 @@
-@testable import Observability
+@testable import GatehouseObservability
 
 extension FinishedSpan {
     static func example(_ number: Int = 1, parent: String? = nil, attributes: [Attribute] = []) -> FinishedSpan {

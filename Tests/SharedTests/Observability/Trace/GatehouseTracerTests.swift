@@ -1,7 +1,7 @@
 import Testing
 import Tracing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite("The tracer")
 struct GatehouseTracerTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 /// Against opentelemetry-proto's `trace.proto` and the JSON mapping of OTLP.
 @Suite struct OTLPTracesTests {

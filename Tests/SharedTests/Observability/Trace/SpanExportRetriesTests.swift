@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite struct SpanExportRetriesTests {
     private func steps(

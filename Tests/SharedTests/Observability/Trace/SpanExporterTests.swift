@@ -5,7 +5,7 @@ import Synchronization
 import TestKit
 import Testing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite struct SpanExporterTests {
     /// What a collector was sent, and what it answers.

@@ -1,4 +1,4 @@
-import Observability
+import GatehouseObservability
 import Testing
 
 @Suite struct TraceContextTests {

@@ -1,7 +1,7 @@
 import TestKit
 import Testing
 
-@testable import Observability
+@testable import GatehouseObservability
 
 @Suite struct TraceSamplerTests {
     @Test func whoMayDecideDoes() {

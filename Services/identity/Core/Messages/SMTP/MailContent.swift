@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Foundation
+import GatehouseBytes
 
 /// A mail in its transfer format (RFC 5322, 2045, 2046): plain text, and the same as HTML for right-to-left text and
 /// for links. Both parts are base64, so that no line is too long and none begins with a dot.

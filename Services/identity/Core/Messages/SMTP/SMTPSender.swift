@@ -1,11 +1,11 @@
-import Contracts
 import Foundation
-import Limits
+import GatehouseLimits
+import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseSettings
 import NIOCore
 import NIOPosix
 import NIOSSL
-import ServiceKit
-import Settings
 import Synchronization
 
 /// Submits mail to an SMTP server, each mail on its own connection.

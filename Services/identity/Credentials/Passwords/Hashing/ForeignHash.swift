@@ -1,7 +1,7 @@
 // Pure: no I/O, no clock.
 
-import Bytes
 import Foundation
+import GatehouseBytes
 
 /// A password hash from another system, in the text in which it is stored until its user signs in:
 ///

@@ -1,8 +1,8 @@
-import Bytes
-import COpenSSL
-import Contracts
+import CGatehouseOpenSSL
 import Foundation
-import ServiceKit
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 
 #if os(Linux)
     import CCrypt

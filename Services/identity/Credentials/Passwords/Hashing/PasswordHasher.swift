@@ -1,16 +1,16 @@
-import Bytes
 import CArgon2
-package import Contracts
 import Crypto
 import Foundation
-import Instruments
-import Limits
+import GatehouseBytes
+import GatehouseInstruments
+import GatehouseLimits
+package import GatehouseServiceContracts
+import GatehouseServiceKit
+import GatehouseThreads
 import NIOPosix
 import Sealing
-import ServiceKit
 import ServiceLifecycle
 import Synchronization
-import Threads
 
 /// Hashes and verifies passwords on its own threads.
 ///

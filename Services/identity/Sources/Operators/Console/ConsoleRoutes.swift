@@ -1,9 +1,9 @@
-import Bytes
-import Contracts
 import Crypto
+import GatehouseBytes
+import GatehouseServiceContracts
+import GatehouseServiceKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 
 /// The operators' console: a page with its scripts, built into the service. It can do what the admin API permits the
 /// signed-in user.

@@ -1,5 +1,0 @@
-// The services use all contracts as one module.
-@_exported public import GatehouseContracts
-// A push's payload.
-@_exported public import enum Bytes.JSONValue
-@_exported public import struct Bytes.VerbatimString
