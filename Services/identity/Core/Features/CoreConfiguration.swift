@@ -1,7 +1,7 @@
 import GatehouseInstruments
 import GatehouseServiceKit
 package import GatehouseSettings
-import Sealing
+package import Sealing
 
 /// The settings that the features share.
 package struct CoreConfiguration: Sendable {
