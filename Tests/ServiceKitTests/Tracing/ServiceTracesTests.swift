@@ -13,35 +13,6 @@ import Tracing
 
 /// A service that records traces, and the collector that it sends them to.
 @Suite struct ServiceTracesTests {
-    /// A team's service with spans of its own.
-    private enum ParcelsApplication: ServiceApplication {
-        struct AddressUnknown: Error {}
-
-        static let name = "parcels"
-        static let defaultPort = 9001
-
-        static func configuration(from settings: Settings) -> CallerCredentials {
-            settings.credentials(ofCallers: "gateway")
-        }
-
-        static func build(_ credentials: CallerCredentials, boot: ServiceBoot) async throws -> ServiceAssembly {
-            let router = ServiceRouter()
-            router.get("/v1/parcels") { _, _ -> Response in
-                try await withSpan("weigh parcels", ofKind: .producer) { span in
-                    span.attributes["parcels.count"] = 3
-                    span.attributes["parcels.weights"] = [0.5, 12]
-                    span.attributes["parcels.token"] = "hush"
-                    try await withSpan("print labels") { _ in try await Task.sleep(for: .milliseconds(1)) }
-                }
-                return Response.empty(.ok)
-            }
-            router.get("/v1/lost") { _, _ -> Response in
-                try await withSpan("find address") { _ in throw AddressUnknown() }
-            }
-            return ServiceAssembly(router: router, credentials: credentials, boot: boot)
-        }
-    }
-
     /// The request's span, and those of the team below it in the order of their ends.
     private func parcels(
         _ path: String, sampled: Bool
