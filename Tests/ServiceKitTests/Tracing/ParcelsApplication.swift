@@ -27,7 +27,7 @@ enum ParcelsApplication: ServiceApplication {
             return Response.empty(.ok)
         }
         router.get("/v1/lost") { _, _ -> Response in
-            try await withSpan("find address") { _ -> Response in throw AddressUnknown() }
+            try withSpan("find address") { _ -> Response in throw AddressUnknown() }
         }
         return ServiceAssembly(router: router, credentials: credentials, boot: boot)
     }

@@ -82,7 +82,7 @@ struct GatehouseTracerTests {
         }
         let spans = tracer.spans.take()
         #expect(spans.map(\.attributes) == ["Refused", "cancelled", "timeout"].map { [.errorType($0)] })
-        #expect(spans.allSatisfy(\.isError))
+        #expect(spans.allSatisfy { $0.isError })
     }
 
     @Test("The attributes of a span are bounded")
@@ -90,7 +90,7 @@ struct GatehouseTracerTests {
         let long = String(repeating: "é", count: 5_000)
         tracer.withSpan(long) { span in
             for number in 0..<100 { span.attributes["a\(100 + number)"] = long }
-            span.attributes["a0"] = .stringArray(Array(repeating: long, count: 100))
+            span.attributes["a0"] = SpanAttribute.stringArray(Array(repeating: long, count: 100))
             span.attributes[long] = 1
         }
         let span = try #require(tracer.spans.take().first)

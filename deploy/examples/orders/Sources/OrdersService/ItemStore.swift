@@ -7,7 +7,7 @@ struct ItemStore: Sendable {
     /// The work is a span in the request's trace. The task is cancelled when the caller's deadline passes, so a driver
     /// that supports cancellation ends its query.
     func items() async throws -> [Int] {
-        try await withSpan("read items", ofKind: .client) { _ in
+        try withSpan("read items") { _ in
             try Task.checkCancellation()
             return known
         }
