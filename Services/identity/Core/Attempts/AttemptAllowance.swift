@@ -15,10 +15,10 @@ package struct AttemptAllowance: Sendable, Hashable {
     }
 
     /// Part of the names of its keys in Redis.
-    package let name: String
+    let name: String
     let tiers: [Tier]
     /// The environment variable that sets this allowance, where it has one of its own.
-    package let setting: String?
+    let setting: String?
 
     init(_ name: String, _ tiers: (Int, every: Double)...) {
         self.init(name, tiers: tiers.map { Tier(atOnce: $0.0, interval: $0.every) })
@@ -32,7 +32,7 @@ package struct AttemptAllowance: Sendable, Hashable {
 
     /// Reads `NAME=COUNT/SECONDS`, or several tiers as in `NAME=10/30+30/900`: COUNT at once, then one per SECONDS.
     /// - Parameter known: the existing allowances.
-    package init(parsing text: String, among known: [AttemptAllowance]) throws(Refusal) {
+    init(parsing text: String, among known: [AttemptAllowance]) throws(Refusal) {
         let parts = text.split(separator: "=", omittingEmptySubsequences: false)
         guard parts.count == 2, let named = known.first(where: { $0.name.utf8.elementsEqual(parts[0].utf8) }) else {
             throw Refusal("holds \(text), which does not begin with the name of an allowance and =")

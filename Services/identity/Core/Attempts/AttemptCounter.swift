@@ -32,19 +32,19 @@ package final class RedisAttemptCounter: AttemptCounter {
     private let buckets = Mutex<[AttemptAllowance: [RedisTokenBuckets]]>([:])
 
     /// - Parameter allowances: the allowances whose metrics exist from the start, before anything was counted.
-    package init(redis: RedisClient, allowances: [AttemptAllowance]) {
+    init(redis: RedisClient, allowances: [AttemptAllowance]) {
         self.redis = redis
         for allowance in allowances { _ = buckets(of: allowance) }
     }
 
-    package func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
+    func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
         switch await tokens(of: attempts, cost: cost).take() {
         case .taken(let place): .taken(isShared: place == .shared)
         case .refused(let retryAfter): .refused(retryAfter: retryAfter)
         }
     }
 
-    package func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
+    func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
         await tokens(of: attempts, cost: cost).refund(to: isShared ? .shared : .local)
     }
 

@@ -24,7 +24,7 @@ package struct AttemptLimits: Sendable {
     let held: [String: Counter]
 
     /// All allowances.
-    package static func allowances(budget: MessageBudget) -> [AttemptAllowance] {
+    static func allowances(budget: MessageBudget) -> [AttemptAllowance] {
         AttemptPurpose.allCases.map(AttemptAllowance.address) + [
             .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration,
             .codeMailsFromNetwork, .codeTextsFromNetwork, .codeFromNetwork, .codeFromAnywhere, .codeOnKnownDevice,
@@ -37,7 +37,7 @@ package struct AttemptLimits: Sendable {
     ///     hash of a phone number could be reversed by hashing all phone numbers.
     ///   - budget: how many messages are sent to all users together.
     ///   - overrides: allowances that replace those with the same name.
-    package init(
+    init(
         counter: (any AttemptCounter)?, knownDevices: any DeviceRecognition, keys: KeyRing,
         budget: MessageBudget = MessageBudget(), overrides: [String: AttemptAllowance] = [:],
         metrics: (any MetricsFactory)? = nil

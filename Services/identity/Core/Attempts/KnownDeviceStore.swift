@@ -24,7 +24,7 @@ package struct KnownDeviceStore: Sendable {
 
     /// - Parameter keys: the keys of the passwords' pepper. When a key is removed from its file, the devices that were
     ///   stored under it are forgotten.
-    package init(database: PostgresPool, keys: KeyRing) {
+    init(database: PostgresPool, keys: KeyRing) {
         self.database = database
         self.keys = keys.derived(for: "gatehouse identity known devices")
         networkKeys = keys.derived(for: "gatehouse identity known networks")
@@ -183,10 +183,10 @@ package protocol DeviceRecognition: Sendable {
 
 /// Recognizes a device by its device token or, for apps without one, by the `installationId` that the app has chosen.
 package struct KnownDevices: DeviceRecognition {
-    package let tokens: KnownDeviceTokens
-    package let store: KnownDeviceStore
+    let tokens: KnownDeviceTokens
+    let store: KnownDeviceStore
 
-    package func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
+    func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
         if let token = tokens.read(device?.deviceToken),
             let known = try await store.device(token, of: identifier)
         {
@@ -195,7 +195,7 @@ package struct KnownDevices: DeviceRecognition {
         return try await store.device(device?.installationId, of: identifier)
     }
 
-    package func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
+    func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
         try await store.network(network, of: identifier)
     }
 }
@@ -206,7 +206,7 @@ package struct KnownDeviceTokens: Sendable {
 
     /// - Parameter keys: the keys of the passwords' pepper. Tokens that were signed under a key that is removed from
     ///   its file become invalid.
-    package init(keys: KeyRing) {
+    init(keys: KeyRing) {
         self.keys = keys.derived(for: "gatehouse identity device tokens")
     }
 

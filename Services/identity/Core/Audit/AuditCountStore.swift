@@ -5,7 +5,7 @@ package import Postgres
 ///
 /// Entries are added up in the order of their numbers, each once. The last few are counted when the figures are read.
 package struct AuditCountStore: Sendable {
-    package let database: PostgresPool
+    let database: PostgresPool
 
     package init(database: PostgresPool) {
         self.database = database

@@ -8,8 +8,8 @@ package import ServiceKitPostgres
 package struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
-    package let worker: AuditWorker
-    package let sequencer: SequencedFeed
+    let worker: AuditWorker
+    let sequencer: SequencedFeed
 
     package init(worker: AuditWorker, sequencer: SequencedFeed) {
         self.worker = worker

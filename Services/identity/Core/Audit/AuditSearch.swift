@@ -5,11 +5,11 @@ package import Foundation
 /// The criteria by which an operator searches the audit log. Without criteria it finds all entries.
 package struct AuditSearch: Sendable, Equatable {
     package var userID: UUID?
-    package var event: String?
+    var event: String?
     /// An event to leave out.
-    package var exceptEvent: String?
-    package var since: Date?
-    package var until: Date?
+    var exceptEvent: String?
+    var since: Date?
+    var until: Date?
 
     package init(
         userID: UUID? = nil, event: String? = nil, exceptEvent: String? = nil, since: Date? = nil, until: Date? = nil

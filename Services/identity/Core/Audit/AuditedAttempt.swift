@@ -37,11 +37,11 @@ package final class AuditedAttempt: Sendable {
     /// What a route does for the user, where it does not sign the user in. Routes declare theirs.
     package struct Action: Sendable {
         /// Follows the reason in the log entry of a refusal.
-        package var name: String?
+        var name: String?
         /// The error where the route refuses the action itself. The entry's detail is the action's name.
-        package var refusal: ErrorCode?
+        var refusal: ErrorCode?
         /// The error for a wrong credential of an existing account.
-        package var wrongCredential: ErrorCode?
+        var wrongCredential: ErrorCode?
 
         package init(name: String? = nil, refusal: ErrorCode? = nil, wrongCredential: ErrorCode? = nil) {
             self.name = name

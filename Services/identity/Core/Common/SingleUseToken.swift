@@ -10,7 +10,7 @@ package struct SingleUseToken: Sendable {
     /// What a token allows. Features declare theirs.
     package struct Purpose: Sendable {
         /// Begins the token's text.
-        package let prefix: String
+        let prefix: String
         /// Seconds.
         package let lifetime: TimeInterval
 

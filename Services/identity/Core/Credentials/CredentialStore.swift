@@ -14,15 +14,15 @@ package struct Credential: Sendable, Equatable {
 /// A credential to be added to a user.
 package struct NewCredential: Sendable {
     package let id = UUID()
-    package var userID: UUID
+    var userID: UUID
     package var name: CredentialName
     /// The provider's identifier of the user; `nil` where the kind has none.
     package var subject: String?
     /// An address that the provider told. It stands in for the user's own, and proves nothing.
-    package var email: String?
-    package var isSingle: Bool
+    var email: String?
+    var isSingle: Bool
     /// Whether the credential proves who the user is. A password does not.
-    package var isVerified: Bool
+    var isVerified: Bool
 
     package init(
         userID: UUID, name: CredentialName, subject: String? = nil, email: String? = nil, isSingle: Bool,

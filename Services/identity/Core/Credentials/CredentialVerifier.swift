@@ -21,7 +21,7 @@ package protocol CredentialVerifier: Sendable {
 
 /// Verifies a signed-in user again, or the user of another account, by any kind of credential.
 package struct CredentialVerification: Sendable {
-    package let verifiers: [any CredentialVerifier]
+    let verifiers: [any CredentialVerifier]
 
     package init(verifiers: [any CredentialVerifier]) {
         self.verifiers = verifiers
@@ -64,13 +64,13 @@ package enum VerificationSubject: Sendable {
 
 /// How a user was verified.
 package struct Verification: Sendable {
-    package var kind: CredentialKindID
+    var kind: CredentialKindID
     /// For access tokens (RFC 8176).
-    package var methods: [AuthenticationMethod]
+    var methods: [AuthenticationMethod]
     /// An identifier that was verified with it.
-    package var identifier: Identifier?
+    var identifier: Identifier?
     /// Whether users of the kind request messages, whose limits know the user's networks.
-    package var requestsMessages: Bool
+    var requestsMessages: Bool
 
     package init(
         kind: CredentialKindID, methods: [AuthenticationMethod], identifier: Identifier? = nil, requestsMessages: Bool

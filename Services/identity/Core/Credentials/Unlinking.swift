@@ -4,8 +4,8 @@ package import Postgres
 
 /// Removes a credential of a user (`DELETE /v1/auth/identities/{provider}`).
 package struct Unlinking: Sendable {
-    package let database: PostgresPool
-    package let registry: CredentialRegistry
+    let database: PostgresPool
+    let registry: CredentialRegistry
 
     package init(database: PostgresPool, registry: CredentialRegistry) {
         self.database = database

@@ -8,12 +8,12 @@ package struct CoreConfiguration: Sendable {
     var isLimited: Bool
     var sealingKeys: KeyRing
     package var pepperKeys: KeyRing
-    package var home: PhoneRegion?
+    var home: PhoneRegion?
     /// How recent authentication has to be for actions that a stolen access token must not allow.
-    package var authenticationAge: AuthenticationAge
+    var authenticationAge: AuthenticationAge
     package var messages: MessageConfiguration
     /// Allowances that replace those with the same name.
-    package var allowances: [String: AttemptAllowance]
+    var allowances: [String: AttemptAllowance]
 
     /// - Parameter templates: Gatehouse's own.
     package init(settings: Settings, templates: MessageTemplates) {

@@ -109,8 +109,8 @@ package enum IdentifierUndo {
         package var former: Identifier
         package var origin: CredentialOrigin
         /// When the identifier was changed, removed, or merged.
-        package var at: Date
-        package var accountCreatedAt: Date
+        var at: Date
+        var accountCreatedAt: Date
 
         package init(former: Identifier, origin: CredentialOrigin, at: Date, accountCreatedAt: Date) {
             self.former = former

@@ -27,7 +27,7 @@ package struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
         value = "+" + number
     }
 
-    package var description: String { value }
+    var description: String { value }
 
     /// The country code and the subscriber number, without the prefix that is dialled only within the country.
     private static func international(_ text: String, home: PhoneRegion?) throws(Refusal) -> String {
@@ -84,7 +84,7 @@ package struct PhoneRegion: Sendable, Equatable {
     /// The country's calling code, 1 to 3 digits (ITU-T E.164).
     let callingCode: String
 
-    package init(callingCode: String) throws(Refusal) {
+    init(callingCode: String) throws(Refusal) {
         let digits = callingCode.hasPrefix("+") ? callingCode.dropFirst() : callingCode[...]
         guard (1...3).contains(digits.count), digits.first != "0", digits.allSatisfy({ ("0"..."9").contains($0) })
         else {

@@ -5,8 +5,8 @@ import Hummingbird
 /// A mail that a server has accepted may bounce hours later. The system that reads bounces reports them, with a
 /// credential of its own.
 package struct BounceRoutes: Sendable {
-    package let messages: MessageDelivery
-    package let home: PhoneRegion?
+    let messages: MessageDelivery
+    let home: PhoneRegion?
 
     package init(messages: MessageDelivery, home: PhoneRegion?) {
         self.messages = messages

@@ -3,7 +3,7 @@ package import Postgres
 
 /// Whether mail to an address that a provider has made is forwarded to the user (table `mail_forwarding`).
 package struct MailForwardingStore: Sendable {
-    package let database: PostgresPool
+    let database: PostgresPool
 
     package init(database: PostgresPool) {
         self.database = database

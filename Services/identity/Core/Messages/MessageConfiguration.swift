@@ -9,15 +9,15 @@ package struct MessageConfiguration: Sendable {
     var smtp: SMTPSettings?
     /// The team's endpoint for every message that Gatehouse itself does not send.
     var hook: HookSettings?
-    package var appName: String
-    package var codeLink: URL?
+    var appName: String
+    var codeLink: URL?
     package var undoLink: URL?
-    package var templates: MessageTemplates
-    package var budget: MessageBudget
-    package var callingCodes: Set<String>?
+    var templates: MessageTemplates
+    var budget: MessageBudget
+    var callingCodes: Set<String>?
 
     /// - Parameter templates: Gatehouse's own.
-    package init(settings: Settings, templates: MessageTemplates) {
+    init(settings: Settings, templates: MessageTemplates) {
         folder = settings.optionalPath(
             "messageFolder", "development only: folder for messages that no sender takes"
         ).map { URL(filePath: $0, directoryHint: .isDirectory) }

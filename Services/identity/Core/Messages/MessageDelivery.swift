@@ -15,7 +15,7 @@ package struct MessageDelivery: Sendable {
     let logger: Logger
     private let outcomes = MessageMetrics()
 
-    package init(
+    init(
         queue: MessageQueue, identifiers: IdentifierStore, limits: AttemptLimits, appName: String, logger: Logger
     ) {
         self.queue = queue
@@ -26,7 +26,7 @@ package struct MessageDelivery: Sendable {
         self.logger = logger
     }
 
-    package var handlers: [OutboxHandler] {
+    var handlers: [OutboxHandler] {
         [
             OutboxHandler(MessageTask.self, for: .mail, .phone) { _, entry in
                 try await deliver(entry)
@@ -162,14 +162,14 @@ extension AttemptLimits {
 /// Puts messages into the outbox, in the transaction that they belong to.
 package struct MessageQueue: Sendable {
     package let senders: MessageSenders
-    package let templates: MessageTemplates
-    package let sealer: Sealer
+    let templates: MessageTemplates
+    let sealer: Sealer
     /// The base address of links; `nil` where messages contain none.
     package let codeLink: URL?
     /// Calling codes of the countries to which text messages are sent; `nil`: all.
-    package let callingCodes: Set<String>?
+    let callingCodes: Set<String>?
 
-    package static let sealingPurpose = "gatehouse identity messages"
+    static let sealingPurpose = "gatehouse identity messages"
 
     /// - Throws: where messages to the identifier are never sent, whichever account has it.
     package func check(_ identifier: Identifier) throws(Refusal) {

@@ -23,7 +23,7 @@ package struct MessageSenders: Sendable {
 extension MessageSenders {
     /// Mail goes to the mail server. Messages without a sender of their own go to the team's hook or, in development,
     /// into a folder.
-    package init(
+    init(
         _ configuration: MessageConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger
     ) {

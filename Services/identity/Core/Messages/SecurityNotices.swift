@@ -34,9 +34,9 @@ package struct SecurityNotices: Sendable {
 /// Notifies an account's user that another user has verified one of their identifiers. The notice goes to the account's
 /// other identifier, if that one is verified. It is a task of the outbox.
 package struct LossNotice: Sendable {
-    package let identifiers: IdentifierStore
-    package let messages: MessageDelivery
-    package let templates: MessageQueue
+    let identifiers: IdentifierStore
+    let messages: MessageDelivery
+    let templates: MessageQueue
 
     /// - Parameters:
     ///   - channel: the kind of the identifier that receives the notice.
@@ -52,7 +52,7 @@ package struct LossNotice: Sendable {
         try await messages.deliver(envelope, to: identifier, as: entry.id)
     }
 
-    package var handlers: [OutboxHandler] {
+    var handlers: [OutboxHandler] {
         [
             OutboxHandler(IdentifierLossTask.self, for: .mail, .phone) { task, entry in
                 try await deliver(entry, to: task.channel, language: task.language)

@@ -34,7 +34,7 @@ package protocol OutboxPayload: Codable, Sendable {
 /// The receiver of an outbox task. Each destination has its own queue, so that a slow or unavailable destination does
 /// not delay the others.
 package struct OutboxDestination: Hashable, Sendable {
-    package let name: String
+    let name: String
 
     package init(name: String) {
         self.name = name

@@ -5,11 +5,11 @@ package import ServiceKitPostgres
 
 /// The rows of a table that expire. Features declare theirs beside their stores.
 package struct ExpiredRows: Sendable {
-    package var table: String
+    var table: String
     /// The column that identifies a row.
-    package var key: String
+    var key: String
     /// The SQL condition of the rows that have expired.
-    package var condition: String
+    var condition: String
 
     package init(table: String, key: String, condition: String) {
         self.table = table

@@ -43,7 +43,7 @@ extension PostgresPool {
 
 /// At each run another transaction changed the same rows first. The client may repeat its request.
 package struct StoreConflict: ProblemConvertible {
-    package var problem: Problem { Problem(.unavailable) }
+    var problem: Problem { Problem(.unavailable) }
 
     package init() {}
 }

@@ -6,9 +6,9 @@ package import Foundation
 /// over, deleting it, or reading all of its data.
 package struct AuthenticationAge: Sendable, Equatable {
     /// Seconds.
-    package let maximum: Int
+    let maximum: Int
 
-    package init(maximum: Int) {
+    init(maximum: Int) {
         self.maximum = maximum
     }
 

@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Client of the devices service.
 package struct DevicesClient: Sendable {
-    package let client: ServiceClient
+    let client: ServiceClient
 
     package init(client: ServiceClient) {
         self.client = client

@@ -6,8 +6,8 @@ import Postgres
 
 /// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`).
 package struct ReauthenticationRoutes: Sendable {
-    package let verification: CredentialVerification
-    package let reauthentication: Reauthentication
+    let verification: CredentialVerification
+    let reauthentication: Reauthentication
 
     package init(verification: CredentialVerification, reauthentication: Reauthentication) {
         self.verification = verification

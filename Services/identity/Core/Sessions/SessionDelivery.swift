@@ -3,7 +3,7 @@ import GatehouseServiceContracts
 
 extension OutboxTask {
     /// tokens revokes a session that was issued to no client, if it exists. Rows and logs call it `take_back`.
-    package static func revokeUnused(session: UUID) -> OutboxTask {
+    static func revokeUnused(session: UUID) -> OutboxTask {
         OutboxTask(UnusedSessionTask(session: session), for: .tokens)
     }
 }
@@ -18,10 +18,10 @@ struct UnusedSessionTask: OutboxPayload {
 
 /// Notifies tokens of changes of users and sessions, as tasks of the outbox.
 package struct SessionDelivery: Sendable {
-    package let accounts: AccountStore
-    package let tokens: TokensClient
+    let accounts: AccountStore
+    let tokens: TokensClient
 
-    package var handlers: [OutboxHandler] {
+    var handlers: [OutboxHandler] {
         [
             OutboxHandler(SnapshotTask.self, for: .tokens) { _, entry in
                 if let userID = entry.userID, let account = try await accounts.account(userID) {

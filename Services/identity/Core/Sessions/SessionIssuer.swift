@@ -10,13 +10,13 @@ package import Logging
 /// credentials are unchanged once the session exists, every later change revokes the session too. If they have changed,
 /// the session is revoked here. The same happens where it is unknown whether the session was created.
 package struct SessionIssuer: Sendable {
-    package let accounts: AccountStore
-    package let outbox: OutboxStore
-    package let knownDevices: KnownDeviceStore
-    package let deviceTokens: KnownDeviceTokens
-    package let tokens: TokensClient
-    package let unused: UnusedSessions
-    package let logger: Logger
+    let accounts: AccountStore
+    let outbox: OutboxStore
+    let knownDevices: KnownDeviceStore
+    let deviceTokens: KnownDeviceTokens
+    let tokens: TokensClient
+    let unused: UnusedSessions
+    let logger: Logger
 
     package struct Issued {
         package var auth: AuthResponse

@@ -39,7 +39,7 @@ package final class UnusedSessions: Service, Sendable {
     ///   - enqueue: adds the outbox's task that revokes the session.
     ///   - revoke: has tokens revoke the session, if it exists.
     ///   - firstPause: between the first two attempts; it doubles from one attempt to the next.
-    package init(
+    init(
         enqueue: @escaping @Sendable (_ session: UUID) async throws -> Void,
         revoke: @escaping @Sendable (_ session: UUID) async throws -> Void,
         firstPause: Duration = .milliseconds(250), logger: Logger

@@ -11,7 +11,7 @@ package import Postgres
 /// (``lockAnother(_:on:)``). Functions that need the lock and do not take it themselves demand it as a ``LockedUser``
 /// where they change `users`.
 package struct AccountStore: Sendable {
-    package let database: PostgresPool
+    let database: PostgresPool
 
     package func account(_ id: UUID) async throws -> Account? {
         try await Self.account(id, on: database)
@@ -147,10 +147,10 @@ package struct AccountStore: Sendable {
 
 /// A user to be created.
 package struct NewUser: Sendable, Codable {
-    package var id = UUID()
-    package var displayName: String?
-    package var role = Role.user.name
-    package var storeIDs: [String] = []
+    var id = UUID()
+    var displayName: String?
+    var role = Role.user.name
+    var storeIDs: [String] = []
     var state = AccountState.active
     /// Seconds since 1970; `nil`: now.
     var createdAt: Double?

@@ -4,7 +4,7 @@ package import Postgres
 
 /// E-mail addresses and phone numbers, and the users they belong to (tables `identifiers` and `lost_identifiers`).
 package struct IdentifierStore: Sendable {
-    package let database: PostgresPool
+    let database: PostgresPool
 
     /// The user who has the identifier, verified or not.
     package func holder(of identifier: Identifier) async throws -> UUID? {
@@ -166,10 +166,10 @@ package struct IdentifierStore: Sendable {
 
 /// An identifier to be added with its user.
 package struct NewIdentifier: Sendable {
-    package var kind: Identifier.Kind
-    package var value: String
-    package var userID: UUID
-    package var isVerified: Bool
+    var kind: Identifier.Kind
+    var value: String
+    var userID: UUID
+    var isVerified: Bool
 
     package init(kind: Identifier.Kind, value: String, userID: UUID, isVerified: Bool) {
         self.kind = kind

@@ -214,7 +214,7 @@ package struct AppleTransferSummary: Sendable, Equatable, Encodable {
     package var unknownToApple = 0
     /// Users whose new subject already belongs to another account here, after a sign-in without the transfer
     /// identifier.
-    package var taken = 0
+    var taken = 0
 
     /// The result for one user.
     enum Outcome: Sendable, Equatable {

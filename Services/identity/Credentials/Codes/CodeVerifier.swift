@@ -16,13 +16,13 @@ package struct CodeVerifier: CredentialVerifier {
     let home: PhoneRegion?
     let logger: Logger
 
-    package let field = "code"
+    let field = "code"
 
-    package func isPresented(in request: PresentedCredential) -> Bool {
+    func isPresented(in request: PresentedCredential) -> Bool {
         request.code != nil || request.linkToken != nil
     }
 
-    package func verify<Value: Sendable>(
+    func verify<Value: Sendable>(
         _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
         then body: (VerifiedAccount) async throws -> Value
     ) async throws -> Value {

@@ -6,15 +6,15 @@ import Postgres
 /// A user who is being registered.
 package struct NewAccount: Sendable {
     var id = UUID()
-    package var identifier: Identifier
+    var identifier: Identifier
     /// Whether an operator vouches for the identifier. A user who registers has not verified it.
-    package var isVerified = false
+    var isVerified = false
     /// `nil` for a user who signs in by code, or sets a password later.
-    package var passwordHash: String?
-    package var displayName: DisplayName?
-    package var role = Role.user
-    package var stores = StoreList.none
-    package var actor = AuditActor.user
+    var passwordHash: String?
+    var displayName: DisplayName?
+    var role = Role.user
+    var stores = StoreList.none
+    var actor = AuditActor.user
 
     package init(
         id: UUID = UUID(), identifier: Identifier, isVerified: Bool = false, passwordHash: String? = nil,
