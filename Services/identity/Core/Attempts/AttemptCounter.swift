@@ -1,4 +1,4 @@
-package import Redis
+import Redis
 import Synchronization
 
 /// One attempt, charged to one key of an allowance.
@@ -37,14 +37,14 @@ package final class RedisAttemptCounter: AttemptCounter {
         for allowance in allowances { _ = buckets(of: allowance) }
     }
 
-    func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
+    package func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
         switch await tokens(of: attempts, cost: cost).take() {
         case .taken(let place): .taken(isShared: place == .shared)
         case .refused(let retryAfter): .refused(retryAfter: retryAfter)
         }
     }
 
-    func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
+    package func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
         await tokens(of: attempts, cost: cost).refund(to: isShared ? .shared : .local)
     }
 

@@ -1,10 +1,10 @@
 import Crypto
 package import Foundation
 import GatehouseBytes
-package import GatehouseInstruments
+import GatehouseInstruments
 package import GatehouseServiceContracts
 import GatehouseServiceKit
-package import Sealing
+import Sealing
 
 /// Limits attempts to sign in and to register, and requests for messages. The limits prevent an attacker from guessing
 /// passwords, and from locking the user out.

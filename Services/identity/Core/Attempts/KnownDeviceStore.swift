@@ -3,7 +3,7 @@ package import Foundation
 import GatehouseBytes
 package import GatehouseServiceContracts
 package import Postgres
-package import Sealing
+import Sealing
 
 /// Stores the devices and networks on which a user has signed in (tables `known_devices`, `known_networks`). Each has
 /// its own allowance, which an attacker elsewhere cannot use up. Only an HMAC of a device's `installationId` is stored,
@@ -186,7 +186,7 @@ package struct KnownDevices: DeviceRecognition {
     let tokens: KnownDeviceTokens
     let store: KnownDeviceStore
 
-    func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
+    package func knownDevice(_ device: SessionDevice?, of identifier: Identifier) async throws -> KnownOrigin? {
         if let token = tokens.read(device?.deviceToken),
             let known = try await store.device(token, of: identifier)
         {
@@ -195,7 +195,7 @@ package struct KnownDevices: DeviceRecognition {
         return try await store.device(device?.installationId, of: identifier)
     }
 
-    func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
+    package func knownNetwork(_ network: String, of identifier: Identifier) async throws -> KnownOrigin? {
         try await store.network(network, of: identifier)
     }
 }

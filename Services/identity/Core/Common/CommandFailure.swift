@@ -1,7 +1,7 @@
 /// Why a command failed, in words for the operator.
 package struct CommandFailure: Error, CustomStringConvertible {
     /// A sentence.
-    let description: String
+    package let description: String
 
     package init(description: String) {
         self.description = description

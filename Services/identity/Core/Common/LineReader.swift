@@ -7,7 +7,7 @@ package struct LineReader {
         case tooLong(line: Int, limit: Int)
         case unreadable(String)
 
-        var description: String {
+        package var description: String {
             switch self {
             case .tooLong(let line, let limit): "Line \(line) is longer than \(limit) bytes."
             case .unreadable(let reason): "The file cannot be read: \(reason)."

@@ -4,7 +4,7 @@ package import GatehouseServiceContracts
 /// Why a value that a user entered is not acceptable, in words for the user.
 package struct Refusal: Error, Equatable, CustomStringConvertible {
     package var message: String
-    var description: String { message }
+    package var description: String { message }
 
     package init(_ message: String) {
         self.message = message

@@ -43,7 +43,7 @@ package struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
     /// Whether a stored address is one that Apple has made for one app (Hide My Email). It forwards to the user's own.
     static func isRelay(_ value: String) -> Bool { value.hasSuffix("@privaterelay.appleid.com") }
 
-    var description: String { value }
+    package var description: String { value }
 
     private static func isLocalPart(_ part: Substring) -> Bool {
         (1...64).contains(part.utf8.count)

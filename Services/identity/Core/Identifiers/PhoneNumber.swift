@@ -27,7 +27,7 @@ package struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
         value = "+" + number
     }
 
-    var description: String { value }
+    package var description: String { value }
 
     /// The country code and the subscriber number, without the prefix that is dialled only within the country.
     private static func international(_ text: String, home: PhoneRegion?) throws(Refusal) -> String {

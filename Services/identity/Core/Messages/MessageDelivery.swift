@@ -1,9 +1,9 @@
 package import Foundation
 import GatehouseInstruments
 import GatehouseServiceContracts
-package import Logging
+import Logging
 package import Postgres
-package import Sealing
+import Sealing
 
 /// Sends messages, as a task of the outbox.
 package struct MessageDelivery: Sendable {

@@ -1,8 +1,8 @@
-package import AsyncHTTPClient
+import AsyncHTTPClient
 package import Foundation
 import GatehouseServiceContracts
-package import Logging
-package import NIOCore
+import Logging
+import NIOCore
 
 /// The sender for each kind of identifier; `nil` where none is configured.
 package struct MessageSenders: Sendable {

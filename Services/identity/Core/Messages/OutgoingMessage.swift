@@ -36,16 +36,16 @@ package struct MessageKind: Sendable {
 }
 
 extension MessageKind: Hashable {
-    static func == (one: MessageKind, other: MessageKind) -> Bool { one.rawValue == other.rawValue }
+    package static func == (one: MessageKind, other: MessageKind) -> Bool { one.rawValue == other.rawValue }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 }
 
 extension MessageKind: Codable {
     /// The decoder's list of kinds. It refuses the name of any other kind.
     static let known = CodingUserInfoKey(rawValue: "known kinds of messages")!
 
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let name = try container.decode(String.self)
         let kinds = decoder.userInfo[Self.known] as? [MessageKind]
@@ -55,7 +55,7 @@ extension MessageKind: Codable {
         self = kind
     }
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)
     }
@@ -76,7 +76,7 @@ package struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
 
     package static let english = MessageLanguage("en")!
 
-    var description: String { code }
+    package var description: String { code }
 
     /// Whether it is written from right to left.
     var isRightToLeft: Bool { ["ar", "fa", "he", "ur", "yi"].contains(code) }

@@ -1,6 +1,6 @@
 import Foundation
 import GatehouseLimits
-package import GatehouseServiceContracts
+import GatehouseServiceContracts
 import GatehouseServiceKit
 package import Postgres
 

@@ -2,7 +2,7 @@ import Foundation
 import GatehouseLimits
 package import GatehouseServiceContracts
 package import GatehouseServiceKit
-package import Logging
+import Logging
 
 /// Creates a session for a verified user, and ensures that the session does not outlive a change of the credentials.
 ///

@@ -1,7 +1,7 @@
-package import Foundation
+import Foundation
 import GatehouseLimits
 import GatehouseServiceKit
-package import Logging
+import Logging
 import ServiceLifecycle
 import Synchronization
 

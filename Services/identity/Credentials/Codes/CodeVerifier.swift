@@ -16,13 +16,13 @@ package struct CodeVerifier: CredentialVerifier {
     let home: PhoneRegion?
     let logger: Logger
 
-    let field = "code"
+    package let field = "code"
 
-    func isPresented(in request: PresentedCredential) -> Bool {
+    package func isPresented(in request: PresentedCredential) -> Bool {
         request.code != nil || request.linkToken != nil
     }
 
-    func verify<Value: Sendable>(
+    package func verify<Value: Sendable>(
         _ request: PresentedCredential, of subject: VerificationSubject, context: GatehouseRequestContext,
         then body: (VerifiedAccount) async throws -> Value
     ) async throws -> Value {

@@ -155,7 +155,7 @@ package struct PasswordFilterBuilder: Sendable {
 
 /// A filter of breached passwords cannot be built or read. The text is for the operator.
 package struct PasswordFilterError: Error, CustomStringConvertible {
-    let description: String
+    package let description: String
 
     init(_ description: String) { self.description = description }
 

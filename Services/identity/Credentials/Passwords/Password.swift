@@ -39,9 +39,9 @@ package struct Password: Sendable, CustomStringConvertible, CustomDebugStringCon
         return typed.isVerbatim(other) ? [Array(typed.utf8)] : [Array(typed.utf8), Array(other.utf8)]
     }
 
-    var description: String { "(password)" }
-    var debugDescription: String { description }
-    var customMirror: Mirror { Mirror(self, children: []) }
+    package var description: String { "(password)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The result of comparing a password with a hash.
