@@ -30,8 +30,8 @@ let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
 
 /// A service is one executable: the service in `Sources`, its commands in `Main`. `others` are targets of their own.
 ///
-/// Each service lists its migrations and SQL files by name, because embedded files cannot be enumerated. libFuzzer brings a `main` of its own, so
-/// the fuzzer links the service as a library.
+/// Each service lists its migrations and SQL files by name, because embedded files cannot be enumerated. libFuzzer
+/// brings a `main` of its own, so the fuzzer links the service as a library.
 func service(
     _ name: String, uses dependencies: [Target.Dependency], embeds resources: [Resource] = [],
     besides others: [String] = []
@@ -430,8 +430,8 @@ let (products, targets): ([Product], [Target]) =
         (programs + [commandProduct], server + simulator + command + examples + benchmarks + everyTest)
     }
 
-/// The version of each package. `GatehouseService` also takes later ones that are compatible, so that a team chooses the
-/// versions of its service.
+/// The version of each package. `GatehouseService` also takes later ones that are compatible, so that a team chooses
+/// the versions of its service.
 let versions: [(url: String, version: Version)] = [
     ("https://github.com/apple/swift-argument-parser", "1.8.2"),
     ("https://github.com/apple/swift-atomics", "1.3.0"),

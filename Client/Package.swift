@@ -1,8 +1,8 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// What an app is built with. `tools/publish.sh client` publishes this folder as a repository of its own, because SwiftPM
-// takes a package by URL only from the root of a repository.
+// What an app is built with. `tools/publish.sh client` publishes this folder as a repository of its own, because
+// SwiftPM takes a package by URL only from the root of a repository.
 
 /// Xcode compiles packages that it fetches by URL with -suppress-warnings, and the compiler refuses that together with
 /// -warnings-as-errors. So only Gatehouse's own builds set the variable.

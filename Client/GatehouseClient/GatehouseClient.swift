@@ -38,8 +38,8 @@ public final class GatehouseClient: Sendable {
 
     /// - Throws: ``GatehouseError/Kind/misuse`` if the base URL has no host, or is neither https nor this machine. A
     ///   debug build may also use plain HTTP to a development server on the local network. Tokens must not travel in
-    ///   clear text. Also `misuse` while a client of another server uses the same Keychain account in this process: each
-    ///   would replace the other's session.
+    ///   clear text. Also `misuse` while a client of another server uses the same Keychain account in this process:
+    ///   each would replace the other's session.
     public init(configuration: GatehouseConfiguration) throws(GatehouseError) {
         guard Self.isSafe(configuration.baseURL) else {
             throw GatehouseError(.misuse, reason: "the base URL must begin with https:// or name this machine")
@@ -102,8 +102,8 @@ public struct GatehouseConfiguration: Sendable {
     /// The gateway's URL: `https://api.example.com`. Plain HTTP is allowed only to this machine, and in
     /// debug builds to the local network.
     ///
-    /// The stored session belongs to the server that scheme, host and port name. A client for another server ignores it,
-    /// and the next sign-in replaces it. Moving the gateway to another host or port therefore signs every user out.
+    /// The stored session belongs to the server that scheme, host and port name. A client for another server ignores
+    /// it, and the next sign-in replaces it. Moving the gateway to another host or port therefore signs every user out.
     /// A new path signs no user out.
     public var baseURL: URL
     /// The store of the session.
@@ -120,9 +120,9 @@ public struct GatehouseConfiguration: Sendable {
     /// Whether a restored session is verified with the server at once, in the background. A program that ends after one
     /// request does not need this, because the request itself verifies the session.
     public var checksAtLaunch: Bool
-    /// Whether a client of ``GatehouseClient/live(baseURL:_:)`` verifies a session that began with Sign in with Apple when
-    /// the device reports a revoked consent. Without it, the session ends with the first request after Apple has notified
-    /// the server.
+    /// Whether a client of ``GatehouseClient/live(baseURL:_:)`` verifies a session that began with Sign in with Apple
+    /// when the device reports a revoked consent. Without it, the session ends with the first request after Apple has
+    /// notified the server.
     public var monitorsAppleCredential = true
     /// Draws a number uniformly from `0..<1`, for the random part of pauses. Tests replace it.
     var random: @Sendable () -> Double = { Double.random(in: 0..<1) }

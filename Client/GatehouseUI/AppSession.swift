@@ -34,8 +34,8 @@
             get { observed(\.launchError, publishedError) }
             set { change(\.launchError) { publishedError = newValue } }
         }
-        /// The user whose content is on the screen: the signed-in user, also while the session is locked. `nil` while no
-        /// user is signed in, and until the user has unlocked the session of an earlier launch.
+        /// The user whose content is on the screen: the signed-in user, also while the session is locked. `nil` while
+        /// no user is signed in, and until the user has unlocked the session of an earlier launch.
         public private(set) var currentUser: GatehouseClient.User? {
             get { observed(\.currentUser, publishedUser) }
             set { change(\.currentUser) { publishedUser = newValue } }
@@ -150,8 +150,8 @@
             try await client.session.unlock(reason: reason)
         }
 
-        /// Changes how the user unlocks the session, now and after later sign-ins. The client keeps the choice. The system's
-        /// dialog appears first if a user is signed in.
+        /// Changes how the user unlocks the session, now and after later sign-ins. The client keeps the choice. The
+        /// system's dialog appears first if a user is signed in.
         ///
         /// ```swift
         /// try await session.setUnlockPolicy(.biometricsOrPasscode)

@@ -6,7 +6,8 @@
 
     /// Apple's own button, with a nonce for each request.
     struct AppleButton: View {
-        /// Called with a credential, or with the error of Apple's dialog. Its kind is `cancelled` if the user closed it.
+        /// Called with a credential, or with the error of Apple's dialog. Its kind is `cancelled` if the user closed
+        /// it.
         let completed: @MainActor (Result<AppleCredential, GatehouseError>) -> Void
         @Environment(\.colorScheme) private var colorScheme
         @State private var nonce = AppleNonce.random()

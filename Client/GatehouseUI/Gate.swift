@@ -31,9 +31,9 @@
         ///
         /// - Parameters:
         ///   - session: the app's session.
-        ///   - signIn: the screen of a signed-out user, and why the last session ended; `nil` if no user was signed in. It
-        ///     calls the client, and disappears when the user is signed in. It is also shown if the user chooses to sign
-        ///     in instead of unlocking.
+        ///   - signIn: the screen of a signed-out user, and why the last session ended; `nil` if no user was signed in.
+        ///     It calls the client, and disappears when the user is signed in. It is also shown if the user chooses to
+        ///     sign in instead of unlocking.
         ///   - unlock: the screen of a locked session.
         ///   - launch: the screen while the stored session is read. It shows ``AppSession/launchError``, and calls
         ///     ``AppSession/start()`` to try again.
@@ -136,7 +136,8 @@
         }
     }
 
-    /// Tells the user after a sign-in that this device cannot lock the session, although the app or the user demands it.
+    /// Tells the user after a sign-in that this device cannot lock the session, although the app or the user demands
+    /// it.
     private struct MissingLockAlert: ViewModifier {
         @ObservedObject var session: AppSession
         @Environment(\.locale) private var locale

@@ -36,8 +36,8 @@
         /// The view behind the screens. `nil` for the system's background.
         private(set) var background: (@MainActor @Sendable () -> AnyView)?
 
-        /// Creates a style. Its parameters are described at the properties of the same names, and their defaults are the
-        /// library's appearance.
+        /// Creates a style. Its parameters are described at the properties of the same names, and their defaults are
+        /// the library's appearance.
         public init(
             tint: Color? = nil, text: Color? = nil, secondaryText: Color = .secondary, error: Color = .red,
             titleFont: Font = .largeTitle.bold(), bodyFont: Font? = nil, noteFont: Font = .footnote,

@@ -4,8 +4,8 @@
     import GatehouseClient
     public import SwiftUI
 
-    /// The gate's screen while the session is read, and if reading failed. The accessibility identifiers of its elements
-    /// begin with `gatehouse.launch.`.
+    /// The gate's screen while the session is read, and if reading failed. The accessibility identifiers of its
+    /// elements begin with `gatehouse.launch.`.
     public struct LaunchView: View {
         @ObservedObject private var session: AppSession
         @Environment(\.locale) private var locale

@@ -200,8 +200,8 @@
             }
         }
 
-        /// - Parameter action: `nil` if input is invalid. Then the focus moves to the first invalid field, and all errors
-        ///   are announced.
+        /// - Parameter action: `nil` if input is invalid. Then the focus moves to the first invalid field, and all
+        ///   errors are announced.
         private func begin(_ action: LoginForm.Action?) {
             model.begin(action)
             let faults = LoginForm.Fault.allCases.filter(model.form.faults.contains)

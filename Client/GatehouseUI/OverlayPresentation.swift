@@ -7,7 +7,8 @@
         import UIKit
     #endif
 
-    /// Presents a screen above a view and above its sheets, while the view keeps its state. On a Mac, sheets are above it.
+    /// Presents a screen above a view and above its sheets, while the view keeps its state. On a Mac, sheets are above
+    /// it.
     struct OverlayPresentation<Screen: View>: ViewModifier {
         @ObservedObject var session: AppSession
         @ViewBuilder let screen: Screen

@@ -24,9 +24,9 @@
     /// }
     /// ```
     ///
-    /// The device is registered while a user is signed in: at launch, and when the token, the user, the app's version or
-    /// the user's permission changes. Failed registrations are retried, and the permission is read again, when the app
-    /// comes to the foreground. Signing out removes the device from the server's list.
+    /// The device is registered while a user is signed in: at launch, and when the token, the user, the app's version
+    /// or the user's permission changes. Failed registrations are retried, and the permission is read again, when the
+    /// app comes to the foreground. Signing out removes the device from the server's list.
     @MainActor
     public final class PushHelper {
         public let registration: PushRegistration

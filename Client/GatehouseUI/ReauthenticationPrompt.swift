@@ -5,7 +5,8 @@
     public import SwiftUI
 
     extension View {
-        /// Shows a sheet when a call requires recent authentication, and repeats the call when the user has authenticated.
+        /// Shows a sheet when a call requires recent authentication, and repeats the call when the user has
+        /// authenticated.
         ///
         /// The gate and ``AccountView`` have the sheet. Add it to the content of your own sheets and full-screen covers
         /// that make such calls, because the sheet of a view behind them is not shown.
@@ -66,8 +67,8 @@
 
         /// Shows the sheet, and returns when the user has authenticated.
         ///
-        /// - Throws: `CancellationError` if the user closed the sheet, `reauthenticationRequired` if no view can show it
-        ///   or the user has no credential for it.
+        /// - Throws: `CancellationError` if the user closed the sheet, `reauthenticationRequired` if no view can show
+        ///   it or the user has no credential for it.
         func authenticate(_ user: GatehouseClient.User) async throws {
             guard let presenter = presenters.last, !ReauthenticationMethod.all(of: user).isEmpty else {
                 throw GatehouseError(.reauthenticationRequired)

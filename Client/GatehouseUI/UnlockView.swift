@@ -98,8 +98,8 @@
         @Published public private(set) var message: String?
         /// Whether the system's dialog is open.
         @Published public private(set) var isUnlocking = false
-        /// Whether the gate shows the sign-in screen instead, below a button that leads back. The model sets it if another
-        /// attempt would fail too.
+        /// Whether the gate shows the sign-in screen instead, below a button that leads back. The model sets it if
+        /// another attempt would fail too.
         @Published public var signsIn = false
         private let session: AppSession
 

@@ -128,8 +128,8 @@ struct JSONScanner {
         }
     }
 
-    /// Skips a value that is JSON, also if its objects have a name twice or many members, or are nested more deeply than
-    /// a value that is read.
+    /// Skips a value that is JSON, also if its objects have a name twice or many members, or are nested more deeply
+    /// than a value that is read.
     mutating func skipAnyValue() throws(AccessTokenError) {
         skipsAnything = true
         defer { skipsAnything = false }

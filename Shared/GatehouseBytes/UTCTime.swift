@@ -29,7 +29,8 @@ public struct UTCTime: Sendable, Equatable {
         (hour, minute, second) = (days.rest / 3600, days.rest / 60 % 60, days.rest % 60)
         // 1 January 1970 was a Thursday.
         weekday = Self.divide(days.quotient + 4, by: 7).rest
-        // The Gregorian calendar repeats itself every 400 years. Counted from 1 March, the day of a leap year comes last.
+        // The Gregorian calendar repeats itself every 400 years. Counted from 1 March, the day of a leap year comes
+        // last.
         let eras = Self.divide(days.quotient + 719_468, by: 146_097)
         let day = eras.rest
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365

@@ -35,8 +35,8 @@ public struct Deadline: Sendable, Equatable {
         Deadline(instant - duration, databaseTimeout: databaseTimeout)
     }
 
-    /// How long a request waits for PostgreSQL unless a setting says otherwise. A request whose first statement hangs is
-    /// answered within 2 s; one that must first revoke a session takes longer.
+    /// How long a request waits for PostgreSQL unless a setting says otherwise. A request whose first statement hangs
+    /// is answered within 2 s; one that must first revoke a session takes longer.
     public static let defaultDatabaseTimeout = Duration.milliseconds(1500)
 
     /// A new deadline for each statement: that far from now, never after the caller's.

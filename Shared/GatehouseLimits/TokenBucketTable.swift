@@ -58,8 +58,8 @@ public struct TokenBucketTable<Key: LimitedKey>: Sendable {
 
     /// Takes `cost` tokens, all or none.
     ///
-    /// - Returns: the room that is left, below 0 for a refusal, and how many tokens are to be reported, usually 0. `nil`
-    ///   where the key has no bucket and there is no room for one.
+    /// - Returns: the room that is left, below 0 for a refusal, and how many tokens are to be reported, usually 0.
+    ///   `nil` where the key has no bucket and there is no room for one.
     @inlinable
     public mutating func take(_ cost: Int, from key: Key, now: Int64) -> (room: Int64, toReport: Int)? {
         guard let index = indices[key] ?? add(key, fullAt: now, now: now) else { return nil }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The version of a file's contents and protection. It changes when the file is replaced or rewritten, or when its owner or mode changes.
+/// The version of a file's contents and protection. It changes when the file is replaced or rewritten, or when its
+/// owner or mode changes.
 package struct FileVersion: Equatable, Sendable {
     private var file: UInt64
     private var size: Int64

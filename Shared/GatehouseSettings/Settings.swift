@@ -7,8 +7,8 @@ public import Foundation
 /// (`TOKENS_ACCESS_TOKEN_LIFETIME`). In the file it is below the service's name (`tokens.accessTokenLifetime`).
 ///
 /// Reading a value never throws: a missing or wrong value is recorded, a placeholder is returned, and ``finish()``
-/// reports all problems at once. Reading also declares the setting. So every key must be read on every path: a name that
-/// was not read is refused as unknown, and `<service> describe`, which reads without values, would not list it. An
+/// reports all problems at once. Reading also declares the setting. So every key must be read on every path: a name
+/// that was not read is refused as unknown, and `<service> describe`, which reads without values, would not list it. An
 /// instance belongs to the task that reads the configuration.
 ///
 /// swift-configuration is not used: its readers throw at the first problem and do not report unknown names, so only

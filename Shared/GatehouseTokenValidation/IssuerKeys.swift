@@ -138,7 +138,8 @@ package final class IssuerKeys<Issuer: KeyIssuer>: Sendable {
     ///
     /// - Parameters:
     ///   - indices: those of the issuers that may have the key.
-    ///   - version: that of the snapshot which does not have the key. A fetch that ended since then may have brought it.
+    ///   - version: that of the snapshot which does not have the key. A fetch that ended since then may have brought
+    ///     it.
     package func demandFetch(of indices: [Int] = [0], after version: Int, now: Int64) -> Demand {
         state.withLock { state in
             guard state.snapshot.version == version else { return .hasChanged }

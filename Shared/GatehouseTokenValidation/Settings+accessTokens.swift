@@ -10,7 +10,8 @@ extension Settings {
 
     package func acceptedAudience() -> String { string("audience", default: "gatehouse", "`aud` of access tokens") }
 
-    /// Seconds. With less than 15, a file that is read every 5 s would become stale between two reads on a busy machine.
+    /// Seconds. With less than 15, a file that is read every 5 s would become stale between two reads on a busy
+    /// machine.
     package func keysMaximumStaleness() -> Int64 {
         seconds(
             "keysMaxStaleness", default: 86_400, in: 15...Int(Int32.max),

@@ -5,7 +5,8 @@ import PackageDescription
 // only in this package, so the code for Apple's systems is compiled, and parts of it are tested. In the client's own
 // package, every target would see these modules, depending on the build order.
 //
-// `tools/checks/test-client.sh` builds a copy in which `#if canImport(FoundationNetworking)` is false, as on Apple's systems.
+// `tools/checks/test-client.sh` builds a copy in which `#if canImport(FoundationNetworking)` is false, as on Apple's
+// systems.
 
 // With APPLE_STAND_INS=macOS, AppKit takes the place of UIKit, so that the code for Macs is compiled. The example app
 // and the tests are for iOS.

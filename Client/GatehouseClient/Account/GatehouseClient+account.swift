@@ -17,8 +17,8 @@ extension GatehouseClient {
                 "PATCH", "/v1/auth/me", json: UpdateUserRequest(displayName: displayName), returning: User.self))
     }
 
-    /// Deletes the account and all its data, and ends the session (``SignOutReason/accountDeleted``). The server requires
-    /// recent authentication: the client asks for it as ``setReauthenticationHandler(_:)`` says.
+    /// Deletes the account and all its data, and ends the session (``SignOutReason/accountDeleted``). The server
+    /// requires recent authentication: the client asks for it as ``setReauthenticationHandler(_:)`` says.
     ///
     /// If the answer is lost, the call may throw although the account is deleted. A repeated call then succeeds.
     ///

@@ -246,8 +246,8 @@ extension GatehouseClient {
     }
 
     /// Sets how the user authenticates when the server requires it for a call of this library, or for an endpoint of
-    /// the team's own service behind the gateway. The client then repeats the call. If the app sets no handler, the gate
-    /// of `GatehouseUI` shows a sheet for the password, Sign in with Apple, or a code.
+    /// the team's own service behind the gateway. The client then repeats the call. If the app sets no handler, the
+    /// gate of `GatehouseUI` shows a sheet for the password, Sign in with Apple, or a code.
     ///
     /// ```swift
     /// client.setReauthenticationHandler { user in .password(try await askForPassword(of: user)) }

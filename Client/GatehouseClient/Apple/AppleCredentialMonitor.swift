@@ -7,8 +7,8 @@ import GatehouseContracts
 /// await client.session.add(AppleCredentialMonitor(session: client.session))
 /// ```
 ///
-/// The device alone never ends a session, because some devices report `revoked` right after a sign-in. Apple notifies the
-/// server of a revocation. The effect of each state on the session:
+/// The device alone never ends a session, because some devices report `revoked` right after a sign-in. Apple notifies
+/// the server of a revocation. The effect of each state on the session:
 /// - revoked: the client verifies the session with the server (`GET /v1/auth/me`), and the session continues if it is
 ///   valid. Otherwise it ends (``SignOutReason/appleCredentialRevoked``). In a simulator no effect: simulators report
 ///   this state for every user.

@@ -23,8 +23,8 @@ public struct GatehouseError: Error, Sendable, Equatable {
             "offline", "You appear to be offline. Please check your connection and try again.")
         /// The server did not answer in time.
         public static let timedOut = Self("timedOut", "This is taking longer than expected. Please try again.")
-        /// The server cannot be reached, or reports that it is temporarily unavailable. Also if a network's sign-in page
-        /// (a captive portal) answers in its place.
+        /// The server cannot be reached, or reports that it is temporarily unavailable. Also if a network's sign-in
+        /// page (a captive portal) answers in its place.
         public static let unavailable = Self(
             "unavailable", "The service can’t be reached right now. Please try again in a moment.")
         /// The server has rate-limited the request.

@@ -3,9 +3,9 @@ import GatehouseContracts
 /// The names of Apple's models by their identifiers.
 ///
 /// Apple lists the identifiers of Macs: "Identify your MacBook Pro model" (support.apple.com/108052), and the pages for
-/// MacBook Air (102869), iMac (108054), Mac mini (102852), Mac Studio (102231) and Mac Pro (102887). Those of iPhones and
-/// iPads, which Apple does not list, are in DeviceKit (github.com/devicekit/DeviceKit, `Source/Device.swift.gyb`). The
-/// table begins with the first models that run iOS 16 and macOS 13.
+/// MacBook Air (102869), iMac (108054), Mac mini (102852), Mac Studio (102231) and Mac Pro (102887). Those of iPhones
+/// and iPads, which Apple does not list, are in DeviceKit (github.com/devicekit/DeviceKit, `Source/Device.swift.gyb`).
+/// The table begins with the first models that run iOS 16 and macOS 13.
 enum DeviceModel {
     /// - Returns: the identifier itself if this version does not know the model.
     static func name(of identifier: String) -> String { names[identifier] ?? identifier }

@@ -26,8 +26,8 @@ struct LocalizedText {
         return text == "\0" ? nil : text
     }
 
-    /// The folders that have been looked up, `nil` for a missing one. A lookup reads the file system, and a screen has many
-    /// texts.
+    /// The folders that have been looked up, `nil` for a missing one. A lookup reads the file system, and a screen has
+    /// many texts.
     private static let folders = Locked<[Bundle: [String: Bundle?]]>([:])
 
     private static func folder(of language: String, in bundle: Bundle) -> Bundle? {

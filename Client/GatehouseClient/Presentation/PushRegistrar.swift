@@ -2,8 +2,8 @@ public import GatehouseContracts
 public import Foundation
 
 /// Decides when to register a device for push notifications: once per launch, unless a registration is less than a day
-/// old, and whenever the token, the user, the app's version or the permission to show notifications changes. At most one
-/// registration runs at a time.
+/// old, and whenever the token, the user, the app's version or the permission to show notifications changes. At most
+/// one registration runs at a time.
 struct PushRegistrar: Sendable, Equatable {
     /// The registration that is kept between launches. It does not contain the token.
     struct Record: Codable, Sendable, Equatable {

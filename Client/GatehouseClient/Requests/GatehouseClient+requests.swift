@@ -114,7 +114,8 @@ extension GatehouseClient {
         }
     }
 
-    /// Returns the server that refuses the bearer, so that a new one may succeed; `nil` if the response does not refuse it.
+    /// Returns the server that refuses the bearer, so that a new one may succeed; `nil` if the response does not refuse
+    /// it.
     ///
     /// Three kinds of 401 do not refuse the bearer: one whose problem document names another cause, such as a wrong
     /// password; one without a bearer challenge, which a service may send for its own reasons; and one from a server

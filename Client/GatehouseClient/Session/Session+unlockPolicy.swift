@@ -2,8 +2,8 @@ public import Foundation
 
 // How the user unlocks the session, and when it expires.
 extension GatehouseSession {
-    /// How the user unlocks the session, as the app or the user has chosen. Whether this device can is another question:
-    /// ``isProtected``.
+    /// How the user unlocks the session, as the app or the user has chosen. Whether this device can is another
+    /// question: ``isProtected``.
     public nonisolated var unlockPolicy: UnlockPolicy { configuration.store.unlockPolicy }
 
     /// Whether the user has to authenticate before the stored session can be read again. It is `false` although

@@ -101,8 +101,8 @@ public actor GatehouseSession {
         var isSignOutPending = false
         let result: Result<StoredState?, TokenStoreError>
         do {
-            // The first read of a process may write too: it moves an item of an earlier version, and discards one that a
-            // reinstallation has left. Another process' session must not get lost between the two.
+            // The first read of a process may write too: it moves an item of an earlier version, and discards one that
+            // a reinstallation has left. Another process' session must not get lost between the two.
             (isSignOutPending, result) = try await exclusively {
                 let isPending = (try? await self.configuration.store.isSignOutPending()) ?? false
                 return (isPending, await self.readResult())
@@ -227,8 +227,8 @@ extension GatehouseSession {
     /// Deletes the account at the server and ends the session.
     ///
     /// If the answer is lost, the session may be gone with the account. The server then refuses the retry and the
-    /// refresh, which ``ended(byRefusalOf:)`` takes for the deletion. The store keeps the request, because the process may
-    /// end before the answer arrives.
+    /// refresh, which ``ended(byRefusalOf:)`` takes for the deletion. The store keeps the request, because the process
+    /// may end before the answer arrives.
     func deleteAccount() async throws(GatehouseError) {
         try await start()
         let epoch = machine.epoch

@@ -17,16 +17,17 @@ public protocol TokenStore: Sendable {
     /// - Parameter reason: the text of the system's dialog, in the user's language.
     func unlock(reason: String) async throws(TokenStoreError)
 
-    /// Whether the user has signed out while the stored bytes could not be read. A store whose bytes are always readable
-    /// needs no implementation.
+    /// Whether the user has signed out while the stored bytes could not be read. A store whose bytes are always
+    /// readable needs no implementation.
     func isSignOutPending() async throws(TokenStoreError) -> Bool
 
     /// Records that the user has signed out while the stored bytes cannot be read, or deletes that record. On return,
     /// the record survives the end of the process.
     func setSignOutPending(_ isPending: Bool) async throws(TokenStoreError)
 
-    /// Returns the bytes that this store has discarded because an earlier installation of the app saved them, and forgets
-    /// them. `nil` if there are none, or if they could not be read. The session that they hold ends at the server.
+    /// Returns the bytes that this store has discarded because an earlier installation of the app saved them, and
+    /// forgets them. `nil` if there are none, or if they could not be read. The session that they hold ends at the
+    /// server.
     func takeDiscarded() async -> Data?
 
     /// Whether the user has to authenticate before the bytes that are stored now can be read: once in each process, and

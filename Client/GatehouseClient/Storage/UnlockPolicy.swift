@@ -1,7 +1,7 @@
 /// How the user unlocks a stored session: once in each process, and after some time in the background.
 ///
-/// The system deletes the keys of protected sessions when the user removes the device's passcode. The user then signs in
-/// again.
+/// The system deletes the keys of protected sessions when the user removes the device's passcode. The user then signs
+/// in again.
 public enum UnlockPolicy: String, Sendable, Hashable, CaseIterable {
     /// The session needs no unlocking.
     case notRequired

@@ -21,8 +21,8 @@ public struct TelemetryEvent: Sendable, Equatable {
         public static let refreshFailure = Self("auth.refresh.failure")
         /// A request was sent again with a new token after a 401.
         public static let replay = Self("auth.request.replay")
-        /// A server refuses bearers that were issued less than a minute before, so that its refusals lead to at most one
-        /// refresh a minute. `reason` is the server. Recorded once for each server.
+        /// A server refuses bearers that were issued less than a minute before, so that its refusals lead to at most
+        /// one refresh a minute. `reason` is the server. Recorded once for each server.
         public static let newBearerRefused = Self("auth.bearer.refused")
         /// `reason` names the cause.
         public static let sessionEnded = Self("auth.session.ended")

@@ -11,9 +11,9 @@ public struct GatehouseRetryPolicy: Sendable, Equatable {
     /// The longest pause. The n-th pause is drawn uniformly between 0 and the smaller of this value and 200 ms · 2ⁿ
     /// ("full jitter").
     public var longestPause: Duration = .seconds(2)
-    /// The time limit of an attempt of an idempotent call, whose answer may be lost. The last attempt has the rest of the
-    /// ``budget`` instead, so that a slow network gets its answer too. So has an attempt after which the budget leaves
-    /// no time for another one. The limit does not apply to uploads and downloads of files.
+    /// The time limit of an attempt of an idempotent call, whose answer may be lost. The last attempt has the rest of
+    /// the ``budget`` instead, so that a slow network gets its answer too. So has an attempt after which the budget
+    /// leaves no time for another one. The limit does not apply to uploads and downloads of files.
     public var attemptLimit: Duration = .seconds(2)
     /// The time limit of a whole call: all attempts, the pauses between them and a refresh of the bearer. It does not
     /// apply to uploads and downloads of files, which the transport limits.

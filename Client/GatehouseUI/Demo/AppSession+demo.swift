@@ -3,8 +3,8 @@
     public import GatehouseClient
 
     extension AppSession {
-        /// A session without a server, for previews and demo builds. It accepts every password and keeps data only in the
-        /// process. It exists only in debug builds.
+        /// A session without a server, for previews and demo builds. It accepts every password and keeps data only in
+        /// the process. It exists only in debug builds.
         ///
         /// ```swift
         /// #Preview { OrdersView().gatehouse(.demo()) }

@@ -170,15 +170,15 @@
     }
 
     extension View {
-        /// Passes the link of a message with a sign-in code to the ``CodeView`` that has requested it, also in the gate's
-        /// sign-in screen.
+        /// Passes the link of a message with a sign-in code to the ``CodeView`` that has requested it, also in the
+        /// gate's sign-in screen.
         ///
         /// ```swift
         /// ShopView().gatehouse(session).codeLink(link).onOpenURL { link = $0 }
         /// ```
         ///
-        /// The link signs in only on the device that requested the message, while the screen is open. Otherwise the user
-        /// enters the digits.
+        /// The link signs in only on the device that requested the message, while the screen is open. Otherwise the
+        /// user enters the digits.
         @MainActor
         public func codeLink(_ link: URL?) -> some View { environment(\.codeLink, link) }
     }

@@ -14,7 +14,8 @@ struct AppLanguageTests {
 
     @Test("Is the app's, not the device's")
     func apps() {
-        // An app that is in English alone, on a device in Hebrew; with CFBundleAllowMixedLocalizations in the second row.
+        // An app that is in English alone, on a device in Hebrew; with CFBundleAllowMixedLocalizations in the second
+        // row.
         #expect(language(of: "en_IL") == "en")
         #expect(language(of: "he_IL", system: "he_IL", localizations: ["en"]) == "en")
         #expect(language(of: "he_IL", system: "he_IL", localizations: ["he", "en"]) == "he")

@@ -62,7 +62,7 @@ public enum IdentityApplication: MigratingApplication {
 /// The service's parts: the core, the kinds of credentials, and what treats accounts.
 struct IdentityParts {
     private let configuration: IdentityConfiguration
-    private let core: IdentityCore
+    private let core: CoreParts
     private let redis: RedisClient
     private let devices: DevicesClient
     private let events: EventFeedStore
@@ -85,7 +85,7 @@ struct IdentityParts {
         seals = AuditSealStore(database: database, keys: configuration.core.pepperKeys)
         let events = EventFeedStore(database: database, logger: logger)
         self.events = events
-        let core = IdentityCore(
+        let core = CoreParts(
             configuration.core, database: database, redis: redis,
             tokens: TokensClient(client: configuration.tokens.client(httpClient)), httpClient: httpClient,
             eventLoopGroup: eventLoopGroup, logger: logger)

@@ -1,12 +1,10 @@
 import AsyncHTTPClient
 import Foundation
-import GatehouseInstruments
 import GatehouseServiceKit
 import GatehouseSettings
 import IdentityCore
 import Postgres
 import Redis
-import Sealing
 import ServiceKitPostgres
 
 /// The settings of the identity service.

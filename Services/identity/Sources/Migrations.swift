@@ -1,5 +1,3 @@
-import IdentityCore
-import IdentityCredentials
 import Postgres
 
 /// The migrations that are embedded in the binary, which cannot list its own resources.

@@ -72,8 +72,8 @@ struct JSONLogHandler: LogHandler {
     }
 }
 
-/// A piece of metadata of a log line, with a key that several services use. No key is for a token, a password or another
-/// secret.
+/// A piece of metadata of a log line, with a key that several services use. No key is for a token, a password or
+/// another secret.
 public struct LogField: Sendable {
     let key: String
     let value: Logger.MetadataValue

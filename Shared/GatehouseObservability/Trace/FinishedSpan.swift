@@ -127,15 +127,21 @@ extension FinishedSpan.Attribute {
     /// The most bytes of a text: any statement of Gatehouse fits.
     static let longestText = 4096
 
-    /// The attributes that are exported, by key. Texts are cut, and a key that names a secret, a path or a query is left
-    /// out: `HTTPClient` records the URLs of a team's own calls.
+    /// The attributes that are exported, by key. Too many leave the error's type. Texts are cut, and a key that names a
+    /// secret, a path or a query is left out: `HTTPClient` records the URLs of a team's own calls.
     static func bounded(_ attributes: SpanAttributes) -> [Self] {
         var all: [Self] = []
         attributes.forEach { key, value in
             guard key.utf8.count <= longestName, !urlKeys.contains(key), !Redaction.covers(key) else { return }
             all.append(Self(key, value))
         }
-        return all.sorted { $0.key < $1.key }.prefix(maximumCount).map { Self($0.key, bounded($0.value)) }
+        all.sort { $0.key < $1.key }
+        if all.count > maximumCount {
+            let error = all.first { $0.key == errorTypeKey }
+            all.removeLast(all.count - maximumCount)
+            if let error, !all.contains(error) { all[maximumCount - 1] = error }
+        }
+        return all.map { Self($0.key, bounded($0.value)) }
     }
 
     private static let urlKeys: Set = ["url.full", "url.path", "url.query"]
@@ -183,10 +189,21 @@ public struct SpanTime: Sendable, Equatable {
 
     /// A time that ends now.
     ///
-    /// The duration comes from a monotonic clock: the difference of two wall clock times might be negative.
-    static func endingNow(since start: ContinuousClock.Instant) -> SpanTime {
-        let (seconds, attoseconds) = start.duration(to: .now).components
-        return endingNow(after: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    /// - Parameters:
+    ///   - start: nanoseconds since 1970.
+    ///   - began: the same instant by a monotonic clock: the difference of two wall clock times might be negative.
+    init(start: UInt64, since began: ContinuousClock.Instant) {
+        self.init(start: start, end: start &+ Self.nanoseconds(since: began))
+    }
+
+    /// A time that ends now.
+    static func endingNow(since began: ContinuousClock.Instant) -> SpanTime {
+        endingNow(after: Int64(clamping: nanoseconds(since: began)))
+    }
+
+    private static func nanoseconds(since began: ContinuousClock.Instant) -> UInt64 {
+        let (seconds, attoseconds) = began.duration(to: .now).components
+        return UInt64(max(0, seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
     }
 
     /// A time that ends now.

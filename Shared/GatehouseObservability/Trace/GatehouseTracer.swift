@@ -7,9 +7,9 @@ public import Tracing
 /// let items = try await withSpan("read items") { _ in try await store.items() }
 /// ```
 ///
-/// `<service> serve` makes it the process's tracer, so `withSpan` records a child of the span of the current request. If
-/// the request's trace is not recorded, the span is not either. Outside of a request, `withSpan` begins a trace, and the
-/// sampler decides. A span's name, kind, attributes and status are exported; its events and links are not.
+/// `<service> serve` makes it the process's tracer, so `withSpan` records a child of the span of the current request.
+/// If the request's trace is not recorded, the span is not either. Outside of a request, `withSpan` begins a trace, and
+/// the sampler decides. A span's name, kind, attributes and status are exported; its events and links are not.
 public struct GatehouseTracer: Tracer {
     public let sampler: TraceSampler
     public let spans: SpanBuffer
@@ -32,9 +32,11 @@ public struct GatehouseTracer: Tracer {
                 isSampled: sampler.samples(parent: nil, isTrusted: true, random: .random(in: .min ... .max)))
         context.traceContext = own
         guard own.isSampled else { return RecordingSpan(notRecordedIn: context) }
+        let start = instant().nanosecondsSinceEpoch
+        let age = DefaultTracerClock.now.nanosecondsSinceEpoch.subtractingReportingOverflow(start)
         return RecordingSpan(
-            operationName, kind, own, in: context, parentSpanID: parent?.spanID,
-            start: instant().nanosecondsSinceEpoch, spans)
+            operationName, kind, own, in: context, parentSpanID: parent?.spanID, start: start,
+            since: .now - .nanoseconds(age.overflow ? 0 : Int64(clamping: age.partialValue)), spans)
     }
 
     /// Begins a span of the current trace, for a caller that cannot use `withSpan`.
@@ -57,7 +59,7 @@ public struct GatehouseTracer: Tracer {
         guard let own = context.traceContext, own.isSampled else { return nil }
         return RecordingSpan(
             "", .server, own, in: context, parentSpanID: parentSpanID, start: SpanTime.endingNow(since: start).start,
-            spans)
+            since: start, spans)
     }
 
     public func forceFlush() { spans.wakeExporter() }
@@ -97,12 +99,12 @@ public struct RecordingSpan: Tracing.Span {
 
     fileprivate init(
         _ name: String, _ kind: SpanKind, _ own: TraceContext, in context: ServiceContext, parentSpanID: String?,
-        start: UInt64, _ spans: SpanBuffer
+        start: UInt64, since began: ContinuousClock.Instant, _ spans: SpanBuffer
     ) {
         self.context = context
         recording = Recording(
-            trace: own, parentSpanID: parentSpanID, kind: kind, start: start, requestID: context.requestID,
-            spans: spans, name: name)
+            trace: own, parentSpanID: parentSpanID, kind: kind, start: start, began: began,
+            requestID: context.requestID, spans: spans, name: name)
     }
 
     public var isRecording: Bool { recording?.state.withLock { !$0.hasEnded } ?? false }
@@ -121,8 +123,8 @@ public struct RecordingSpan: Tracing.Span {
         recording?.state.withLock { $0.isError = status.code == .error }
     }
 
-    /// Records only the error's type, because its text may contain data of a request. An error type that was set before
-    /// stays.
+    /// Records only the error's type, because its text and attributes may contain data of a request. An error type that
+    /// was set before stays.
     public func recordError<Instant: TracerInstant>(
         _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {
@@ -138,8 +140,12 @@ public struct RecordingSpan: Tracing.Span {
     public func addLink(_ link: SpanLink) {}
 
     /// Keeps the span for the exporter. Only the first call has an effect.
+    ///
+    /// Without an instant of the caller's own the span ends now, by a monotonic clock: the difference of two wall clock
+    /// times might be negative.
     public func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
-        recording?.end(instant().nanosecondsSinceEpoch)
+        let instant = instant()
+        recording?.end(instant is DefaultTracerClock.Timestamp ? nil : instant.nanosecondsSinceEpoch)
     }
 }
 
@@ -156,23 +162,26 @@ private final class Recording: Sendable {
     private let parentSpanID: String?
     private let kind: SpanKind
     private let start: UInt64
+    private let began: ContinuousClock.Instant
     private let requestID: String?
     private let spans: SpanBuffer
 
     init(
-        trace: TraceContext, parentSpanID: String?, kind: SpanKind, start: UInt64, requestID: String?,
-        spans: SpanBuffer, name: String
+        trace: TraceContext, parentSpanID: String?, kind: SpanKind, start: UInt64, began: ContinuousClock.Instant,
+        requestID: String?, spans: SpanBuffer, name: String
     ) {
         self.trace = trace
         self.parentSpanID = parentSpanID
         self.kind = kind
         self.start = start
+        self.began = began
         self.requestID = requestID
         self.spans = spans
         state = Mutex(State(name: name))
     }
 
-    func end(_ end: UInt64) {
+    /// - Parameter end: nanoseconds since 1970; `nil` is now.
+    func end(_ end: UInt64?) {
         let ended: State? = state.withLock { state in
             guard !state.hasEnded else { return nil }
             state.hasEnded = true
@@ -183,7 +192,7 @@ private final class Recording: Sendable {
             FinishedSpan(
                 traceID: trace.traceID, spanID: trace.spanID, parentSpanID: parentSpanID,
                 name: ended.name.cut(to: FinishedSpan.Attribute.longestName), kind: FinishedSpan.Kind(kind),
-                time: SpanTime(start: start, end: end),
+                time: end.map { SpanTime(start: start, end: $0) } ?? SpanTime(start: start, since: began),
                 attributes: (requestID.map { [.requestID($0)] } ?? [])
                     + FinishedSpan.Attribute.bounded(ended.attributes),
                 isError: ended.isError))

@@ -24,8 +24,8 @@ public protocol ServiceApplication: Sendable {
     /// Assembles the parts. No service runs yet, and nothing connects: `<service> describe` builds the service too.
     static func build(_ configuration: Configuration, boot: ServiceBoot) async throws -> ServiceAssembly
 
-    /// Settings with which `<service> describe` builds the service, so that every optional part declares its metrics and
-    /// routes. Other settings are missing, and have the placeholders that ``configuration(from:)`` gives them.
+    /// Settings with which `<service> describe` builds the service, so that every optional part declares its metrics
+    /// and routes. Other settings are missing, and have the placeholders that ``configuration(from:)`` gives them.
     static var exampleSettings: [String: String] { get throws }
 }
 

@@ -12,8 +12,8 @@ extension HTTPClient {
     ///
     /// - Parameter limit: the most bytes of the body.
     /// - Throws: `HTTPClientError.deadlineExceeded`; `NIOTooManyBytesError`, for a longer body;
-    ///   ``AnswerOverheadExceeded``, with ``AsyncHTTPClient/HTTPClient/Configuration/gatehouse()``; `CancellationError`;
-    ///   other errors of the connection.
+    ///   ``AnswerOverheadExceeded``, with ``AsyncHTTPClient/HTTPClient/Configuration/gatehouse()``;
+    ///   `CancellationError`; other errors of the connection.
     public func exchange(
         _ request: HTTPClientRequest, upTo limit: Int, before deadline: Deadline
     ) async throws -> WholeAnswer {
@@ -53,7 +53,8 @@ extension HTTPClient.Configuration {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         // The caller decides about retries, because it knows other replicas.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // `exchange(_:with:upTo:before:)` records a call, without its URL, and does not send the trace to a third party.
+        // `exchange(_:with:upTo:before:)` records a call, without its URL, and does not send the trace to a third
+        // party.
         configuration.tracing.tracer = nil
         configuration.limitOverhead()
         return configuration

@@ -42,8 +42,9 @@ public struct RevocationFeedFollower: Sendable {
     /// Follows the feed until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - readPage: reads the page after the reader's position, and applies it. `mayWait`: it may wait for new entries.
-    ///     Otherwise it must not, because entries from before or from the time of a failure must arrive at once.
+    ///   - readPage: reads the page after the reader's position, and applies it. `mayWait`: it may wait for new
+    ///     entries. Otherwise it must not, because entries from before or from the time of a failure must arrive at
+    ///     once.
     ///   - onFailure: called after each failure.
     public func follow(
         readPage: (_ mayWait: Bool) async throws -> Progress,

@@ -53,7 +53,8 @@ extension Settings {
 
     /// The same, for callers that `<service> describe` explains.
     ///
-    /// - Parameter optional: callers that an installation may omit, and what they are, as in "readers of the event feed".
+    /// - Parameter optional: callers that an installation may omit, and what they are, as in "readers of the event
+    ///   feed".
     public func credentials(
         ofCallers callers: String..., optional: KeyValuePairs<String, String>
     ) -> CallerCredentials {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// One of the servers of a connection URL, by libpq's keywords. nil stands for libpq's own default: the Unix socket, and
-/// the port 5432.
+/// One of the servers of a connection URL, by libpq's keywords. nil stands for libpq's own default: the Unix socket,
+/// and the port 5432.
 struct ServerAddress: Sendable, Hashable {
     var host: String?
     var hostaddr: String?

@@ -4,8 +4,8 @@ public import Logging
 ///
 /// Any number of replicas may do so at once: an advisory lock lets one migrate while the others wait, and these then
 /// find nothing to do. Each migration's script and its entry in the table `schema_migrations` are one transaction, so a
-/// failed script or a killed process leaves no partial migration. The SQL files that are to be replaced, and their entries
-/// in `schema_files`, are one more transaction.
+/// failed script or a killed process leaves no partial migration. The SQL files that are to be replaced, and their
+/// entries in `schema_files`, are one more transaction.
 ///
 /// A migration's ``PostgresMigration/indexes`` are built before its script, outside a transaction. A build that is
 /// interrupted leaves an invalid index: the next run drops it and builds it again.
@@ -74,9 +74,9 @@ public struct PostgresMigrator: Sendable {
 
     /// Undoes all steps with a number above `last`, newest first.
     ///
-    /// The database forgets the versions of SQL files with the first step that is undone, because the files may need it:
-    /// the next ``up(on:to:)`` runs those of its program, even if they are older. Functions stay until then. With the last
-    /// step that is left, all functions of the schema that the role owns are dropped.
+    /// The database forgets the versions of SQL files with the first step that is undone, because the files may need
+    /// it: the next ``up(on:to:)`` runs those of its program, even if they are older. Functions stay until then. With
+    /// the last step that is left, all functions of the schema that the role owns are dropped.
     ///
     /// - Returns: The steps that were undone, by number and name.
     /// - Throws: ``PostgresError``: code `migration` if one of them is unknown or its script has changed; code `server`

@@ -7,7 +7,8 @@ import Logging
 /// transaction puts the twins in place of the tables. A run that was interrupted is resumed by the next one, and no
 /// migration is applied or undone until then.
 extension PostgresMigrator {
-    /// The numbers of partitions that a table may have. A statement locks all of them, so more would cost every request.
+    /// The numbers of partitions that a table may have. A statement locks all of them, so more would cost every
+    /// request.
     public static let partitionCounts = 2...64
     /// The buckets are 0 to 4095.
     private static let buckets: Int32 = 4096
@@ -18,8 +19,8 @@ extension PostgresMigrator {
     ///   - count: the partitions of each table, one of ``partitionCounts``.
     ///   - requiringEmpty: whether to throw if one of the tables has rows.
     /// - Returns: The tables.
-    /// - Throws: ``PostgresError``: code `migration` for tables with rows, for a table that a copy cannot replace, or when
-    ///   an earlier run with another count was interrupted.
+    /// - Throws: ``PostgresError``: code `migration` for tables with rows, for a table that a copy cannot replace, or
+    ///   when an earlier run with another count was interrupted.
     @discardableResult
     public func partition(
         into count: Int, on connection: PostgresConnection, requiringEmpty: Bool = false
@@ -49,8 +50,8 @@ extension PostgresMigrator {
         }
     }
 
-    /// Removes the unfinished copies that an interrupted ``partition(into:on:requiringEmpty:)`` has left. The tables stay
-    /// as they are.
+    /// Removes the unfinished copies that an interrupted ``partition(into:on:requiringEmpty:)`` has left. The tables
+    /// stay as they are.
     ///
     /// - Throws: ``PostgresError``.
     public func abandonPartitioning(on connection: PostgresConnection) async throws {
@@ -177,9 +178,9 @@ extension PostgresMigrator {
             let range = bucket..<end
             // The wait is less than PostgreSQL's `deadlock_timeout`, so that the copy yields, not a request.
             try await retryingLocks(of: [table], for: .milliseconds(200), on: connection) { transaction in
-                // The lock keeps a row from being deleted before the copy is committed. The trigger of the deletion is a
-                // statement that begins later, so it sees the copy and deletes it. A row that has changed meanwhile is in
-                // the twin already, or will replace this copy.
+                // The lock keeps a row from being deleted before the copy is committed. The trigger of the deletion is
+                // a statement that begins later, so it sees the copy and deletes it. A row that has changed meanwhile
+                // is in the twin already, or will replace this copy.
                 try await transaction.query(
                     """
                     INSERT INTO \(unescaped: table)_partitioned (\(unescaped: columns))

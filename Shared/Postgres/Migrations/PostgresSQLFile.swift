@@ -1,13 +1,13 @@
-/// The functions and triggers of one subject. `migrate up` runs the file after the numbered steps if the database has an
-/// earlier version of it, or none.
+/// The functions and triggers of one subject. `migrate up` runs the file after the numbered steps if the database has
+/// an earlier version of it, or none.
 ///
-/// The file consists of `CREATE OR REPLACE FUNCTION` and `CREATE OR REPLACE TRIGGER`. Old and new replicas call the same
-/// functions during a deployment, so a function whose parameters or result change gets a new name.
+/// The file consists of `CREATE OR REPLACE FUNCTION` and `CREATE OR REPLACE TRIGGER`. Old and new replicas call the
+/// same functions during a deployment, so a function whose parameters or result change gets a new name.
 public struct PostgresSQLFile: Sendable, Equatable {
     /// The file's name without `.sql`.
     public let name: String
-    /// The script. It runs in a transaction, so it must not contain BEGIN or COMMIT. Its first line is a comment with its
-    /// version, such as `-- Version 3`.
+    /// The script. It runs in a transaction, so it must not contain BEGIN or COMMIT. Its first line is a comment with
+    /// its version, such as `-- Version 3`.
     public let script: [UInt8]
 
     /// A file from its bytes.

@@ -138,8 +138,8 @@ public final class SequencedFeed: Service {
     /// The entries after `cursor`. If none exist yet, waits for entries until `end`. A reader that does not wait misses
     /// nothing that was added and committed within ``SequencingSchedule/recent``.
     ///
-    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry, ``latest`` at the
-    ///   end.
+    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry, ``latest`` at
+    ///   the end.
     public func page<Entry>(
         _ view: View<Entry>, after cursor: String?, waitingUntil end: ContinuousClock.Instant
     ) async throws -> Page<Entry> {

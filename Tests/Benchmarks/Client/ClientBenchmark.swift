@@ -21,7 +21,8 @@ struct ClientBenchmark {
                 baseURL: gateway, store: InMemoryTokenStore(), transport: transport))
         try await client.register(identifier: GatewayClient.newIdentifier(), password: GatewayClient.password)
         let request = URLRequest(url: gateway.appendingPathComponent("livez"))
-        // Each request gets its bearer, with or without the library: on Linux that alone is a third of the instructions.
+        // Each request gets its bearer, with or without the library: on Linux that alone is a third of the
+        // instructions.
         let bearer = "Bearer \(try await client.session.accessToken().value.value)"
         let authorised: @Sendable () -> URLRequest = {
             var authorised = request

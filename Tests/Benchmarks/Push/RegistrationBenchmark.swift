@@ -5,7 +5,8 @@ import GatehouseServiceContracts
 extension PushBenchmark {
     private static let rounds = 3
     private static let workers = 8
-    /// Devices that each worker registers again in turn, so that writing when they were seen is part of the measurement.
+    /// Devices that each worker registers again in turn, so that writing when they were seen is part of the
+    /// measurement.
     private static let seenAgain = 300
     private static let schedule = Schedule(warmUp: .milliseconds(500), measured: .seconds(1))
 

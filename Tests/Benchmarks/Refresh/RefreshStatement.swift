@@ -2,9 +2,9 @@ import Foundation
 
 /// The UPDATE of a refresh as pgbench runs it, on sessions of `SessionTable`.
 ///
-/// It costs as much as the function `rotate_session`, and differs in two ways. It joins the user; the function reads the
-/// user in a second statement. It compares generation and hash with `<>`, which is always true: pgbench remembers no
-/// tokens.
+/// It costs as much as the function `rotate_session`, and differs in two ways. It joins the user; the function reads
+/// the user in a second statement. It compares generation and hash with `<>`, which is always true: pgbench remembers
+/// no tokens.
 struct RefreshStatement {
     /// How many sessions it picks from.
     let sessions: Int

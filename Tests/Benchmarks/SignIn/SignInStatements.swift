@@ -1,6 +1,6 @@
 /// The statements of an Apple sign-in as pgbench runs them, on users of `UserTable` and sessions of `SessionTable`:
-/// those of `AppleIdentityStore.signIn`, `AuditStore.recordSignIn` and `SessionStore.create`. Users that they make are of
-/// version 0, so that a sign-in puts the whole user in their place.
+/// those of `AppleIdentityStore.signIn`, `AuditStore.recordSignIn` and `SessionStore.create`. Users that they make are
+/// of version 0, so that a sign-in puts the whole user in their place.
 struct SignInStatements {
     /// How many users it picks from.
     let users: Int

@@ -1,8 +1,8 @@
 import Foundation
 import Postgres
 
-/// Users that a benchmark puts into identity's own tables, numbered from 1. Each has an address, a password and an Apple
-/// account.
+/// Users that a benchmark puts into identity's own tables, numbered from 1. Each has an address, a password and an
+/// Apple account.
 struct UserTable {
     let connection: PostgresConnection
 

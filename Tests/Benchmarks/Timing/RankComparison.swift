@@ -2,8 +2,8 @@ import Foundation
 
 /// Whether one of two lists of times tends to be longer (Mann and Whitney 1947).
 struct RankComparison {
-    /// How often a value of the second is above one of the first, of all pairs; ties count half. 0.5: neither tends to be.
-    /// It is the area under the curve (AUC) of an attacker who tells the two apart by a threshold.
+    /// How often a value of the second is above one of the first, of all pairs; ties count half. 0.5: neither tends to
+    /// be. It is the area under the curve (AUC) of an attacker who tells the two apart by a threshold.
     let area: Double
     /// Half of its 95 % confidence interval (Hanley and McNeil 1982).
     let margin: Double

@@ -8,7 +8,8 @@ struct TimingAccounts {
     private let disabled: String
     private let prefix: String
 
-    /// - Parameter runs: how many users there are to be who are sent a code: each once, since asking again takes a while.
+    /// - Parameter runs: how many users there are to be who are sent a code: each once, since asking again takes a
+    ///   while.
     init(system: RunningSystem, client: GatewayClient, runs: Int) async throws {
         (active, disabled) = (GatewayClient.newIdentifier(), GatewayClient.newIdentifier())
         prefix = "timing-\(UUID().uuidString.lowercased())"

@@ -14,9 +14,9 @@ struct TimingBenchmark {
     /// Where the system sends messages.
     let upstreamPort: Int
 
-    /// A stranger has this many guesses at an identifier in a day, from however many addresses. With so many of each kind
-    /// two kinds whose area is nearer to 0.5 than this cannot be told apart with 95 % confidence:
-    /// 1.96 × √(2 n + 1) / √(12 n²) for n of 780, rounded up.
+    /// A stranger has this many guesses at an identifier in a day, from however many addresses. With so many of each
+    /// kind two kinds whose area is nearer to 0.5 than this cannot be told apart with 95 % confidence: 1.96 × √(2 n +
+    /// 1) / √(12 n²) for n of 780, rounded up.
     private static let usable = 0.03
 
     func run() async throws {

@@ -190,8 +190,8 @@ import Testing
         }
     }
 
-    /// Apple's time of a 410 is one that PostgreSQL refuses. It ends alone: later outcomes are recorded, nothing is sent
-    /// again, and the sender stops.
+    /// Apple's time of a 410 is one that PostgreSQL refuses. It ends alone: later outcomes are recorded, nothing is
+    /// sent again, and the sender stops.
     @Test(
         "PostgreSQL refuses an outcome: the push ends as not recorded, and the others are recorded",
         arguments: [9e15, 1e13])
@@ -221,7 +221,8 @@ import Testing
         }
     }
 
-    /// One device's row is refused whatever became of it. It keeps its claim until its lease ends, and holds up no other.
+    /// One device's row is refused whatever became of it. It keeps its claim until its lease ends, and holds up no
+    /// other.
     @Test func aRowThatPostgreSQLNeverTakesHoldsUpNoOther() async throws {
         try await TestPushes.with { pushes in
             _ = try await pushes.register(ada, token: "aa")

@@ -7,8 +7,8 @@ import Testing
 
 @testable import DevicesService
 
-/// Registrations on three servers, behind PL/Proxy as a stand-in for a distributed engine: a user's devices stand on the
-/// server that has the user's bucket, the owner of a token on the one that has the token's hash.
+/// Registrations on three servers, behind PL/Proxy as a stand-in for a distributed engine: a user's devices stand on
+/// the server that has the user's bucket, the owner of a token on the one that has the token's hash.
 @Suite struct DistributedTests {
     private static let phones = (0..<8).map { "ad0\($0)" }
     private static let users = (0..<9).map { _ in SignedIn() }

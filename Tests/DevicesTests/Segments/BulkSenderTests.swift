@@ -270,8 +270,8 @@ import Testing
         }
     }
 
-    /// PostgreSQL has claimed the page, and the link breaks before its answer comes. Nothing was sent, so that nothing is
-    /// in doubt.
+    /// PostgreSQL has claimed the page, and the link breaks before its answer comes. Nothing was sent, so that nothing
+    /// is in doubt.
     @Test func aPageWhoseAnswerIsLostIsGivenBack() async throws {
         try await TestPushes.with { pushes, url in
             try await register(pushes, 3, inFirstSlice: true)

@@ -5,8 +5,8 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// Which account gets an identifier: the table "Which account a claimant gets" of docs/reference/identity.md, row by
-    /// row, through the gateway.
+    /// Which account gets an identifier: the table "Which account a claimant gets" of docs/reference/identity.md, row
+    /// by row, through the gateway.
     @Suite struct AddressTable {
         private let system = GatehouseSystem.current
         private var journey: Journey { system.journey }

@@ -10,7 +10,8 @@ struct Finding: Error, CustomStringConvertible {
     }
 }
 
-/// What is fed with arbitrary bytes: by `make test` those of the corpus, by `make test-fuzz` what libFuzzer makes of them.
+/// What is fed with arbitrary bytes: by `make test` those of the corpus, by `make test-fuzz` what libFuzzer makes of
+/// them.
 enum FuzzTarget: String, CaseIterable {
     case requestPath = "request-path"
     case token

@@ -215,7 +215,8 @@ struct HTTP2FaultTests {
             $0.settings.accessLogShare = 1
         }) { gateway, tls in
             let client = try await RawHTTP2Client(port: gateway.port, tls: tls)
-            // Each counts as it was sent, although they are merged, and those of an unknown type dropped (RFC 9113 §4.1).
+            // Each counts as it was sent, although they are merged, and those of an unknown type dropped (RFC 9113
+            // §4.1).
             let crumbs = (0..<5000).flatMap { _ in [Frame.data(1, "x"), Frame(type: 0x20, stream: 0)] }
             try? await client.send(
                 [.request(1, "POST", "/open", ends: false)] + crumbs + [.data(1, "last", ends: true)])
@@ -242,8 +243,8 @@ struct HTTP2FaultTests {
         try await withTLS { gateway, tls in
             var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
             try await client.send(.request(1, "POST", "/open", ends: false))
-            // Three times what the stream's window holds, and fewer frames than a client may send at once; each is sent only
-            // when the gateway has made room.
+            // Three times what the stream's window holds, and fewer frames than a client may send at once; each is sent
+            // only when the gateway has made room.
             let frame = Frame(
                 type: Frame.data, flags: 8, stream: 1, payload: [255, 120] + Array(repeating: 0, count: 255))
             var window = 65_535

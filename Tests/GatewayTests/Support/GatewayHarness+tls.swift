@@ -21,7 +21,8 @@ extension Route {
 }
 
 extension GatewayHarness {
-    /// Runs `body` with a gateway that has a certificate, and with what a client needs that trusts it and speaks HTTP/2.
+    /// Runs `body` with a gateway that has a certificate, and with what a client needs that trusts it and speaks
+    /// HTTP/2.
     static func withTLSGateway(
         _ options: Options = Options(), _ body: @Sendable (GatewayHarness, NIOSSLContext) async throws -> Void
     ) async throws {

@@ -19,8 +19,8 @@ import Testing
         case absorbing, undoing, transferring
     }
 
-    /// Each change waits for the user's row, which another transaction has locked, as a deletion does. Meanwhile it must
-    /// hold no lock that the deletion needs next.
+    /// Each change waits for the user's row, which another transaction has locked, as a deletion does. Meanwhile it
+    /// must hold no lock that the deletion needs next.
     @Test(arguments: Change.allCases)
     func usersAreLockedBeforeWhatBelongsToThem(change: Change) async throws {
         try await withDatabase(migrations: Migrations.all) { database in

@@ -6,8 +6,8 @@ import Testing
 @testable import IdentityCore
 @testable import IdentityCredentials
 
-/// Days in which an attacker asks for codes, or links for new passwords, and guesses, from many networks. A user signs in
-/// every six hours beside it. `make simulate` runs thirty days, `make test` four. The table is printed.
+/// Days in which an attacker asks for codes, or links for new passwords, and guesses, from many networks. A user signs
+/// in every six hours beside it. `make simulate` runs thirty days, `make test` four. The table is printed.
 @Suite struct CodeAttackSimulationTests {
     enum Purpose: String, CaseIterable, Sendable { case code, reset }
 

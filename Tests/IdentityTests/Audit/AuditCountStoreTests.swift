@@ -67,8 +67,8 @@ import Testing
         return ((Int(buffers.1 ?? "0") ?? 0) + (Int(buffers.2 ?? "0") ?? 0), text)
     }
 
-    /// PostgreSQL sorted the whole log for the newest entries of all users, and the overview counted up to 100,000 rows.
-    /// `GATEHOUSE_AUDIT_ROWS=10000000` prints the plans among as many entries of two years.
+    /// PostgreSQL sorted the whole log for the newest entries of all users, and the overview counted up to 100,000
+    /// rows. `GATEHOUSE_AUDIT_ROWS=10000000` prints the plans among as many entries of two years.
     @Test func theLogAndTheOverviewReadFewBlocks() async throws {
         let setting = ProcessInfo.processInfo.environment["GATEHOUSE_AUDIT_ROWS"]
         let rows = setting.flatMap { Int($0) } ?? 20_000

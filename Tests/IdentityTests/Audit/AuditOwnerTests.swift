@@ -77,8 +77,8 @@ import Testing
         }
     }
 
-    /// A step with an index of the audit log needs the tables' owner, as does a new version of its triggers. Without it,
-    /// they leave nothing half done.
+    /// A step with an index of the audit log needs the tables' owner, as does a new version of its triggers. Without
+    /// it, they leave nothing half done.
     @Test func aMigrationOfTheLogTakesTheOwnersBack() async throws {
         try await withDatabase { database in
             let role = "identity_\(UUID().uuidString.prefix(8).lowercased())"

@@ -174,8 +174,8 @@ extension ServiceTests {
             }
         }
 
-        /// Without Redis, so that the counts are exact. Redis answers too late at times on a busy machine, and the service
-        /// then begins to count anew by itself.
+        /// Without Redis, so that the counts are exact. Redis answers too late at times on a busy machine, and the
+        /// service then begins to count anew by itself.
         private static let withLimits = ["GATEHOUSE_RATE_LIMITS": "on", "IDENTITY_REDIS_URL": "redis://127.0.0.1:1"]
 
         /// Wrong codes until one is refused.
@@ -237,7 +237,8 @@ extension ServiceTests {
             }
         }
 
-        /// Thirty networks have used up what may be sent. The user is answered 202 and shows the code that was sent last.
+        /// Thirty networks have used up what may be sent. The user is answered 202 and shows the code that was sent
+        /// last.
         @Test func theCodeThatWasSentLastServesWhereNoMoreAreSent() async throws {
             try await withCodes(Self.withLimits) { identity, messages in
                 let identifier = "ada-\(UUID().uuidString.lowercased())@example.com"

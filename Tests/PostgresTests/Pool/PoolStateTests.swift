@@ -301,8 +301,8 @@ import Testing
 
     // MARK: All together
 
-    /// Every sequence of eleven kinds of events, six long, from a pool in use. However it comes, the pool stays within its
-    /// limits, no caller waits that could be served, and each caller is answered once.
+    /// Every sequence of eleven kinds of events, six long, from a pool in use. However it comes, the pool stays within
+    /// its limits, no caller waits that could be served, and each caller is answered once.
     @Test func everyShortHistoryKeepsTheLimits() {
         var histories = 0
         func explore(_ pool: TestPool, _ left: Int) {

@@ -7,8 +7,8 @@ public import Postgres
 /// Each service lists them by hand, because embedded files cannot be enumerated. Its tests compare the list with these
 /// files.
 ///
-/// - Throws: if a migration's name is not `0001_name.up.sql`, `0001_name.down.sql` or `0001_name.indexes.sql`, or one of
-///   the first two is missing.
+/// - Throws: if a migration's name is not `0001_name.up.sql`, `0001_name.down.sql` or `0001_name.indexes.sql`, or one
+///   of the first two is missing.
 public func migrationFiles(of service: String) throws -> PostgresMigrations {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardizedFileURL
     let sources = root.appending(path: "Services/\(service)/Sources")

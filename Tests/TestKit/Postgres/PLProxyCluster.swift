@@ -1,14 +1,15 @@
 public import Postgres
 
-/// PostgreSQL servers behind PL/Proxy, as a stand-in for a distributed engine: each function that is distributed runs on
-/// the server that has its key.
+/// PostgreSQL servers behind PL/Proxy, as a stand-in for a distributed engine: each function that is distributed runs
+/// on the server that has its key.
 public struct PLProxyCluster: Sendable {
     /// The database that clients connect to.
     public let url: String
     public let coordinator: PostgresConnection
     public let servers: [PostgresServer]
 
-    /// The server with a key. There are four parts, because PL/Proxy wants a power of two, and the first server has two.
+    /// The server with a key. There are four parts, because PL/Proxy wants a power of two, and the first server has
+    /// two.
     public static func server(of key: Int) -> Int { key % 4 % 3 }
 
     private static func address(_ server: PostgresServer) -> String {

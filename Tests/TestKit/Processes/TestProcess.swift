@@ -3,14 +3,15 @@ import Synchronization
 
 /// A program that a test has started, and may suspend, continue and kill.
 ///
-/// Not Foundation's `Process`: between listing the open descriptors and starting the program it lets the program inherit
-/// sockets that other tests open. These then stay open until the program ends, although the tests have closed them.
+/// Not Foundation's `Process`: between listing the open descriptors and starting the program it lets the program
+/// inherit sockets that other tests open. These then stay open until the program ends, although the tests have closed
+/// them.
 public final class TestProcess: Sendable {
     private static let coverage = "LLVM_PROFILE_FILE"
 
     public let processID: Int32
-    /// The exit status, or the signal that ended the process, once the kernel has told it: the process is gone then, and
-    /// another one may get its number.
+    /// The exit status, or the signal that ended the process, once the kernel has told it: the process is gone then,
+    /// and another one may get its number.
     private let ended = Mutex<Int32?>(nil)
 
     /// Starts `executable`: a path, or a name to look up in `PATH`. Its output goes to `output`, a file that is

@@ -1,6 +1,7 @@
 import TestKit
 
-/// The lives of apps with this package's client, against Gatehouse's rules of rotation and against the strict one of RFC
+/// The lives of apps with this package's client, against Gatehouse's rules of rotation and against the strict one of
+/// RFC
 /// 9700. docs/benchmarks.md has what public client libraries did in the same lives.
 struct AppSimulation {
     let apps: Int

@@ -73,8 +73,8 @@ extension SimulatedDevice {
     }
 }
 
-/// A network on which new tokens, once the server has made them, come later than the answer to the request that went out
-/// beside.
+/// A network on which new tokens, once the server has made them, come later than the answer to the request that went
+/// out beside.
 private final class LateRefreshes: GatehouseTransport {
     private struct State {
         var isLate: Bool

@@ -77,7 +77,8 @@ import Testing
         try await store.revokeAll(of: user.id, reason: .accountDeleted)
     }
 
-    /// Work that no request waits for may read every partition. Each server of a distributed database does its own part.
+    /// Work that no request waits for may read every partition. Each server of a distributed database does its own
+    /// part.
     @Test func onlyMaintenanceReadsSeveralPartitions() async throws {
         try await withPartitions { server, store, tokens in
             for _ in 0..<16 {

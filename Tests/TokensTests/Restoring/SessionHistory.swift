@@ -6,8 +6,8 @@ import Testing
 
 @testable import TokensService
 
-/// Sessions, and what becomes of each before and after a copy of the database was made. Of every one it keeps each token
-/// that was ever given out: its client has the last, a thief may have any.
+/// Sessions, and what becomes of each before and after a copy of the database was made. Of every one it keeps each
+/// token that was ever given out: its client has the last, a thief may have any.
 final class SessionHistory: Sendable {
     private struct State {
         var users: [String: User] = [:]

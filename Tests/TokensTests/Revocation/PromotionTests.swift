@@ -9,8 +9,8 @@ import Testing
 
 /// A primary crashes; then a standby is promoted, or the primary restarts.
 @Suite(.serialized) struct PromotionTests {
-    /// The new primary gives the numbers of lost entries out again. A reader that had read those must still get the entries
-    /// that have the numbers now.
+    /// The new primary gives the numbers of lost entries out again. A reader that had read those must still get the
+    /// entries that have the numbers now.
     @Test func noEntryIsSkippedForOneThatWasLost() async throws {
         try await withPostgresServer { primary in
             try await migrate(primary)

@@ -5,8 +5,8 @@
         let account: String
     }
 
-    /// A client's use of an account in this process. An account holds the session of one server, so clients of two servers
-    /// would replace each other's sessions.
+    /// A client's use of an account in this process. An account holds the session of one server, so clients of two
+    /// servers would replace each other's sessions.
     final class KeychainAccountUse: Sendable {
         private static let uses = Locked<[KeychainAccount: (origin: String, count: Int)]>([:])
 

@@ -147,8 +147,8 @@
             public struct AfterReinstall: Sendable, Hashable {
                 let discards: Bool
 
-                /// The user stays signed in. So does the next user of the device, if the app was deleted and the device not
-                /// erased.
+                /// The user stays signed in. So does the next user of the device, if the app was deleted and the device
+                /// not erased.
                 public static let keep = Self(discards: false)
                 /// The app starts without a session, like a new installation. This is the default. The earlier session
                 /// ends at the server, unless it requires Face ID or Touch ID: then it ends when it expires.

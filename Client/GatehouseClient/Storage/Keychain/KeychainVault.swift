@@ -6,9 +6,9 @@
     /// threads.
     ///
     /// If the policy demands it, the session is encrypted in an item that can be replaced at any time. Its key is in
-    /// another item that only the user's authentication unlocks. So a background refresh needs no dialog, and the session
-    /// is replaced atomically. A device that cannot authenticate its user stores the session without encryption, until
-    /// it can.
+    /// another item that only the user's authentication unlocks. So a background refresh needs no dialog, and the
+    /// session is replaced atomically. A device that cannot authenticate its user stores the session without
+    /// encryption, until it can.
     struct KeychainVault: Sendable {
         let policy: KeychainUnlockPolicy
         /// Whether the stored session is encrypted, as of the last operation.
@@ -84,8 +84,8 @@
             try policy.authenticate(reason: reason)
         }
 
-        /// Keeps a policy, and applies it to the stored session. The process may end between any two steps: the policy is
-        /// kept first, and the next load applies it.
+        /// Keeps a policy, and applies it to the stored session. The process may end between any two steps: the policy
+        /// is kept first, and the next load applies it.
         func setPolicy(_ new: UnlockPolicy, _ memory: inout KeychainMemory) throws(TokenStoreError) {
             try settle(&memory)
             guard let found = try item.read() else { return try policy.set(new) }

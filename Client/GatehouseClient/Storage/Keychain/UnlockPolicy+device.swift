@@ -24,7 +24,8 @@
         }
 
         /// Why the system shows no dialog for this policy now; `nil` if it would. It has to be checked separately,
-        /// because the Keychain returns the same error for a locked-out device and for a finger that was not recognized.
+        /// because the Keychain returns the same error for a locked-out device and for a finger that was not
+        /// recognized.
         package var obstacle: UnlockObstacle? {
             guard let localAuthentication else { return nil }
             var error: NSError?

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The consequences of APNs' answers for a connection and its pool (Apple, “Handling notification responses from APNs”).
-/// The caller of the pool decides about the push.
+/// The consequences of APNs' answers for a connection and its pool (Apple, “Handling notification responses from
+/// APNs”). The caller of the pool decides about the push.
 enum APNsAnswerRules {
     enum Action: Sendable, Equatable {
         /// The answer is the push's outcome.

@@ -125,8 +125,8 @@ struct APNsEndpoints: Sendable {
 struct APNsLimits: Sendable {
     /// From `send` to its outcome.
     var sendTimeout = Duration.seconds(10)
-    /// From a stream's opening until the kernel has its whole request. A server that takes it later would get a push that
-    /// was checked too long ago.
+    /// From a stream's opening until the kernel has its whole request. A server that takes it later would get a push
+    /// that was checked too long ago.
     var bodyTime = Duration.milliseconds(400)
     /// From the look-up of the name to the server's SETTINGS.
     var connectTimeout = Duration.seconds(5)

@@ -71,8 +71,8 @@ struct APNsConnectionMachine<Send> {
     private(set) var phase = Phase.connecting
     /// Whether APNs has accepted the provider token on this connection.
     ///
-    /// “APNs allows only one stream until you post a request with a valid authentication token.” (Apple, “Establishing a
-    /// connection to APNs”).
+    /// “APNs allows only one stream until you post a request with a valid authentication token.” (Apple, “Establishing
+    /// a connection to APNs”).
     private(set) var isVerified = false
     private let limits: APNsLimits
     private let connectBy: Instant

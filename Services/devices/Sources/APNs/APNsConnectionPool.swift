@@ -246,8 +246,8 @@ final class APNsConnectionPoolCore {
 
     /// The connection with the fewest streams that has room for a push.
     ///
-    /// An urgent push may use a shared connection. A stalled connection is used only if the pool has no room for another
-    /// one in its place, and one that hangs is not used: a push that waits is better than one that is in doubt.
+    /// An urgent push may use a shared connection. A stalled connection is used only if the pool has no room for
+    /// another one in its place, and one that hangs is not used: a push that waits is better than one that is in doubt.
     private func connection(for role: APNsConnection.Role, _ now: ContinuousClock.Instant) -> APNsConnection? {
         func best(_ role: APNsConnection.Role, _ responsiveness: APNsConnection.Machine.Responsiveness)
             -> APNsConnection?
@@ -471,8 +471,8 @@ final class APNsConnectionPoolCore {
 
     /// Sends nothing more for a time.
     ///
-    /// “If you revoke your authentication token, close all connections to APNs, fix the problem” (Apple, “Establishing a
-    /// connection to APNs”): the next push after that time uses a new connection.
+    /// “If you revoke your authentication token, close all connections to APNs, fix the problem” (Apple, “Establishing
+    /// a connection to APNs”): the next push after that time uses a new connection.
     private func stop(_ reason: String) {
         let before = admission.reason
         admission.stop(reason: reason, now: .now)

@@ -182,8 +182,8 @@ struct ExpiredRegistrationStore: Sendable {
         ).affectedRows
     }
 
-    /// Tags of users without a registration. A caller may tag a user who registers later, and may invent users. Those of
-    /// users with a registration count as written anew before, so that the retention begins when it ends.
+    /// Tags of users without a registration. A caller may tag a user who registers later, and may invent users. Those
+    /// of users with a registration count as written anew before, so that the retention begins when it ends.
     private func removeTags(in bucket: Bucket) async throws(PostgresError) -> Int {
         try await database.query(
             """

@@ -58,7 +58,8 @@ struct DeliveryRules: Sendable {
     /// Days without a registration after which nothing is sent.
     var unseen: UnseenRules
 
-    /// Sendings before one in doubt is not repeated any more: a link that loses each answer may have delivered them all.
+    /// Sendings before one in doubt is not repeated any more: a link that loses each answer may have delivered them
+    /// all.
     private static let maximumDoubts = 5
     /// The limit of exponential growth: 64 times the first delay.
     private static let maximumDoublings = 6

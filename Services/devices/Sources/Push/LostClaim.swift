@@ -2,8 +2,8 @@ import Foundation
 import GatehouseServiceContracts
 import Postgres
 
-/// A claim whose statement got no answer: PostgreSQL may have kept it. Nothing of it was sent, so it is given back without
-/// an attempt.
+/// A claim whose statement got no answer: PostgreSQL may have kept it. Nothing of it was sent, so it is given back
+/// without an attempt.
 struct LostClaim: Sendable {
     /// What may be claimed.
     enum Extent: Sendable {

@@ -130,7 +130,8 @@ struct PushStore: Sendable {
             devices: isDue ? added.count { $0.isTarget } : nil, claimed: added.count { $0.claim != nil })
     }
 
-    /// The same for a push to a segment, and for one whose targets are not added with it. Nothing of it is sent at once.
+    /// The same for a push to a segment, and for one whose targets are not added with it. Nothing of it is sent at
+    /// once.
     private func keepInSteps(
         _ push: ValidPush, _ id: UUID, of caller: String, key: String?, hash: Data
     ) async throws -> Kept? {
@@ -357,8 +358,8 @@ struct PushStore: Sendable {
     /// Cancels what is not sent yet. A push of which nothing is left to send stays done. Returns whether the push is
     /// this caller's.
     ///
-    /// From the first commit nothing more is claimed to be sent. Targets that the request does not reach in its time end
-    /// when they are due.
+    /// From the first commit nothing more is claimed to be sent. Targets that the request does not reach in its time
+    /// end when they are due.
     func cancel(_ push: UUID, of caller: String) async throws -> Bool {
         let buckets = try await buckets(of: push)
         switch try await markCancelled(push, in: buckets, of: caller) {
@@ -417,8 +418,8 @@ struct PushStore: Sendable {
     /// Those among them of devices that are not registered, which a caller may have invented.
     static let unknownLimit = 10
 
-    /// The user's newest targets that ended otherwise than with Apple's acceptance, the newest first. Devices that are not
-    /// registered take no place of others.
+    /// The user's newest targets that ended otherwise than with Apple's acceptance, the newest first. Devices that are
+    /// not registered take no place of others.
     func undelivered(to user: UUID) async throws -> UndeliveredPushList {
         let failed = try await database.query(
             """

@@ -39,8 +39,8 @@ extension PushRecipient.Kind {
 }
 
 /// The order in which a replica starts pushes: urgent before normal before bulk, and the callers in turn. A turn is one
-/// step of one push. Some turns belong to less urgent pushes, so that many urgent ones delay these but do not stop them.
-/// A push that fails waits alone, and its next step is smaller.
+/// step of one push. Some turns belong to less urgent pushes, so that many urgent ones delay these but do not stop
+/// them. A push that fails waits alone, and its next step is smaller.
 struct StartTurns: Sendable {
     private struct Turn: Hashable {
         var caller: String

@@ -48,9 +48,9 @@ struct DeviceStore: Sendable {
         }
     }
 
-    /// Removes all of the user's devices, targets and counts of pushes to them, the user as the owner of tokens, and the
-    /// user's tags, and remembers the user, who gets no more tags. Idempotent. The feed of outcomes and the recipients
-    /// of pushes keep the user's id until they are purged.
+    /// Removes all of the user's devices, targets and counts of pushes to them, the user as the owner of tokens, and
+    /// the user's tags, and remembers the user, who gets no more tags. Idempotent. The feed of outcomes and the
+    /// recipients of pushes keep the user's id until they are purged.
     func erase(user: UUID) async throws {
         try await database.query("DELETE FROM push_token_owners WHERE user_id = \(user)")
         try await database.query(

@@ -222,8 +222,8 @@ struct PermitQueue<Waiter> {
     }
 }
 
-/// A queue for permits that all event loops share: for requests that have a password hashed, or that come from a network
-/// with too many rejections. Such a request costs far more than a lock.
+/// A queue for permits that all event loops share: for requests that have a password hashed, or that come from a
+/// network with too many rejections. Such a request costs far more than a lock.
 final class OrderedPermits: Sendable {
     /// Called on any thread when the waiter has a permit.
     typealias Wake = @Sendable (_ ticket: Int) -> Void

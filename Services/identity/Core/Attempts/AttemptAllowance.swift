@@ -90,7 +90,7 @@ extension AttemptAllowance {
 
 /// Codes and links for new passwords that are requested, and codes that are tried.
 ///
-/// Two tries of a code are reserved for the device that asked (``CodeRules``), so each code that is sent with them adds
+/// Two tries of a code are reserved for the device that requested it, so each code that is sent with them adds
 /// two guesses at one identifier in a day. All other tries are charged to ``codeFromAnywhere``. Without a known device
 /// that is 2 × (3 + 8 + 2) + 6 = 32 comparisons at once, and 2 × (1 + 4 + 4) + 4 = 22 a day after that. One code in a
 /// million is right.

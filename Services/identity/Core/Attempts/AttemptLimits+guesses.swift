@@ -75,13 +75,13 @@ extension AttemptLimits {
     private func take(
         guessesOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?
     ) async throws -> Taken {
-        let strangers = [
+        let unknownDevices = [
             Self.work(.code, from: address),
             Charge(allowance: .codeFromNetwork, subject: identifier.parts + [ClientNetwork.site(of: address)]),
             Charge(allowance: .codeFromAnywhere, subject: identifier.parts),
         ]
         do {
-            return try await take(asManyOf: strangers, upTo: open)
+            return try await take(asManyOf: unknownDevices, upTo: open)
         } catch let refusal {
             let known = try await knownDevices.knownDevice(device, of: identifier)
             guard let known, known.isVerified else { throw refusal }

@@ -98,7 +98,8 @@ package struct KnownDeviceStore: Sendable {
         try await transaction.query("UPDATE users SET devices_since = now() WHERE id = \(userID)")
     }
 
-    /// Moves the devices to the account that the user's is merged into. Networks stay behind: their digests name the user.
+    /// Moves the devices to the account that the user's is merged into. Networks stay behind: their digests name the
+    /// user.
     package static func move(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             """

@@ -6,8 +6,8 @@ package import ServiceKitPostgres
 
 /// The hash chain over the audit log (table `audit_seals`).
 ///
-/// Writing an entry does not wait for the chain. A background task seals entries some seconds later, in the order of the
-/// numbers that they got after their commit (table `audit_log`): no entry appears before one that is sealed.
+/// Writing an entry does not wait for the chain. A background task seals entries some seconds later, in the order of
+/// the numbers that they got after their commit (table `audit_log`): no entry appears before one that is sealed.
 package struct AuditSealStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing

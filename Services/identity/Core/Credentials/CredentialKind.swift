@@ -12,7 +12,8 @@ package protocol CredentialKind: Sendable {
     /// What an account needs, so that the kind opens it; `nil` while no sign-in with it is offered.
     var requirement: Reachability.Requirement? { get }
 
-    /// Whether undoing the change of an identifier removes it whatever its age, because an attacker may have learned it.
+    /// Whether undoing the change of an identifier removes it whatever its age, because an attacker may have learned
+    /// it.
     var isRemovedByUndo: Bool { get }
 
     /// The entry of the audit log when a credential is unlinked. Kinds without rows in `credentials` never add it.

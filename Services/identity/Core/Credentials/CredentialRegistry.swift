@@ -40,8 +40,8 @@ package struct CredentialRegistry: Sendable {
         }
     }
 
-    /// Gives the credentials of an account to the one that it is merged into. One that the other account has already, of
-    /// a kind that a user has once, is removed.
+    /// Gives the credentials of an account to the one that it is merged into. One that the other account has already,
+    /// of a kind that a user has once, is removed.
     package func merge(from: UUID, into: UUID, on transaction: PostgresTransaction) async throws {
         let existing = Set(try await CredentialStore.all(of: into, on: transaction).map(\.name))
         for credential in try await CredentialStore.all(of: from, on: transaction) {

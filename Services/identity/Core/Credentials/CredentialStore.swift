@@ -41,8 +41,8 @@ package struct NewCredential: Sendable {
 /// credential's id.
 package enum CredentialStore {
     /// Adds credentials. The details follow, by kind.
-    /// - Returns: whether all were added. `false`: another user has one of them, or the user has another one of a single
-    ///   name; some may have been added.
+    /// - Returns: whether all were added. `false`: another user has one of them, or the user has another one of a
+    ///   single name; some may have been added.
     package static func insert(_ credentials: [NewCredential], on database: some PostgresQuerying) async throws -> Bool
     {
         try await database.query(

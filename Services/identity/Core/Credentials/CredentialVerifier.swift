@@ -64,7 +64,7 @@ package enum VerificationSubject: Sendable {
 
 /// How a user was verified.
 package struct Verification: Sendable {
-    var kind: CredentialKindID
+    var credential: CredentialName
     /// For access tokens (RFC 8176).
     var methods: [AuthenticationMethod]
     /// An identifier that was verified with it.
@@ -73,9 +73,10 @@ package struct Verification: Sendable {
     var requestsMessages: Bool
 
     package init(
-        kind: CredentialKindID, methods: [AuthenticationMethod], identifier: Identifier? = nil, requestsMessages: Bool
+        credential: CredentialName, methods: [AuthenticationMethod], identifier: Identifier? = nil,
+        requestsMessages: Bool
     ) {
-        self.kind = kind
+        self.credential = credential
         self.methods = methods
         self.identifier = identifier
         self.requestsMessages = requestsMessages

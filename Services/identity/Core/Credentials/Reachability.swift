@@ -1,3 +1,5 @@
+// Pure: no I/O, no clock.
+
 /// Decides whether a user can sign in to an account with what is offered now. A credential that is no longer accepted
 /// does not count.
 package struct Reachability: Sendable, Equatable {

@@ -21,8 +21,8 @@ package struct Unlinking: Sendable {
     }
 
     /// Removes the credentials of the provider, unless they are the last ones.
-    /// - Parameter countsIdentifiers: whether an identifier to which codes are sent keeps the account. It does not where
-    ///   the provider unlinks the account: the user has not asked to keep it by other means.
+    /// - Parameter countsIdentifiers: whether an identifier to which codes are sent keeps the account. It does not
+    ///   where the provider unlinks the account: the user has not asked to keep it by other means.
     package func callAsFunction(
         _ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user, countsIdentifiers: Bool = true
     ) async throws -> Outcome {

@@ -20,7 +20,8 @@ package struct CoreConfiguration: Sendable {
         isLimited = settings.rateLimitsEnabled
         sealingKeys = Self.keys(
             "sealingKeysFile",
-            "lines `ID:BASE64` of 32 bytes, which seal Apple's refresh tokens; the first seals new ones", settings)
+            "lines `ID:BASE64` of 32 bytes, which seal messages, codes and Apple's tokens; the first seals new ones",
+            settings)
         pepperKeys = Self.keys(
             "pepperKeysFile", "lines `ID:BASE64` of 32 bytes; the first is used for new hashes", settings)
         home = settings.optionalString(

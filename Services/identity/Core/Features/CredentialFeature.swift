@@ -29,7 +29,7 @@ package protocol CredentialFeature: Sendable {
 package protocol CredentialConfiguration: Sendable {
     init(settings: Settings)
 
-    func feature(_ core: IdentityCore) -> any CredentialFeature
+    func feature(_ core: CoreParts) -> any CredentialFeature
 
     /// What the operator should know of the kind's surroundings (`identity doctor`).
     func examine(_ examination: Examination) async -> [Finding]

@@ -3,7 +3,8 @@
 import Foundation
 import GatehouseServiceContracts
 
-/// A kind of message, by its purpose. Features declare their kinds as static members, and list them for the application.
+/// A kind of message, by its purpose. Features declare their kinds as static members, and list them for the
+/// application.
 package struct MessageKind: Sendable {
     /// The name in files of templates, in sealed messages, and for a team's own sender.
     let rawValue: String

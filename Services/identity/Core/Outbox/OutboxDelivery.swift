@@ -5,7 +5,8 @@ import GatehouseServiceKit
 /// Carries out the outbox's tasks by the handlers that features register. A task may be carried out twice; none is
 /// removed before it has been carried out.
 ///
-/// A process claims only tasks that it has a handler for. A task of a newer version waits for a replica of that version.
+/// A process claims only tasks that it has a handler for. A task of a newer version waits for a replica of that
+/// version.
 package struct OutboxDelivery: Sendable {
     let outbox: OutboxStore
     /// In the order of the handlers.

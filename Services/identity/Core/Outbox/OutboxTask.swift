@@ -96,7 +96,8 @@ package enum OutboxSchedule {
         return delay * (0.75 + 0.5 * spread)
     }
 
-    /// How often the outbox is read before a task is due: for tasks of a process that died before it woke up its worker.
+    /// How often the outbox is read before a task is due: for tasks of a process that died before it woke up its
+    /// worker.
     static let rest = Duration.seconds(3)
     /// How often the outbox is read while a task is due: for that of a queue that could not be read.
     static let retry = Duration.seconds(1)

@@ -32,7 +32,8 @@ package struct SessionIssuer: Sendable {
     ///     so, and the app offers to merge the accounts.
     ///   - refusal: the error when the account was deleted in between.
     ///   - account: reads the account of the verified user.
-    ///   - confirm: called when the session exists, before the sign-in is recorded. If it throws, the session is revoked.
+    ///   - confirm: called when the session exists, before the sign-in is recorded. If it throws, the session is
+    ///     revoked.
     /// - Throws: what `account` and `confirm` throw, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no
     ///   session.
     package func issue(
@@ -69,8 +70,8 @@ package struct SessionIssuer: Sendable {
             }
             outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: versions)
             if outcome == .valid, versions?.version != account.version {
-                // tokens stores no data about users without a session. If this is the user's first session, the snapshot
-                // of a change that was made in between is lost, so it is sent again.
+                // tokens stores no data about users without a session. If this is the user's first session, the
+                // snapshot of a change that was made in between is lost, so it is sent again.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
         } catch {

@@ -47,7 +47,8 @@ extension AuditStore {
                 FROM entry WHERE \(salt) IS NOT NULL
             ), used AS (
                 UPDATE credentials SET last_used_at = now() FROM entry
-                WHERE user_id = \(account.id) AND kind = \(verification.kind.rawValue) AND is_single
+                WHERE user_id = \(account.id) AND kind = \(verification.credential.kind.rawValue)
+                    AND provider = \(verification.credential.provider) AND is_single
                     AND (last_used_at IS NULL OR last_used_at < now() - interval '1 day')
             )
             SELECT state, version, credentials_version FROM account

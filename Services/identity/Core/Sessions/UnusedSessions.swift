@@ -68,8 +68,8 @@ package final class UnusedSessions: Service, Sendable {
 
     /// Revokes the session, or has the outbox do so. Returns after the first attempt, or shortly before the current
     /// deadline.
-    /// - Parameter exists: whether tokens has answered that the session exists. Otherwise it is revoked at once, and again
-    ///   by the outbox when the request that creates it must have ended.
+    /// - Parameter exists: whether tokens has answered that the session exists. Otherwise it is revoked at once, and
+    ///   again by the outbox when the request that creates it must have ended.
     func revoke(_ session: UUID, exists: Bool) async {
         let hasRoom = pending.withLock { pending in
             guard pending < Self.limit else { return false }

@@ -213,7 +213,8 @@ extension AccountStore {
         return rows.isEmpty ? nil : LockedUser(id: userID)
     }
 
-    /// Locks the row of a further user, without waiting for it: its holder may be waiting for a row of this transaction.
+    /// Locks the row of a further user, without waiting for it: its holder may be waiting for a row of this
+    /// transaction.
     /// - Returns: `nil` when there is no such user.
     /// - Throws: ``UserIsContended``, for `withRetriedTransaction`.
     package static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> LockedUser? {

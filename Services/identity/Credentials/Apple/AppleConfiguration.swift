@@ -52,7 +52,7 @@ struct AppleConfiguration: CredentialConfiguration {
     /// Whether users may sign in with Apple. An installation may begin with passwords alone.
     var isOffered: Bool { !policy.clientIDs.isEmpty }
 
-    func feature(_ core: IdentityCore) -> any CredentialFeature { AppleFeature(self, core) }
+    func feature(_ core: CoreParts) -> any CredentialFeature { AppleFeature(self, core) }
 
     func examine(_ examination: Examination) async -> [Finding] {
         guard isOffered else { return [.fine("Sign in with Apple is not offered.")] }

@@ -23,7 +23,8 @@ struct AppleCredential: CredentialKind {
     /// The outbox revokes at Apple what it has granted. A user has one Apple account, so the user's grants are those of
     /// the credential.
     func remove(_ credential: Credential, of userID: UUID, on transaction: PostgresTransaction) async throws {
-        // The codes before the token: an exchange stores the token before its task ends, so one of the two is seen here.
+        // The codes before the token: an exchange stores the token before its task ends, so one of the two is seen
+        // here.
         try await OutboxStore.revokeExchanges(of: userID, on: transaction)
         if let grant = try await grants.grant(of: userID, on: transaction) {
             try await grants.enqueueRevocation(of: grant, on: transaction)
@@ -68,6 +69,6 @@ struct AppleCredential: CredentialKind {
 extension Verification {
     /// - Parameter email: an address that Apple has verified.
     static func apple(_ email: Identifier? = nil) -> Verification {
-        Verification(kind: .apple, methods: [.apple], identifier: email, requestsMessages: false)
+        Verification(credential: CredentialName(.apple), methods: [.apple], identifier: email, requestsMessages: false)
     }
 }

@@ -15,13 +15,13 @@ package struct AppleFeature: CredentialFeature {
     static let expiredRows = AppleNonceStore.expiredRows + AppleNotificationStore.expiredRows
 
     private let apple: AppleConfiguration
-    private let core: IdentityCore
+    private let core: CoreParts
     private let server: AppleServer
     private let identities: AppleIdentityStore
     private let grants: AppleGrantStore
     private let appleVerifier: AppleVerifier
 
-    init(_ apple: AppleConfiguration, _ core: IdentityCore) {
+    init(_ apple: AppleConfiguration, _ core: CoreParts) {
         let server = AppleServer(httpClient: core.httpClient, configuration: apple)
         self.apple = apple
         self.core = core

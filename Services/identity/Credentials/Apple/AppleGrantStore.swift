@@ -56,18 +56,20 @@ struct AppleGrantStore: Sendable {
     /// Enqueues the exchange of the authorization code for a refresh token; its revocation, if no user has the Apple
     /// account any more.
     func enqueueExchange(of code: AppleGrant, subject: String) async throws {
-        try await database.withTransaction { transaction in
-            let found = try await Self.owner(of: subject, on: transaction)
-            // The lock waits for a removal in progress. What was removed is read again after it.
-            if let found {
-                try await transaction.query("SELECT id FROM users WHERE id = \(found.user) FOR KEY SHARE")
+        try await database.withRetriedTransaction { transaction in
+            var locked: UUID?
+            while let owner = try await Self.owner(of: subject, on: transaction)?.user {
+                if owner == locked {
+                    try await OutboxStore.enqueue(
+                        .exchangeCode(subject: subject), user: owner, dueAtOnce: true, on: transaction,
+                        sealing: { try code.sealed(by: sealer, for: $0) })
+                    return
+                }
+                // The lock waits for a removal or merge in progress. The owner is read again after it.
+                try await transaction.query("SELECT id FROM users WHERE id = \(owner) FOR KEY SHARE")
+                locked = owner
             }
-            guard let owner = try await Self.owner(of: subject, on: transaction), owner.user == found?.user else {
-                return try await enqueueRevocation(of: code, on: transaction)
-            }
-            try await OutboxStore.enqueue(
-                .exchangeCode(subject: subject), user: owner.user, dueAtOnce: true, on: transaction,
-                sealing: { try code.sealed(by: sealer, for: $0) })
+            try await enqueueRevocation(of: code, on: transaction)
         }
     }
 

@@ -38,7 +38,8 @@ extension Verification {
     /// A text message is weaker evidence than a mail (NIST SP 800-63B §5.1.3), so the access token names the channel.
     static func code(to identifier: Identifier) -> Verification {
         Verification(
-            kind: .code, methods: identifier.kind == .phone ? [.oneTimeCode, .textMessage] : [.oneTimeCode],
+            credential: CredentialName(.code),
+            methods: identifier.kind == .phone ? [.oneTimeCode, .textMessage] : [.oneTimeCode],
             identifier: identifier, requestsMessages: true)
     }
 }

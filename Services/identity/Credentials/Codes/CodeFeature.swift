@@ -13,11 +13,11 @@ package struct CodeFeature: CredentialFeature {
     static let messageKinds = MessageKind.ofCodes
     static let expiredRows = CodeStore.expiredRows
 
-    private let core: IdentityCore
+    private let core: CoreParts
     /// Also verifies the new identifier of a signed-in user.
     package let codeVerifier: CodeVerifier
 
-    init(_ core: IdentityCore) {
+    init(_ core: CoreParts) {
         self.core = core
         codeVerifier = CodeVerifier(
             codes: CodeStore(
@@ -48,7 +48,7 @@ package struct CodeFeature: CredentialFeature {
 struct CodeConfiguration: CredentialConfiguration {
     init(settings: Settings) {}
 
-    func feature(_ core: IdentityCore) -> any CredentialFeature { CodeFeature(core) }
+    func feature(_ core: CoreParts) -> any CredentialFeature { CodeFeature(core) }
 
     func examine(_ examination: Examination) async -> [Finding] { [] }
 }

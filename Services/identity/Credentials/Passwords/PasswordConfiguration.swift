@@ -51,7 +51,7 @@ struct PasswordConfiguration: CredentialConfiguration {
         resetLink = MessageConfiguration.link("resetLinkURL", "password resets", settings)
     }
 
-    func feature(_ core: IdentityCore) -> any CredentialFeature { PasswordFeature(self, core) }
+    func feature(_ core: CoreParts) -> any CredentialFeature { PasswordFeature(self, core) }
 
     func examine(_ examination: Examination) async -> [Finding] { [] }
 }

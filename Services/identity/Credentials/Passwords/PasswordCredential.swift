@@ -53,5 +53,6 @@ struct PasswordCredential: CredentialKind {
 }
 
 extension Verification {
-    static let password = Verification(kind: .password, methods: [.password], requestsMessages: true)
+    static let password = Verification(
+        credential: CredentialName(.password), methods: [.password], requestsMessages: true)
 }

@@ -16,11 +16,11 @@ package struct PasswordFeature: CredentialFeature {
     package let passwords: PasswordStore
     package let hasher: PasswordHasher
     package let screening: PasswordScreening
-    private let core: IdentityCore
+    private let core: CoreParts
     private let importKeys: ImportedPasswordHash.Keys
     private let resetDelivery: PasswordResetDelivery
 
-    init(_ configuration: PasswordConfiguration, _ core: IdentityCore) {
+    init(_ configuration: PasswordConfiguration, _ core: CoreParts) {
         self.core = core
         passwords = PasswordStore(database: core.database)
         hasher = PasswordHasher(

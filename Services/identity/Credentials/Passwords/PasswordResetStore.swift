@@ -48,8 +48,8 @@ struct PasswordResetStore: Sendable {
         try await Self.user(of: digest, on: database) != nil
     }
 
-    /// Uses up the token, and sets the password, which voids the user's other tokens. Receiving the token verifies the identifier, if it still
-    /// belongs to the user and still opens the account.
+    /// Uses up the token, and sets the password, which voids the user's other tokens. Receiving the token verifies the
+    /// identifier, if it still belongs to the user and still opens the account.
     /// - Returns: the task in the outbox that ends all sessions; `nil` when the token is invalid.
     func use(_ digest: [UInt8], passwordHash: String, notices: SecurityNotices? = nil) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction { transaction in

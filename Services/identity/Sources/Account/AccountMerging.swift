@@ -31,8 +31,8 @@ struct AccountMerging: Sendable {
     let worker: OutboxWorker
     let logger: Logger
 
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``CredentialVerification`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN` where the
-    ///   accounts are not merged.
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``CredentialVerification`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN`
+    ///   where the accounts are not merged.
     func callAsFunction(
         _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> MergeResponse {

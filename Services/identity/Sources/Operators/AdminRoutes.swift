@@ -11,7 +11,7 @@ import IdentityCore
 struct AdminRouter {
     /// Only under `/v1/admin`: for routes that concern the operator themselves, which a system is not.
     let operators: RouterGroup<GatehouseRequestContext>
-    private let doors: [RouterGroup<GatehouseRequestContext>]
+    private let groups: [RouterGroup<GatehouseRequestContext>]
 
     typealias Handler = @Sendable (Request, GatehouseRequestContext) async throws -> Response
 
@@ -20,27 +20,27 @@ struct AdminRouter {
         operators = router.group("/v1/admin").add(middleware: UncachedResponses()).add(middleware: gate)
         let systems = router.internal(callers: "admin").add(middleware: UncachedResponses())
             .add(middleware: SystemScope()).group("/admin")
-        doors = [operators, systems]
+        groups = [operators, systems]
     }
 
     func get(_ path: RouterPath, use handler: @escaping Handler) {
-        for door in doors { door.get(path, use: handler) }
+        for group in groups { group.get(path, use: handler) }
     }
 
     func post(_ path: RouterPath, use handler: @escaping Handler) {
-        for door in doors { door.post(path, use: handler) }
+        for group in groups { group.post(path, use: handler) }
     }
 
     func put(_ path: RouterPath, use handler: @escaping Handler) {
-        for door in doors { door.put(path, use: handler) }
+        for group in groups { group.put(path, use: handler) }
     }
 
     func patch(_ path: RouterPath, use handler: @escaping Handler) {
-        for door in doors { door.patch(path, use: handler) }
+        for group in groups { group.patch(path, use: handler) }
     }
 
     func delete(_ path: RouterPath, use handler: @escaping Handler) {
-        for door in doors { door.delete(path, use: handler) }
+        for group in groups { group.delete(path, use: handler) }
     }
 }
 

@@ -51,8 +51,8 @@ struct ProviderTokenMachine {
 
     /// Verifies the token of a request.
     ///
-    /// A renewal is too early if the new token was issued less than 20 minutes after the connection's last one, whenever
-    /// that was first used: a client that opens a connection with an old token may renew it.
+    /// A renewal is too early if the new token was issued less than 20 minutes after the connection's last one,
+    /// whenever that was first used: a client that opens a connection with an old token may renew it.
     ///
     /// - Parameters:
     ///   - field: `authorization`.

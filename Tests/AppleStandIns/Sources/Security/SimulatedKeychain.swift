@@ -88,7 +88,8 @@ final class SimulatedKeychain: Sendable {
         items.withLock { items in items.removeAll { keys.contains($0.key) } }
     }
 
-    /// The items that need a passcode are deleted with it (Security, "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly").
+    /// The items that need a passcode are deleted with it (Security,
+    /// "kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly").
     func passcodeRemoved() {
         items.withLock { items in items.removeAll { $0.protection == .whenPasscodeSetThisDeviceOnly } }
     }

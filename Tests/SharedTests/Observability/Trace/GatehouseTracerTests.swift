@@ -92,10 +92,11 @@ struct GatehouseTracerTests {
             for number in 0..<100 { span.attributes["a\(100 + number)"] = long }
             span.attributes["a0"] = SpanAttribute.stringArray(Array(repeating: long, count: 100))
             span.attributes[long] = 1
+            span.fail("timeout")
         }
         let span = try #require(tracer.spans.take().first)
         #expect(span.name == String(repeating: "é", count: 64))
-        #expect(span.attributes.map(\.key) == ["a0"] + (100..<131).map { "a\($0)" })
+        #expect(span.attributes.map(\.key) == ["a0"] + (100..<130).map { "a\($0)" } + ["error.type"])
         #expect(span.attributes[0].value == .stringArray(Array(repeating: String(long.prefix(64)), count: 32)))
         #expect(span.attributes[1].value == .string(String(long.prefix(2_048))))
         #expect("aé".cut(to: 2) == "a")

@@ -9,8 +9,8 @@ enum HashPriority: Sendable, Equatable {
 /// and clock.
 ///
 /// A request is admitted if its hash is expected to be ready early enough before its deadline for the steps that follow
-/// it. The expected wait is the number of hashes before it, divided by the threads, times the time of a hash. The time of
-/// a hash is a moving average. While a thread is free each request is admitted, so a single client on a slow machine
+/// it. The expected wait is the number of hashes before it, divided by the threads, times the time of a hash. The time
+/// of a hash is a moving average. While a thread is free each request is admitted, so a single client on a slow machine
 /// gets through, and the average follows a machine that has become faster.
 ///
 /// The oldest request is hashed first. If it has waited twice as long as was expected at its admission, the machine is

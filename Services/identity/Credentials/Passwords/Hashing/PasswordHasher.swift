@@ -14,8 +14,8 @@ import Synchronization
 
 /// Hashes and verifies passwords on its own threads.
 ///
-/// A flood of sign-ins must not overload the service: all threads but one have a lower priority than the machine's other
-/// work. ``HashQueueRules`` decide which requests are admitted, and on which thread.
+/// A flood of sign-ins must not overload the service: all threads but one have a lower priority than the machine's
+/// other work. ``HashQueueRules`` decide which requests are admitted, and on which thread.
 package final class PasswordHasher: Service, Sendable {
     private typealias Rules = HashQueueRules<CheckedContinuation<HashPriority?, Never>>
 

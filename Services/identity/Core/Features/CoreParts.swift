@@ -6,7 +6,7 @@ package import Redis
 package import Sealing
 
 /// What the features share.
-package struct IdentityCore: Sendable {
+package struct CoreParts: Sendable {
     package let database: PostgresPool
     package let httpClient: HTTPClient
     package let logger: Logger
