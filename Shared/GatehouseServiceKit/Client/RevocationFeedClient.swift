@@ -1,5 +1,4 @@
 public import Foundation
-import GatehouseLimits
 public import GatehouseServiceContracts
 import HTTPTypes
 
@@ -40,24 +39,5 @@ extension ServiceClient {
     ) async throws(ServiceClientError) -> LiveSessions {
         try await send(
             .post, "/internal/sessions/live", body: LiveSessions(ids), timeout: timeout, idempotent: true)
-    }
-}
-
-/// Follows tokens' revocation feed until the task is cancelled. `RevocationFeedFollower` replaces it.
-///
-/// - Parameters:
-///   - pauses: seconds to pause after the first failure, and the maximum after further failures.
-///   - readPage: reads a page and applies it. It waits while the feed has no new entries.
-///   - onFailure: called before each pause. `isFirst` is true after a page that was read.
-public func followRevocations(
-    pauses: ClosedRange<Double>, readPage: () async throws -> Void,
-    onFailure: (_ error: any Error, _ isFirst: Bool) async -> Void
-) async {
-    let backoff = Backoff(base: .seconds(pauses.lowerBound), maximum: .seconds(pauses.upperBound))
-    await Periodic(every: .zero, backoff: backoff).run {
-        try await readPage()
-        return .now
-    } onFailure: { error, isFirst in
-        await onFailure(error, isFirst)
     }
 }

@@ -70,20 +70,18 @@ package final class OutboxWorker: Service, Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask {
                 await cancelWhenGracefulShutdown {
-                    while !Task.isCancelled {
-                        let seen = self.delivery.retimed.count
-                        let wait = await self.wakeDue()
-                        await self.delivery.retimed.wait(after: seen, until: .now + wait)
+                    await Periodic(every: OutboxSchedule.rest, wakeUps: self.delivery.retimed).run {
+                        .after(await self.wakeDue())
                     }
                 }
                 for queue in self.queues { queue.wakeUp.finish() }
             }
             group.addTask {
                 await cancelWhenGracefulShutdown {
-                    while !Task.isCancelled {
+                    await Periodic(every: OutboxMetrics.interval).run {
                         // While PostgreSQL is unavailable, `identity_outbox_claim_failed_total` shows it.
-                        if let backlog = try? await self.delivery.backlog() { self.backlog.record(backlog) }
-                        try? await Task.sleep(for: OutboxMetrics.interval)
+                        self.backlog.record(try await self.delivery.backlog())
+                        return .afterInterval
                     }
                 }
             }

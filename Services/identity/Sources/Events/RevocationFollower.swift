@@ -1,5 +1,6 @@
 import Foundation
 import GatehouseInstruments
+import GatehouseLimits
 import GatehouseServiceContracts
 import GatehouseServiceKit
 import IdentityCore
@@ -16,7 +17,7 @@ struct RevocationFollower: Service {
     static let wait = 20
     /// The pause between two attempts to claim the feed.
     private static let interval = Duration.seconds(1)
-    private static let backoff: ClosedRange<Double> = 0.5...8
+    private static let backoff = Backoff(base: .milliseconds(500), maximum: .seconds(8))
 
     let tokens: TokensClient
     let store: RevocationPositionStore
@@ -47,9 +48,9 @@ struct RevocationFollower: Service {
             await withDiscardingTaskGroup { group in
                 group.addTask { await follow() }
                 group.addTask {
-                    while !Task.isCancelled {
-                        if let time = try? await store.readAt() { readAt.set(time.timeIntervalSince1970) }
-                        try? await Task.sleep(for: .seconds(10))
+                    await Periodic(every: .seconds(10)).run {
+                        if let time = try await store.readAt() { readAt.set(time.timeIntervalSince1970) }
+                        return .afterInterval
                     }
                 }
             }
@@ -58,10 +59,11 @@ struct RevocationFollower: Service {
 
     private func follow() async {
         var claim: RevocationPositionStore.Claim?
-        await followRevocations(pauses: Self.backoff) {
+        await Periodic(every: Self.interval, backoff: Self.backoff).run {
             if claim == nil { claim = try await store.claim() }
-            guard let existing = claim else { return try await Task.sleep(for: Self.interval) }
+            guard let existing = claim else { return .afterInterval }
             claim = try await readPage(existing)
+            return .now
         } onFailure: { error, _ in
             await release(claim)
             claim = nil

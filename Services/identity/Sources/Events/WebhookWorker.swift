@@ -60,16 +60,15 @@ struct WebhookWorker: Service {
             await withDiscardingTaskGroup { group in
                 for webhook in webhooks {
                     group.addTask {
-                        while !Task.isCancelled {
-                            if await work(on: webhook) { continue }
-                            try? await Task.sleep(for: .seconds(Self.interval))
+                        await Periodic(every: .seconds(Self.interval)).run {
+                            await work(on: webhook) ? .now : .afterInterval
                         }
                     }
                 }
                 group.addTask {
-                    while !Task.isCancelled {
+                    await Periodic(every: .seconds(10)).run {
                         await measure()
-                        try? await Task.sleep(for: .seconds(10))
+                        return .afterInterval
                     }
                 }
             }
