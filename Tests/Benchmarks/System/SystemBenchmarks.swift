@@ -76,13 +76,14 @@ struct SystemBenchmarks {
     }
 
     private func registerDevice() async throws -> Measurement {
-        var bearers: [String] = []
-        for _ in 0..<8 { bearers.append(try await client.newSession().accessToken) }
+        // A user may register 200 new tokens a day.
+        var users: [[String]] = Array(repeating: [], count: 8)
+        for number in 0..<64 { users[number % 8].append(try await client.newSession().accessToken) }
         return try await measure(
-            "device registration", workers: bearers,
+            "device registration", workers: users,
             watching: system.processes("gateway", "devices", "postgres"), schedule: schedule
-        ) { bearer in
-            try await client.registerDevice(token: Self.newDeviceToken(), bearer: bearer)
+        ) { bearers in
+            try await client.registerDevice(token: Self.newDeviceToken(), bearer: bearers.randomElement()!)
         }
     }
 
