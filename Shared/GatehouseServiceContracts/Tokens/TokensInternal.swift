@@ -1,4 +1,5 @@
 public import Foundation
+import GatehouseBytes
 
 /// The user data that tokens stores, so that a refresh depends on no other service.
 public struct UserSnapshot: Codable, Sendable, Equatable {
@@ -115,10 +116,10 @@ public struct AccessRevocationPage: Codable, Sendable, Equatable {
 
     private static let size = 28
 
-    /// The sessions; `nil` when they are in another form.
+    /// The sessions; `nil` when they are in another form, or an expiry is not of the years 1970 to 9999.
     public var entries: [Entry]? {
         guard let bytes = Data(base64Encoded: sessions), bytes.count.isMultiple(of: Self.size) else { return nil }
-        return bytes.withUnsafeBytes { bytes in
+        let entries = bytes.withUnsafeBytes { bytes in
             stride(from: 0, to: bytes.count, by: Self.size).map { start in
                 Entry(
                     sessionID: UUID(uuid: bytes.loadUnaligned(fromByteOffset: start, as: uuid_t.self)),
@@ -127,6 +128,7 @@ public struct AccessRevocationPage: Codable, Sendable, Equatable {
                         / 1000)
             }
         }
+        return entries.allSatisfy { UTCTime.accepted.contains($0.accessExpiresAt) } ? entries : nil
     }
 }
 

@@ -84,6 +84,8 @@ public struct RevocationFeedMetrics: Sendable {
     private let delay: DurationHistogram
     /// Whether the reader has reached the feed's end. Entries before that are history, and their delay is not measured.
     private var isFollowing = false
+    /// In seconds: a month. A feed's entries are younger, and `Duration` holds no number of any size.
+    private static let greatestAge = 2_592_000.0
 
     /// - Parameters:
     ///   - isLost: 1 while the feed cannot be read, else 0.
@@ -104,7 +106,7 @@ public struct RevocationFeedMetrics: Sendable {
         isLost.set(0)
         if reset { isFollowing = false }
         if isFollowing {
-            for age in ages { delay.record(.seconds(age)) }
+            for age in ages { delay.record(.seconds(min(max(0, age), Self.greatestAge))) }
         }
         guard !more else { return }
         isFollowing = true

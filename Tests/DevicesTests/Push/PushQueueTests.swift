@@ -202,7 +202,22 @@ import Testing
             let next = try await pushes.queue.survey(limit: 10, former: survey) { _ in errors += 1 }
             #expect(next.load(of: TestPushes.caller) == survey.load(of: TestPushes.caller))
             #expect(errors == PushUrgency.allCases.count && next.waiting == survey.waiting)
+            #expect(next.uncounted == [TestPushes.caller])
         }
+    }
+
+    @Test("A count fails: what the caller has added since its last count still fills the queue")
+    func addedWhileCountsFail() async throws {
+        let activity = PushActivity()
+        activity.accepted(QueueLoad(devices: 7, bytes: 70), of: "shop")
+        activity.accepted(QueueLoad(devices: 5, bytes: 50), of: "news")
+        for _ in 0..<3 {
+            _ = try await activity.survey { _ in PushQueueStore.Survey(uncounted: ["shop"]) }
+        }
+        #expect(activity.queueLoad(of: "shop") == QueueLoad(devices: 7, bytes: 70))
+        #expect(activity.queueLoad(of: "news") == QueueLoad())
+        _ = try await activity.survey { _ in PushQueueStore.Survey() }
+        #expect(activity.queueLoad(of: "shop") == QueueLoad())
     }
 
     /// Otherwise a survey would read each row of a long queue.

@@ -119,6 +119,42 @@ import Testing
         }
     }
 
+    @Test(
+        "A code arrives while its Apple account is removed or merged: it is revoked, or exchanged for the next user",
+        arguments: [false, true])
+    func codeBesideAChange(isMerge: Bool) async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            let pool = database.pool
+            let stores = Stores(on: pool)
+            let ada = try await stores.appleIdentities.findOrCreateAccount(for: .sample(), name: nil).id
+            let grace = try await stores.appleIdentities.findOrCreateAccount(for: .sample("002"), name: nil).id
+            try await pool.query("DELETE FROM credentials WHERE user_id = \(grace)")
+            let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
+
+            let arriving = try await pool.withTransaction { transaction in
+                let user = try #require(try await AccountStore.lock(ada, on: transaction))
+                let arriving = Task { try await stores.appleGrants.enqueueExchange(of: code, subject: "001") }
+                try await eventually("the code waits for the user", within: .seconds(50)) {
+                    try await !Self.locksOfWaiters(on: pool).isEmpty
+                }
+                if isMerge {
+                    try await stores.registry.merge(from: ada, into: grace, on: transaction)
+                    try await transaction.query("DELETE FROM users WHERE id = \(ada)")
+                } else {
+                    try await stores.registry.removeAll(of: ada, on: transaction)
+                    try await AccountStore.touch(user, credentials: true, on: transaction)
+                }
+                return arriving
+            }
+            try await arriving.value
+            let tasks = try await pool.query("SELECT kind, user_id FROM outbox WHERE destination = 'apple'")
+                .decode((String, UUID?).self)
+            #expect(tasks.count == 1)
+            let expected: (String, UUID?) = isMerge ? (AppleCodeTask.kind, grace) : (AppleRevocationTask.kind, nil)
+            #expect(tasks.first.map { $0 == expected } == true, "\(tasks)")
+        }
+    }
+
     /// The code becomes a token while the account is being deleted: the deletion sees the one or the other.
     @Test func aDeletionMissesNoTokenThatArrivesMeanwhile() async throws {
         try await withDatabase(migrations: Migrations.all) { database in

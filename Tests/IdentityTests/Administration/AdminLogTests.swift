@@ -88,7 +88,9 @@ extension AdministrationServiceTests {
                 #expect(try await all("user=\(user.path)&except=viewed").map(\.id) == rest.map(\.id))
                 #expect(try await all(until + "&except=signed_in").count == 37)
                 for query in [
-                    "user=ada", "action=nothing", "since=yesterday", "until=1", "after=7", "limit=0", "user=", "since=",
+                    "user=ada", "action=nothing", "since=yesterday", "until=1",
+                    "since=0000-01-01T00:00:00Z", "until=294277-01-01T00:00:00Z", "after=7", "limit=0", "user=",
+                    "since=",
                     "except=nothing",
                 ] {
                     #expect(try await admin.send(.GET, "/audit?" + query).code == "INVALID_REQUEST", "\(query)")

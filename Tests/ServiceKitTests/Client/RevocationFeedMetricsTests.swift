@@ -50,6 +50,14 @@ import Testing
         #expect(try readAt == 6)
     }
 
+    @Test("An age that no duration can hold: it is recorded as a month")
+    func ages() throws {
+        var metrics = metrics()
+        metrics.read(ages: [], reset: false, more: false)
+        metrics.read(ages: [1e300, .infinity, -1e300], reset: false, more: false)
+        #expect(try delays == [2_592_000, 2_592_000, 0])
+    }
+
     @Test func whatItReadsBeforeTheEndIsHistory() throws {
         var metrics = metrics()
         read(page(revokedAt: [-3600], more: true), into: &metrics, at: Self.start + 1)

@@ -233,6 +233,10 @@ import Testing
                 from: Data(#"{"cursor":"c","more":true,"reset":false,"sessions":"\#(other)"}"#.utf8))
             #expect(page.entries == nil)
         }
+        for expiry in [-1, 253_402_300_800, Int64.max] {
+            let entry = AccessRevocationPage.Entry(sessionID: id, accessExpiresAt: expiry, age: 0)
+            #expect(AccessRevocationPage(entries: [entry], cursor: "c", reset: false, more: true).entries == nil)
+        }
     }
 
     @Test func revocations() throws {

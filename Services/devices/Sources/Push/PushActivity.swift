@@ -77,7 +77,8 @@ final class PushActivity: Sendable {
         state.withLock { $0.survey.load(of: caller) + ($0.added[caller] ?? QueueLoad()) }
     }
 
-    /// Replaces the survey. What was accepted while it ran counts until the next one, because it may not have seen it.
+    /// Replaces the survey. What was accepted while it ran counts until the next one, because it may not have seen it; so
+    /// does what a caller has added since its last count, where a count of the caller failed.
     func survey(
         by read: (_ former: PushQueueStore.Survey) async throws -> PushQueueStore.Survey
     ) async throws -> PushQueueStore.Survey {
@@ -85,7 +86,7 @@ final class PushActivity: Sendable {
         let survey = try await read(former)
         state.withLock { state in
             state.survey = survey
-            for (caller, load) in before {
+            for (caller, load) in before where !survey.uncounted.contains(caller) {
                 let rest = (state.added[caller] ?? QueueLoad()) - load
                 state.added[caller] = rest == QueueLoad() ? nil : rest
             }

@@ -224,6 +224,8 @@ struct PushQueueStore: Sendable {
         var lengths: [Length] = []
         /// By caller.
         var waiting: [String: Waiting] = [:]
+        /// The callers of whom a count failed. What it found before may not hold what they have added since.
+        var uncounted: Set<String> = []
         /// By PostgreSQL's clock.
         var now = Date(timeIntervalSince1970: 0)
 
@@ -254,6 +256,7 @@ struct PushQueueStore: Sendable {
                     survey.lengths += try await lengths(of: caller, urgency, limit: limit)
                 } catch {
                     report(error)
+                    survey.uncounted.insert(caller)
                     survey.lengths += former.lengths.filter { $0.caller == caller && $0.urgency == urgency }
                 }
             }
@@ -261,6 +264,7 @@ struct PushQueueStore: Sendable {
                 survey.waiting[caller] = try await waiting(of: caller, limit: limit)
             } catch {
                 report(error)
+                survey.uncounted.insert(caller)
                 survey.waiting[caller] = former.waiting[caller]
             }
         }

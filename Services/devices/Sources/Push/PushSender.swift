@@ -45,6 +45,8 @@ struct PushSender: Service {
     private static let longestPause: Duration = .seconds(2)
     /// How many times as long as a survey takes PostgreSQL rests from it, so that a long queue is counted more seldom.
     private static let surveyRest = 20
+    /// For how long PostgreSQL may be away after a lease, until what a lost claim holds counts as in doubt.
+    private static let longestOutage: Duration = .seconds(600)
 
     let delivery: PushDelivery
     let activity: PushActivity
@@ -205,7 +207,8 @@ struct PushSender: Service {
 
     /// Gives back what claims without an answer hold. Before targets are read, because a lease that ended meanwhile
     /// would put its target in doubt. A claim that cannot be given back for another reason than availability, such as a
-    /// locked row, holds up no other push, and is dropped when its lease ends.
+    /// locked row, holds up no other push, and is dropped when its lease ends. PostgreSQL may be away for longer than a
+    /// lease: until another replica has claimed it, the target is still this claim's.
     ///
     /// - Throws: an error while PostgreSQL is unavailable.
     private func releaseLostClaims() async throws {
@@ -220,7 +223,8 @@ struct PushSender: Service {
                     activity.window.lose(claim, pause: limits.interval)
                 }
             } catch {
-                if .now < claim.lostUntil { activity.window.lose(claim, pause: limits.interval) }
+                let lasts = error.code == .server ? claim.lostUntil : claim.lostUntil + Self.longestOutage
+                if .now < lasts { activity.window.lose(claim, pause: limits.interval) }
                 guard error.code == .server else { throw error }
                 logger.warning("claims without an answer of PostgreSQL could not be given back", error: error)
             }

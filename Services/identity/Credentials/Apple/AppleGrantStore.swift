@@ -57,18 +57,22 @@ struct AppleGrantStore: Sendable {
     /// account any more.
     func enqueueExchange(of code: AppleGrant, subject: String) async throws {
         try await database.withRetriedTransaction { transaction in
-            var locked: UUID?
-            while let owner = try await Self.owner(of: subject, on: transaction)?.user {
-                if owner == locked {
+            repeat {
+                // Waits for a removal or merge in progress, and finds no row if the Apple account has no longer this user.
+                let owner = try await transaction.query(
+                    """
+                    SELECT u.id FROM users u JOIN credentials i ON i.user_id = u.id
+                    WHERE \(unescaped: AppleIdentityStore.isApple) AND i.subject = \(subject)
+                    FOR KEY SHARE OF u FOR SHARE OF i
+                    """
+                ).first?.decode(UUID.self)
+                if let owner {
                     try await OutboxStore.enqueue(
                         .exchangeCode(subject: subject), user: owner, dueAtOnce: true, on: transaction,
                         sealing: { try code.sealed(by: sealer, for: $0) })
                     return
                 }
-                // The lock waits for a removal or merge in progress. The owner is read again after it.
-                try await transaction.query("SELECT id FROM users WHERE id = \(owner) FOR KEY SHARE")
-                locked = owner
-            }
+            } while try await Self.owner(of: subject, on: transaction) != nil
             try await enqueueRevocation(of: code, on: transaction)
         }
     }
