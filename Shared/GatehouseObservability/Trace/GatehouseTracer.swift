@@ -141,11 +141,13 @@ public struct RecordingSpan: Tracing.Span {
 
     /// Keeps the span for the exporter. Only the first call has an effect.
     ///
-    /// Without an instant of the caller's own the span ends now, by a monotonic clock: the difference of two wall clock
-    /// times might be negative.
+    /// A span that ends now is measured by a monotonic clock: the difference of two wall clock times might be negative.
     public func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
-        let instant = instant()
-        recording?.end(instant is DefaultTracerClock.Timestamp ? nil : instant.nanosecondsSinceEpoch)
+        guard let recording else { return }
+        let before = DefaultTracerClock.now.nanosecondsSinceEpoch
+        let end = instant().nanosecondsSinceEpoch
+        let isNow = before <= end && end <= DefaultTracerClock.now.nanosecondsSinceEpoch
+        recording.end(isNow ? nil : end)
     }
 }
 
