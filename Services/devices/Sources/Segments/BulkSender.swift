@@ -114,7 +114,7 @@ struct BulkSender: Service {
     private func record(
         _ progress: SliceProgress, of page: SlicePage, wait: Duration, most: Int
     ) async throws -> SlicePage? {
-        var progress = progress
+        var (progress, most) = (progress, most)
         var pause: Duration = .milliseconds(100)
         while true {
             do throws(PostgresError) {
@@ -128,6 +128,8 @@ struct BulkSender: Service {
                 if Task.isCancelled { throw error }
                 if error.mayConcernRow, await replaceRefused(in: &progress, of: page) { continue }
                 logger.warning("a page of a push to a segment could not be recorded", error: error)
+                // The statement also reads the next page, which may be what takes too long.
+                most = 0
                 try? await Task.sleep(for: pause)
                 pause = min(pause * 2, Self.longestPause)
             }

@@ -1,6 +1,7 @@
 import Foundation
 import GatehouseBytes
 import GatehouseInstruments
+import GatehouseServiceKit
 package import Logging
 import Postgres
 package import ServiceKitPostgres
@@ -31,6 +32,8 @@ package final class AuditWorker: Service, Sendable {
     private static let interval = Duration.seconds(5)
     /// Between two rounds without new entries. Shorter than the window in which refusals are counted.
     private static let rest = Duration.seconds(60)
+    /// Between two measurements, which fail apart from the work.
+    private static let measuring = Duration.seconds(15)
     /// How often the newest seal is logged, so that a copy exists outside the database.
     private static let headInterval = Duration.seconds(3600)
 
@@ -65,14 +68,26 @@ package final class AuditWorker: Service, Sendable {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
-                let seen = self.sequencer.changeCount
-                let isDone = await self.round()
-                try? await Task.sleep(for: Self.interval)
-                if isDone { await self.sequencer.waitForChange(after: seen, until: .now + Self.rest) }
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.work() }
+                group.addTask {
+                    await Periodic(every: Self.measuring).run {
+                        self.unsealed.set(max(0, try await self.seals.oldestUnsealedAge() ?? 0))
+                        return .afterInterval
+                    }
+                }
             }
         }
         await writeRefusals(all: true)
+    }
+
+    private func work() async {
+        while !Task.isCancelled {
+            let seen = sequencer.changeCount
+            let isDone = await round()
+            try? await Task.sleep(for: Self.interval)
+            if isDone { await sequencer.waitForChange(after: seen, until: .now + Self.rest) }
+        }
     }
 
     /// - Returns: whether nothing is left to do before the next entry.
@@ -81,10 +96,7 @@ package final class AuditWorker: Service, Sendable {
         do {
             try await seal()
             while try await counts.countNext() == AuditCountStore.batch {}
-            // Last, because the work does not depend on what is measured.
-            let unsealedAge = try await seals.oldestUnsealedAge()
-            unsealed.set(max(0, unsealedAge ?? 0))
-            return unsealedAge == nil && refusals.withLock(\.isEmpty)
+            return try await seals.oldestUnsealedAge() == nil && refusals.withLock(\.isEmpty)
         } catch {
             guard !Task.isCancelled else { return false }
             failures.increment()
